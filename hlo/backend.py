@@ -1,0 +1,115 @@
+"""The interface between programs and what runs them: the only way by which the tracer reaches a backend.
+
+The names are those of XLA's "Developing a new backend": Compiler, Executable, TransferManager. The face of the
+package registers the default backend; importing this module pulls in none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import UnsupportedError
+from .ir import HloModule
+from .shape import Shape
+
+NDArray = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PassRecord:
+    """One pass of one compilation."""
+
+    name: str
+    milliseconds: float
+    instructions_before: int
+    instructions_after: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAnalysis:
+    """Bytes that one execution needs, by purpose, and where each buffer lies (`text` is the readable map)."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int
+    temp_size_in_bytes: int
+    constant_size_in_bytes: int
+    generated_code_size_in_bytes: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class DeviceBuffer(ABC):
+    """Memory that holds one array, dense and row-major. Freed when the last reference goes."""
+
+    shape: Shape
+    address: int
+
+    @abstractmethod
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        """The contents, read-only, without a copy unless one is asked for."""
+
+
+class Executable(ABC):
+    """A compiled module."""
+
+    module: HloModule
+    """After all passes: scheduled, fused, with layouts."""
+
+    @abstractmethod
+    def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
+        """Run on arrays (flat: one a leaf of the parameters); the results, one a leaf of the root's shape.
+
+        Arguments whose dtype or dimensions differ from the parameters' raise ExecutionError. They are used in place
+        when C-contiguous and aligned, else copied first.
+        """
+
+    @abstractmethod
+    def kernels(self) -> Mapping[str, str]:
+        """The Numba source of each distinct kernel, by name."""
+
+    @abstractmethod
+    def memory_analysis(self) -> MemoryAnalysis: ...
+
+    @abstractmethod
+    def passes(self) -> Sequence[PassRecord]: ...
+
+    def as_text(self) -> str:
+        """The module after all passes, as HLO text."""
+        return self.module.to_text()
+
+
+class Compiler(ABC):
+    """Turns modules into executables."""
+
+    @abstractmethod
+    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
+        """`donated`: entry parameters whose memory the program may reuse for results."""
+
+
+_BACKENDS: dict[str, Callable[[], Compiler]] = {}
+_INSTANCES: dict[str, Compiler] = {}
+
+
+def register_backend(name: str, factory: Callable[[], Compiler]) -> None:
+    """Make a backend known; `factory` runs when the backend is first used."""
+    assert name not in _BACKENDS, f"two backends named {name}"
+    _BACKENDS[name] = factory
+
+
+def get_compiler(name: str = "numba") -> Compiler:
+    """The compiler of a registered backend; UnsupportedError names the known ones."""
+    found = _INSTANCES.get(name)
+    if found is None:
+        if name not in _BACKENDS:
+            raise UnsupportedError(f"no backend named {name!r}; known: {', '.join(_BACKENDS) or 'none'}")
+        found = _INSTANCES[name] = _BACKENDS[name]()
+    return found

@@ -1,0 +1,166 @@
+"""Making instructions, computations and modules: shapes inferred, names made unique.
+
+Everything that creates IR (the tracer, passes, the parser, autodiff) does it through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .attributes import (
+    CallAttributes,
+    ConstantAttributes,
+    GetTupleElementAttributes,
+    ParameterAttributes,
+)
+from .errors import ShapeError
+from .ir import (
+    NO_ATTRIBUTES,
+    Attributes,
+    HloComputation,
+    HloInstruction,
+    HloModule,
+    InputOutputAlias,
+    Metadata,
+    post_order,
+)
+from .literal import Literal
+from .opcode import Opcode
+from .ops import spec_of
+from .shape import Shape
+
+
+def make_instruction(
+    opcode: Opcode,
+    operands: Sequence[HloInstruction] = (),
+    attributes: Attributes = NO_ATTRIBUTES,
+    shape: Shape | None = None,
+    *,
+    name: str = "",
+    metadata: Metadata | None = None,
+    frontend_attributes: tuple[tuple[str, str], ...] = (),
+) -> HloInstruction:
+    """An instruction whose shape is inferred, or checked against `shape` where one is given.
+
+    A given `shape` keeps its layout; an inferred one is row-major. ShapeError names the violated rule.
+    """
+    operands = tuple(operands)
+    shape = check_shape(opcode, [o.shape for o in operands], attributes, shape)
+    return HloInstruction(opcode, shape, operands, attributes, name, metadata, frontend_attributes)
+
+
+def check_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """The result shape of `opcode` on operands of these shapes; `declared`, where given, must agree with it."""
+    spec = spec_of(opcode)
+    if spec.arity is not None and len(operands) != spec.arity:
+        raise ShapeError(f"{opcode.value} takes {spec.arity} operands, not {len(operands)}", f"{opcode.value}_arity")
+    if not isinstance(attributes, spec.attributes):
+        raise ShapeError(
+            f"{opcode.value} needs {spec.attributes.__name__}, not {type(attributes).__name__}",
+            f"{opcode.value}_attributes",
+        )
+    inferred = spec.shape_rule(operands, attributes, declared)
+    if declared is None:
+        return inferred
+    if declared is not inferred and not declared.compatible(inferred):
+        raise ShapeError(
+            f"{opcode.value} of ({', '.join(map(str, operands))}) gives {inferred}, not {declared}",
+            f"{opcode.value}_result",
+        )
+    return declared
+
+
+def make_parameter(number: int, shape: Shape, name: str = "", metadata: Metadata | None = None) -> HloInstruction:
+    """Parameter `number` of a computation."""
+    return HloInstruction(Opcode.PARAMETER, shape, (), ParameterAttributes(number), name, metadata)
+
+
+def make_constant(value: Literal | object, dtype: object = None) -> HloInstruction:
+    """A constant from a Literal, a number or an array."""
+    literal = value if isinstance(value, Literal) else Literal(value, dtype)  # type: ignore[arg-type]
+    return HloInstruction(Opcode.CONSTANT, literal.shape, (), ConstantAttributes(literal))
+
+
+def make_tuple(operands: Sequence[HloInstruction]) -> HloInstruction:
+    """A tuple of `operands`."""
+    return make_instruction(Opcode.TUPLE, operands)
+
+
+def make_get_tuple_element(operand: HloInstruction, index: int) -> HloInstruction:
+    """Element `index` of a tuple-shaped instruction; looks through a TUPLE that is at hand."""
+    if operand.opcode is Opcode.TUPLE:
+        return operand.operands[index]
+    return make_instruction(Opcode.GET_TUPLE_ELEMENT, (operand,), GetTupleElementAttributes(index))
+
+
+def make_call(computation: HloComputation, operands: Sequence[HloInstruction]) -> HloInstruction:
+    """A plain call of `computation`."""
+    return make_instruction(Opcode.CALL, operands, CallAttributes(computation))
+
+
+def make_computation(
+    name: str, root: HloInstruction, parameters: Sequence[HloInstruction] = (), extra: Sequence[HloInstruction] = ()
+) -> HloComputation:
+    """A computation of what `root` needs, the `parameters` first even if unused. `extra`: more that must stay."""
+    order = post_order(root, (*parameters, *extra))
+    return HloComputation(name, order, root)
+
+
+def make_module(
+    name: str,
+    entry: HloComputation,
+    *,
+    input_output_aliases: tuple[InputOutputAlias, ...] = (),
+    is_scheduled: bool = False,
+) -> HloModule:
+    """A module whose computations and instructions have unique names (`add`, `add.1`, ...; given ones are kept)."""
+    module = HloModule(name, entry, input_output_aliases, is_scheduled)
+    return with_unique_names(module)
+
+
+class _Namer:
+    """Hands out names: the wanted one, else with the lowest free `.N` suffix."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def unique(self, wanted: str) -> str:
+        if wanted not in self._used:
+            self._used.add(wanted)
+            return wanted
+        stem, dot, digits = wanted.rpartition(".")
+        base = stem if dot and digits.isdigit() else wanted
+        number = self._next.get(base, 1)
+        while f"{base}.{number}" in self._used:
+            number += 1
+        self._next[base] = number + 1
+        self._used.add(f"{base}.{number}")
+        return f"{base}.{number}"
+
+
+def with_unique_names(module: HloModule) -> HloModule:
+    """The module with every instruction and computation named, no name twice. Itself if that holds already."""
+    instructions, computations = _Namer(), _Namer()
+    renamed: dict[HloComputation, HloComputation] = {}
+    for computation in module.computations:
+        mapping: dict[HloInstruction, HloInstruction] = {}
+        changed = False
+        for old in computation.instructions:
+            new = old.with_operands(tuple(mapping[o] for o in old.operands))
+            attributes = new.attributes
+            if attributes is not NO_ATTRIBUTES:
+                attributes = attributes.map_computations(renamed.__getitem__)
+            name = instructions.unique(old.name or old.opcode.value)
+            if name != old.name or attributes is not new.attributes:
+                new = replace(new, name=name, attributes=attributes)
+            mapping[old] = new
+            changed = changed or new is not old
+        name = computations.unique(computation.name or "computation")
+        if changed or name != computation.name:
+            renamed[computation] = HloComputation(name, tuple(mapping.values()), mapping[computation.root])
+        else:
+            renamed[computation] = computation
+    entry = renamed[module.entry]
+    return module if entry is module.entry else replace(module, entry=entry)

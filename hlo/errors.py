@@ -1,0 +1,43 @@
+"""The errors that the IR raises. Each names what was violated; none is raised for a bug of our own (those assert).
+
+`HloError` is the root. Errors that Python users expect as ValueError or TypeError are those too.
+"""
+
+from __future__ import annotations
+
+
+class HloError(Exception):
+    """Something is wrong with an HLO module, its text or its inputs."""
+
+
+class UnsupportedElementTypeError(HloError, TypeError):
+    """A dtype that HLO cannot hold."""
+
+
+class ShapeError(HloError, ValueError):
+    """Operand shapes or attributes violate an op's rule. `label` names the rule, e.g. ``dot_c3``."""
+
+    def __init__(self, message: str, label: str = "") -> None:
+        self.label = label
+        super().__init__(f"{message} [{label}]" if label else message)
+
+
+class VerificationError(HloError):
+    """A module breaks an invariant of the IR."""
+
+
+class HloParseError(HloError, ValueError):
+    """HLO text that cannot be read. Lines and columns count from 1."""
+
+    def __init__(self, message: str, line: int, column: int, source: str = "", file: str = "<hlo>") -> None:
+        self.line, self.column, self.file = line, column, file
+        shown = f"\n  {source}\n  {' ' * (column - 1)}^" if source else ""
+        super().__init__(f"{file}:{line}:{column}: {message}{shown}")
+
+
+class UnsupportedError(HloError, NotImplementedError):
+    """A well-formed program needs something that this version cannot do; the message says what."""
+
+
+class ExecutionError(HloError, RuntimeError):
+    """A module could not be run on the given arguments."""

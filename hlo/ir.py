@@ -1,0 +1,191 @@
+"""The IR: instructions in computations in a module. Everything here is immutable; a pass builds a new module.
+
+Source: XLA's HloInstruction, HloComputation and HloModule. What an opcode means is not said here but in `ops/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from .opcode import Opcode
+from .shape import Shape
+
+if TYPE_CHECKING:
+    from .layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What an instruction carries beside operands and shape. Each family declares its own subclasses."""
+
+    def called_computations(self) -> tuple[HloComputation, ...]:
+        """The computations that these attributes name, in field order."""
+        found: list[HloComputation] = []
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, HloComputation):
+                found.append(value)
+            elif isinstance(value, tuple) and value and isinstance(value[0], HloComputation):
+                found.extend(value)
+        return tuple(found)
+
+    def map_computations(self, function: Callable[[HloComputation], HloComputation]) -> Self:
+        """The same attributes with each called computation replaced by `function(computation)`."""
+        changes: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, HloComputation):
+                new: Any = function(value)
+                if new is not value:
+                    changes[f.name] = new
+            elif isinstance(value, tuple) and value and isinstance(value[0], HloComputation):
+                new = tuple(function(c) for c in value)
+                if any(a is not b for a, b in zip(new, value, strict=True)):
+                    changes[f.name] = new
+        return replace(self, **changes) if changes else self
+
+
+NO_ATTRIBUTES = Attributes()
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Where an instruction comes from: XLA's OpMetadata."""
+
+    op_name: str = ""
+    source_file: str = ""
+    source_line: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HloInstruction:
+    """One operation. Compared by identity. Make one with `HloBuilder`, `make_instruction` or `with_operands`."""
+
+    opcode: Opcode
+    shape: Shape
+    operands: tuple[HloInstruction, ...] = ()
+    attributes: Any = NO_ATTRIBUTES
+    """An instance of the opcode's attribute class, as its `OpSpec` says."""
+    name: str = ""
+    """Unique within a module once the module is built; "" lets `HloModule.create` choose one."""
+    metadata: Metadata | None = None
+    frontend_attributes: tuple[tuple[str, str], ...] = ()
+
+    def with_operands(self, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+        """The same operation on other operands; itself if none differs."""
+        if len(operands) == len(self.operands) and all(a is b for a, b in zip(operands, self.operands, strict=True)):
+            return self
+        return replace(self, operands=operands)
+
+    def called_computations(self) -> tuple[HloComputation, ...]:
+        if self.attributes is NO_ATTRIBUTES:
+            return ()
+        called: tuple[HloComputation, ...] = self.attributes.called_computations()
+        return called
+
+    def __repr__(self) -> str:
+        operands = ", ".join(o.name or o.opcode.value for o in self.operands)
+        return f"<{self.name or '?'} = {self.shape} {self.opcode.value}({operands})>"
+
+
+@dataclass(frozen=True, eq=False)
+class HloComputation:
+    """A function: instructions in an order in which operands come before their users, and the root that it returns."""
+
+    name: str
+    instructions: tuple[HloInstruction, ...]
+    root: HloInstruction
+
+    @cached_property
+    def parameters(self) -> tuple[HloInstruction, ...]:
+        """The parameter instructions by number."""
+        found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
+        return tuple(sorted(found, key=lambda i: i.attributes.number))
+
+    @cached_property
+    def users(self) -> Mapping[HloInstruction, tuple[HloInstruction, ...]]:
+        """Each instruction's users, in order, each once."""
+        found: dict[HloInstruction, list[HloInstruction]] = {i: [] for i in self.instructions}
+        for instruction in self.instructions:
+            for operand in dict.fromkeys(instruction.operands):
+                found[operand].append(instruction)
+        return {i: tuple(users) for i, users in found.items()}
+
+    def __repr__(self) -> str:
+        return f"<HloComputation {self.name}: {len(self.instructions)} instructions>"
+
+
+def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> tuple[HloInstruction, ...]:
+    """`root`, `extra` and all that they need, operands first. Iterative: programs may be deeper than Python's stack."""
+    seen: set[HloInstruction] = set()
+    order: list[HloInstruction] = []
+    for start in (*extra, root):
+        stack: list[tuple[HloInstruction, int]] = [(start, 0)]
+        while stack:
+            node, position = stack.pop()
+            if node in seen:
+                continue
+            if position < len(node.operands):
+                stack.append((node, position + 1))
+                if node.operands[position] not in seen:
+                    stack.append((node.operands[position], 0))
+            else:
+                seen.add(node)
+                order.append(node)
+    return tuple(order)
+
+
+@dataclass(frozen=True, slots=True)
+class InputOutputAlias:
+    """Output leaf `output_index` may reuse the buffer of parameter `parameter` (its leaf `parameter_index`)."""
+
+    output_index: tuple[int, ...]
+    parameter: int
+    parameter_index: tuple[int, ...] = ()
+    must_alias: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class HloModule:
+    """A program: the entry computation and, through it, every computation that it calls."""
+
+    name: str
+    entry: HloComputation
+    input_output_aliases: tuple[InputOutputAlias, ...] = ()
+    is_scheduled: bool = False
+    entry_parameter_layouts: tuple[Layout | None, ...] = field(default=())
+    """The layout that the caller gives each parameter, where it is not the default."""
+    frontend_attributes: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def computations(self) -> tuple[HloComputation, ...]:
+        """Every computation, callees before callers, the entry last."""
+        order: dict[HloComputation, None] = {}
+
+        def visit(computation: HloComputation) -> None:
+            if computation in order:
+                return
+            for instruction in computation.instructions:
+                for called in instruction.called_computations():
+                    visit(called)
+            order[computation] = None
+
+        visit(self.entry)
+        return tuple(order)
+
+    def instructions(self) -> Iterator[HloInstruction]:
+        """All instructions of all computations, callees first."""
+        for computation in self.computations:
+            yield from computation.instructions
+
+    def to_text(self) -> str:
+        """The module in XLA's HLO syntax."""
+        from .text.printer import print_module  # the printer needs this module: the one import that must wait
+
+        return print_module(self)
+
+    def __str__(self) -> str:
+        return self.to_text()

@@ -1,0 +1,71 @@
+"""Layouts: where in memory the elements of an array lie.
+
+Source: XLA's Layout (layout.h, xla_data.proto) and the pages "Shapes and layout" and "Tiled layout".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One level of tiling: the tile's extent in the most minor dimensions, major to minor.
+
+    A dimension of None combines it with the next more minor one (`*` in text).
+    """
+
+    dimensions: tuple[int | None, ...]
+
+    def __str__(self) -> str:
+        return "(" + ",".join("*" if d is None else str(d) for d in self.dimensions) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The physical order of an array's dimensions; the most minor dimension varies fastest.
+
+    `tiles`, `element_size_in_bits`, `memory_space` and `tail_padding_alignment_in_elements` describe formats that
+    pack or pad elements; a layout with any of them set is not dense.
+    """
+
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[Tile, ...] = ()
+    element_size_in_bits: int = 0
+    memory_space: int = 0
+    tail_padding_alignment_in_elements: int = 1
+
+    @property
+    def is_dense(self) -> bool:
+        """True when elements lie one after the other without tiles, packing or padding."""
+        return not self.tiles and self.element_size_in_bits == 0 and self.tail_padding_alignment_in_elements == 1
+
+    @property
+    def is_row_major(self) -> bool:
+        """True for the default layout: dense, with the last dimension most minor."""
+        return self.is_dense and self.memory_space == 0 and self.minor_to_major == _descending(len(self.minor_to_major))
+
+    def __str__(self) -> str:
+        text = ",".join(map(str, self.minor_to_major))
+        suffix = ""
+        if self.tiles:
+            suffix += "T" + "".join(map(str, self.tiles))
+        if self.tail_padding_alignment_in_elements != 1:
+            suffix += f"L({self.tail_padding_alignment_in_elements})"
+        if self.element_size_in_bits:
+            suffix += f"E({self.element_size_in_bits})"
+        if self.memory_space:
+            suffix += f"S({self.memory_space})"
+        return "{" + text + (":" + suffix if suffix else "") + "}"
+
+
+@lru_cache(maxsize=64)
+def _descending(rank: int) -> tuple[int, ...]:
+    return tuple(range(rank - 1, -1, -1))
+
+
+@lru_cache(maxsize=64)
+def row_major(rank: int) -> Layout:
+    """The default layout of an array with `rank` dimensions: the last dimension is the most minor."""
+    return Layout(_descending(rank))

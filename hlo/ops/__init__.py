@@ -1,0 +1,26 @@
+"""What each opcode is: one `OpSpec` row an opcode, in the file of its family."""
+
+from __future__ import annotations
+
+from ..opcode import Opcode
+from . import control_flow, dot, elementwise, movement, random, reduce, structure
+from .spec import OpSpec, ShapeRule, Trait
+
+__all__ = ["SPECS", "OpSpec", "ShapeRule", "Trait", "has_trait", "spec_of"]
+
+SPECS: dict[Opcode, OpSpec] = {}
+for _family in (elementwise, movement, reduce, dot, random, control_flow, structure):
+    for _spec in _family.SPECS:
+        assert _spec.opcode not in SPECS, f"two specs for {_spec.opcode}"
+        SPECS[_spec.opcode] = _spec
+assert set(SPECS) == set(Opcode), f"opcodes without a spec: {set(Opcode) - set(SPECS)}"
+
+
+def spec_of(opcode: Opcode) -> OpSpec:
+    """The declaration of `opcode`."""
+    return SPECS[opcode]
+
+
+def has_trait(opcode: Opcode, trait: Trait) -> bool:
+    """True when `opcode` has (all of) `trait`."""
+    return trait in SPECS[opcode].traits

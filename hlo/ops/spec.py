@@ -1,0 +1,51 @@
+"""OpSpec: what is declared once about each opcode. The rows stand in `ops/<family>.py`; `ops/__init__` gathers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Any
+
+from ..ir import Attributes
+from ..opcode import Opcode
+from ..shape import Shape
+
+ShapeRule = Callable[[Sequence[Shape], Any, "Shape | None"], Shape]
+"""rule(operand shapes, attributes, declared shape or None) -> result shape; ShapeError with a label if ill-formed.
+
+Ops whose result type is a choice (parameter, convert, reshape, broadcast, iota, ...) need `declared` and check it;
+the others compute the result, and a declared shape is compared with it by `make_instruction` and the verifier.
+"""
+
+
+class Trait(Flag):
+    """What passes may assume of an op."""
+
+    NONE = 0
+    ELEMENTWISE = auto()
+    """Result element i depends on element i of each operand (or on scalars, for clamp and select)."""
+    COMMUTATIVE = auto()
+    ASSOCIATIVE = auto()
+    """Exactly for integers; for floats, within a reduction only."""
+    MOVEMENT = auto()
+    """Result elements are copies of operand elements."""
+    SIDE_EFFECT = auto()
+    STRUCTURE = auto()
+    """parameter, tuple, get-tuple-element: nothing to compute."""
+    CONTROL_FLOW = auto()
+    EXPENSIVE = auto()
+    """Worth computing once rather than in each consumer (transcendental functions, divisions)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """One opcode's declaration: its family (the file name in every layer), arity, attributes, traits and shape rule."""
+
+    opcode: Opcode
+    family: str
+    arity: int | None
+    """Number of operands; None: any number, the shape rule checks it."""
+    attributes: type[Attributes]
+    shape_rule: ShapeRule
+    traits: Trait = Trait.NONE

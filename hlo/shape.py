@@ -1,0 +1,163 @@
+"""Shapes: the type of every HLO value, an array (element type, dimensions, layout) or a tuple of shapes.
+
+Source: XLA's Shape and ShapeUtil; the page "Shapes and layout".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from .element_type import ElementType
+from .errors import ShapeError
+from .layout import Layout, row_major
+
+MAX_BYTES = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An array's or a tuple's type. Make one with `Shape.array`, `Shape.tuple` or `Shape.parse`.
+
+    Arrays: `element_type`, `dimensions` and `layout` are set, `tuple_shapes` is None.
+    Tuples: `tuple_shapes` is set (perhaps empty), `element_type` and `layout` are None.
+    Equality includes layouts; `compatible` ignores them.
+    """
+
+    element_type: ElementType | None
+    dimensions: tuple[int, ...] = ()
+    layout: Layout | None = None
+    tuple_shapes: tuple[Shape, ...] | None = None
+
+    @staticmethod
+    def array(element_type: ElementType, dimensions: Sequence[int] = (), layout: Layout | None = None) -> Shape:
+        """An array shape; `layout` defaults to row-major. ShapeError for a negative or too large dimension."""
+        dims = tuple(dimensions)
+        if any(d < 0 for d in dims):
+            raise ShapeError(f"{element_type.value}{list(dims)} has a negative dimension", "shape_c1")
+        if math.prod(dims) * element_type.byte_width > MAX_BYTES:
+            raise ShapeError(f"{element_type.value}{list(dims)} does not fit in 64-bit memory", "shape_c2")
+        if layout is None:
+            layout = row_major(len(dims))
+        elif sorted(layout.minor_to_major) != list(range(len(dims))):
+            raise ShapeError(
+                f"layout {layout} does not order the {len(dims)} dimensions of {element_type.value}{list(dims)}",
+                "shape_c3",
+            )
+        return Shape(element_type, dims, layout)
+
+    @staticmethod
+    def tuple(shapes: Sequence[Shape]) -> Shape:
+        """The shape of a tuple whose elements have `shapes`."""
+        return Shape(None, (), None, tuple(shapes))
+
+    @staticmethod
+    def parse(text: str) -> Shape:
+        """Read a shape from XLA's text, e.g. ``f32[2,3]{1,0}`` or ``(f32[], s32[4])``; HloParseError if malformed."""
+        from .text.shapes import parse_shape  # the parser needs this module: the one import that must wait
+
+        return parse_shape(text)
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.tuple_shapes is not None
+
+    @property
+    def is_array(self) -> bool:
+        return self.tuple_shapes is None
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.tuple_shapes is None and not self.dimensions
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dimensions)
+
+    @property
+    def true_rank(self) -> int:
+        """The number of dimensions larger than 1."""
+        return sum(d > 1 for d in self.dimensions)
+
+    @property
+    def num_elements(self) -> int:
+        """The number of elements of an array; 1 for a scalar."""
+        return math.prod(self.dimensions)
+
+    @property
+    def element(self) -> ElementType:
+        """The element type of an array; asserts that it is one."""
+        assert self.element_type is not None, f"{self} is not an array"
+        return self.element_type
+
+    @property
+    def array_layout(self) -> Layout:
+        """The layout of an array; asserts that it is one."""
+        assert self.layout is not None, f"{self} is not an array"
+        return self.layout
+
+    @property
+    def elements(self) -> tuple[Shape, ...]:
+        """The shapes of a tuple's elements; asserts that it is one."""
+        assert self.tuple_shapes is not None, f"{self} is not a tuple"
+        return self.tuple_shapes
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes of the dense buffer of an array; for a tuple, the sum over its leaves."""
+        if self.tuple_shapes is not None:
+            return sum(s.byte_size for s in self.tuple_shapes)
+        return self.num_elements * self.element.byte_width
+
+    def leaves(self) -> Iterator[Shape]:
+        """The array shapes in this shape, depth first."""
+        if self.tuple_shapes is None:
+            yield self
+        else:
+            for shape in self.tuple_shapes:
+                yield from shape.leaves()
+
+    def strides(self) -> tuple[int, ...]:
+        """Elements between neighbours along each dimension, in a dense layout."""
+        assert self.array_layout.is_dense, f"{self} is not dense"
+        strides, step = [0] * self.rank, 1
+        for d in self.array_layout.minor_to_major:
+            strides[d] = step
+            step *= self.dimensions[d]
+        return tuple(strides)
+
+    def with_element_type(self, element_type: ElementType) -> Shape:
+        """The same dimensions and layout with another element type."""
+        return replace(self, element_type=element_type)
+
+    def with_layout(self, layout: Layout) -> Shape:
+        """The same array with another layout."""
+        return Shape.array(self.element, self.dimensions, layout)
+
+    def with_default_layout(self) -> Shape:
+        """The same shape with every leaf in row-major order."""
+        if self.tuple_shapes is not None:
+            return Shape.tuple([s.with_default_layout() for s in self.tuple_shapes])
+        return Shape(self.element_type, self.dimensions, row_major(self.rank))
+
+    def compatible(self, other: Shape) -> bool:
+        """True when both have the same element types and dimensions; layouts may differ."""
+        if self.tuple_shapes is not None or other.tuple_shapes is not None:
+            if self.tuple_shapes is None or other.tuple_shapes is None:
+                return False
+            return len(self.tuple_shapes) == len(other.tuple_shapes) and all(
+                a.compatible(b) for a, b in zip(self.tuple_shapes, other.tuple_shapes, strict=True)
+            )
+        return self.element_type is other.element_type and self.dimensions == other.dimensions
+
+    def to_text(self, layout: bool = True) -> str:
+        """XLA's text, with or without layouts."""
+        if self.tuple_shapes is not None:
+            return "(" + ", ".join(s.to_text(layout) for s in self.tuple_shapes) + ")"
+        text = f"{self.element.value}[{','.join(map(str, self.dimensions))}]"
+        return text + str(self.layout) if layout and self.rank else text
+
+    def __str__(self) -> str:
+        return self.to_text(layout=False)

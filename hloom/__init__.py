@@ -1,0 +1,1 @@
+"""hloom: JAX's programming model for the CPU, in Python that a person can read."""
