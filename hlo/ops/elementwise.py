@@ -1,0 +1,224 @@
+"""Ops that compute each result element from the operand elements at the same place.
+
+Source: XLA's ShapeInference::InferUnaryOpShape, InferBinaryOpShape, InferTernaryOpShape, InferConvertShape and
+InferBitcastConvertShape. HLO has no implicit broadcast: operands have equal dimensions, except where a rule says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..attributes import CompareAttributes, ComparisonDirection, ComparisonType
+from ..element_type import ElementType
+from ..ir import Attributes
+from ..opcode import Opcode
+from ..shape import Shape
+from .checks import (
+    ANY,
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    PRED,
+    SIGNED_INTEGERS,
+    array_of,
+    fail,
+    in_default_layout,
+    names,
+    require_declared,
+)
+from .spec import OpSpec, ShapeRule, Trait
+
+TypeMap = Callable[[ElementType], ElementType]
+_COMPLEX_OF = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}
+_FAMILY = "elementwise"
+
+
+def _same(element_type: ElementType) -> ElementType:
+    return element_type
+
+
+def _real(element_type: ElementType) -> ElementType:
+    return element_type.real
+
+
+def _pred(element_type: ElementType) -> ElementType:
+    return ElementType.PRED
+
+
+def _complex(element_type: ElementType) -> ElementType:
+    return _COMPLEX_OF[element_type]
+
+
+def _elementwise_rule(opcode: Opcode, admitted: frozenset[ElementType], result: TypeMap) -> ShapeRule:
+    """The rule of an op on arrays of one type.
+
+    c1: operands are arrays of an element type that the op admits; c2: they have one element type; c3: and the same
+    dimensions.
+    """
+    keeps_type = result is _same
+
+    def rule(operands: Sequence[Shape], attributes: Any, declared: Shape | None) -> Shape:
+        first = operands[0]
+        for operand in operands:
+            if operand.element_type not in admitted:
+                fail(opcode, operands, f"element types admitted are {names(admitted)}", 1)
+            if operand.element_type is not first.element_type:
+                fail(opcode, operands, "operands must have one element type", 2)
+            if operand.dimensions != first.dimensions:
+                fail(opcode, operands, "operands must have the same dimensions (HLO does not broadcast)", 3)
+        if keeps_type:
+            return in_default_layout(first)
+        return array_of(result(first.element), first.dimensions)
+
+    return rule
+
+
+_COMPARISON_TYPES = {
+    ComparisonType.FLOAT: FLOATS | COMPLEX,
+    ComparisonType.TOTALORDER: FLOATS,
+    ComparisonType.SIGNED: SIGNED_INTEGERS,
+    ComparisonType.UNSIGNED: (INTEGERS - SIGNED_INTEGERS) | PRED,
+}
+
+
+def _compare_rule(operands: Sequence[Shape], attributes: CompareAttributes, declared: Shape | None) -> Shape:
+    """c1, c2, c3: as for all elementwise ops; c4: complex numbers have no order: only EQ and NE; c5: the comparison
+    type fits the element type (FLOAT floats and complex, TOTALORDER floats, SIGNED signed integers, UNSIGNED the
+    unsigned ones and pred)."""
+    result = _compare_types(operands, attributes, declared)
+    element_type = operands[0].element
+    if element_type.is_complex and attributes.direction not in (ComparisonDirection.EQ, ComparisonDirection.NE):
+        fail(Opcode.COMPARE, operands, f"complex numbers have no order, direction {attributes.direction.value}", 4)
+    if attributes.type is not None and element_type not in _COMPARISON_TYPES[attributes.type]:
+        fail(Opcode.COMPARE, operands, f"comparison type {attributes.type.value} does not fit {element_type.value}", 5)
+    return result
+
+
+_compare_types = _elementwise_rule(Opcode.COMPARE, ANY, _pred)
+
+
+def _select_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """c1: the first operand is pred; c2: the branches are arrays of one type; c3: the first operand is a scalar or
+    has the branches' dimensions."""
+    pred, on_true, on_false = operands
+    if pred.element_type is not ElementType.PRED:
+        fail(Opcode.SELECT, operands, "the first operand must be pred", 1)
+    if on_true.element_type is None or not on_true.compatible(on_false):
+        fail(Opcode.SELECT, operands, "the second and third operand must be arrays of one type", 2)
+    if pred.dimensions and pred.dimensions != on_true.dimensions:
+        fail(Opcode.SELECT, operands, "the first operand must be a scalar or have the others' dimensions", 3)
+    return in_default_layout(on_true)
+
+
+def _clamp_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """Operands: lower bound, value, upper bound. c1: the element type is an integer or a float; c2: all have one
+    element type; c3: each bound is a scalar or has the value's dimensions."""
+    low, value, high = operands
+    if value.element_type not in INTEGERS | FLOATS:
+        fail(Opcode.CLAMP, operands, f"element types admitted are {names(INTEGERS | FLOATS)}", 1)
+    for bound in (low, high):
+        if bound.element_type is not value.element_type:
+            fail(Opcode.CLAMP, operands, "operands must have one element type", 2)
+        if bound.dimensions and bound.dimensions != value.dimensions:
+            fail(Opcode.CLAMP, operands, "a bound must be a scalar or have the value's dimensions", 3)
+    return in_default_layout(value)
+
+
+def _convert_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """c1: operand and declared result are arrays; c2: the dimensions are equal; c3: no complex number becomes a
+    real one (take its real part first)."""
+    declared = require_declared(Opcode.CONVERT, operands, declared, 1)
+    operand = operands[0]
+    if operand.element_type is None or declared.element_type is None:
+        fail(Opcode.CONVERT, operands, "operand and result must be arrays", 1)
+    if operand.dimensions != declared.dimensions:
+        fail(Opcode.CONVERT, operands, f"the result {declared} must have the operand's dimensions", 2)
+    if operand.element_type.is_complex and not declared.element_type.is_complex:
+        fail(Opcode.CONVERT, operands, f"complex to {declared.element_type.value}: take the real part first", 3)
+    return declared
+
+
+def _bitcast_convert_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """Reinterpret bits. From wide to narrow a minor dimension is added (f64[3] -> u32[3,2]), from narrow to wide it is
+    removed (u8[3,4] -> f32[3]); the least significant part is element 0.
+
+    c1: operand and declared result are arrays; c2: pred becomes only pred, and complex only complex; c3: the
+    dimensions are those described.
+    """
+    declared = require_declared(Opcode.BITCAST_CONVERT, operands, declared, 1)
+    operand = operands[0]
+    if operand.element_type is None or declared.element_type is None:
+        fail(Opcode.BITCAST_CONVERT, operands, "operand and result must be arrays", 1)
+    source, target = operand.element_type, declared.element_type
+    for kind in (PRED, COMPLEX):
+        if (source in kind) != (target in kind):
+            fail(Opcode.BITCAST_CONVERT, operands, f"{source.value} cannot be reinterpreted as {target.value}", 2)
+    expected: tuple[int, ...] | None = operand.dimensions
+    if source.byte_width > target.byte_width:
+        expected = (*operand.dimensions, source.byte_width // target.byte_width)
+    elif source.byte_width < target.byte_width:
+        minor = operand.dimensions[-1:]
+        expected = operand.dimensions[:-1] if minor == (target.byte_width // source.byte_width,) else None
+    if declared.dimensions != expected:
+        fail(Opcode.BITCAST_CONVERT, operands, f"the bits do not have the shape of {declared}", 3)
+    return declared
+
+
+def _unary(
+    admitted: frozenset[ElementType], *opcodes: Opcode, result: TypeMap = _same, traits: Trait = Trait.NONE
+) -> tuple[OpSpec, ...]:
+    return tuple(
+        OpSpec(o, _FAMILY, 1, Attributes, _elementwise_rule(o, admitted, result), Trait.ELEMENTWISE | traits)
+        for o in opcodes
+    )
+
+
+def _binary(
+    admitted: frozenset[ElementType], *opcodes: Opcode, result: TypeMap = _same, traits: Trait = Trait.NONE
+) -> tuple[OpSpec, ...]:
+    return tuple(
+        OpSpec(o, _FAMILY, 2, Attributes, _elementwise_rule(o, admitted, result), Trait.ELEMENTWISE | traits)
+        for o in opcodes
+    )
+
+
+_SEMIGROUP = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
+_SIGNED = SIGNED_INTEGERS | FLOATS | COMPLEX
+_O = Opcode
+
+SPECS: tuple[OpSpec, ...] = (
+    # one operand
+    *_unary(_SIGNED, _O.ABS, result=_real),
+    *_unary(_SIGNED, _O.SIGN),
+    *_unary(NUMBERS, _O.NEGATE),
+    *_unary(INTEGERS | PRED, _O.NOT),
+    *_unary(INTEGERS, _O.POPULATION_COUNT, _O.COUNT_LEADING_ZEROS),
+    *_unary(FLOATS, _O.CEIL, _O.FLOOR, _O.ROUND_NEAREST_AFZ, _O.ROUND_NEAREST_EVEN),
+    *_unary(FLOATS, _O.IS_FINITE, result=_pred),
+    *_unary(FLOATS | COMPLEX, _O.REAL, _O.IMAG, result=_real),
+    *_unary(FLOATS, _O.CBRT, _O.ERF, traits=Trait.EXPENSIVE),
+    *_unary(
+        FLOATS | COMPLEX,
+        *(_O.ACOS, _O.ACOSH, _O.ASIN, _O.ASINH, _O.ATANH, _O.COS, _O.COSH, _O.EXP, _O.EXPM1, _O.LOG, _O.LOG1P),
+        *(_O.LOGISTIC, _O.RSQRT, _O.SIN, _O.SINH, _O.SQRT, _O.TAN, _O.TANH),
+        traits=Trait.EXPENSIVE,
+    ),
+    # two operands
+    *_binary(ANY, _O.ADD, _O.MULTIPLY, traits=_SEMIGROUP),
+    *_binary(ANY - COMPLEX, _O.MAXIMUM, _O.MINIMUM, traits=_SEMIGROUP),
+    *_binary(INTEGERS | PRED, _O.AND, _O.OR, _O.XOR, traits=_SEMIGROUP),
+    *_binary(NUMBERS, _O.SUBTRACT),
+    *_binary(NUMBERS, _O.DIVIDE, _O.POWER, traits=Trait.EXPENSIVE),
+    *_binary(INTEGERS | FLOATS, _O.REMAINDER, traits=Trait.EXPENSIVE),
+    *_binary(FLOATS | COMPLEX, _O.ATAN2, traits=Trait.EXPENSIVE),
+    *_binary(INTEGERS, _O.SHIFT_LEFT, _O.SHIFT_RIGHT_ARITHMETIC, _O.SHIFT_RIGHT_LOGICAL),
+    *_binary(frozenset(_COMPLEX_OF), _O.COMPLEX, result=_complex),
+    # others
+    OpSpec(_O.COMPARE, _FAMILY, 2, CompareAttributes, _compare_rule, Trait.ELEMENTWISE),
+    OpSpec(_O.SELECT, _FAMILY, 3, Attributes, _select_rule, Trait.ELEMENTWISE),
+    OpSpec(_O.CLAMP, _FAMILY, 3, Attributes, _clamp_rule, Trait.ELEMENTWISE),
+    OpSpec(_O.CONVERT, _FAMILY, 1, Attributes, _convert_rule, Trait.ELEMENTWISE),
+    OpSpec(_O.BITCAST_CONVERT, _FAMILY, 1, Attributes, _bitcast_convert_rule),
+)

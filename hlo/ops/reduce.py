@@ -1,0 +1,44 @@
+"""Reductions by any computation. Source: XLA's ShapeInference::InferReduceShape and VerifyReducerShape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..attributes import ReduceAttributes
+from ..opcode import Opcode
+from ..shape import Shape
+from .checks import array_of, fail, require_arrays, require_distinct_dimensions, require_signature
+from .spec import OpSpec, Trait
+
+
+def _reduce_rule(operands: Sequence[Shape], attributes: ReduceAttributes, declared: Shape | None) -> Shape:
+    """Operands: N arrays, then N scalars to start from. The result is an array for N = 1, else a tuple.
+
+    c1: there are N arrays and N init values; c2: the arrays have the same dimensions; c3: each init value is a scalar
+    of its array's element type; c4: the dimensions are the arrays' own, each once; c5: the reducer takes the N
+    accumulators, then the N elements, all scalars; c6: and returns the accumulators.
+    """
+    count, odd = divmod(len(operands), 2)
+    if odd or not count:
+        fail(Opcode.REDUCE, operands, "there must be as many init values as arrays, and one at least", 1)
+    require_arrays(Opcode.REDUCE, operands, 1)
+    arrays, inits = operands[:count], operands[count:]
+    first = arrays[0]
+    for array, init in zip(arrays, inits):
+        if array.dimensions != first.dimensions:
+            fail(Opcode.REDUCE, operands, "the arrays must have the same dimensions", 2)
+        if init.dimensions or init.element_type is not array.element_type:
+            fail(Opcode.REDUCE, operands, "an init value must be a scalar of its array's element type", 3)
+    require_distinct_dimensions(Opcode.REDUCE, operands, attributes.dimensions, first.rank, "dimensions", 4)
+    reducer = attributes.to_apply
+    require_signature(Opcode.REDUCE, operands, reducer, (*inits, *inits), 5)
+    accumulators = inits[0] if count == 1 else Shape.tuple(inits)
+    if not reducer.root.shape.compatible(accumulators):
+        why = f"reducer {reducer.name} returns {reducer.root.shape}, not {accumulators}"
+        fail(Opcode.REDUCE, operands, why, 6)
+    kept = tuple(size for d, size in enumerate(first.dimensions) if d not in attributes.dimensions)
+    results = [array_of(array.element, kept) for array in arrays]
+    return results[0] if count == 1 else Shape.tuple(results)
+
+
+SPECS: tuple[OpSpec, ...] = (OpSpec(Opcode.REDUCE, "reduce", None, ReduceAttributes, _reduce_rule, Trait.EXPENSIVE),)

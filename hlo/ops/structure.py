@@ -1,0 +1,68 @@
+"""Ops that give a program its structure: parameters, constants, tuples, fusions and barriers.
+
+Source: XLA's ShapeInference and ShapeVerifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..attributes import ConstantAttributes, FusionAttributes, GetTupleElementAttributes, ParameterAttributes
+from ..ir import Attributes
+from ..opcode import Opcode
+from ..shape import Shape
+from .checks import fail, require_declared, require_signature
+from .spec import OpSpec, Trait
+
+
+def _parameter_rule(operands: Sequence[Shape], attributes: ParameterAttributes, declared: Shape | None) -> Shape:
+    """c1: the type is declared; c2: the number is not negative."""
+    if attributes.number < 0:
+        fail(Opcode.PARAMETER, operands, f"number {attributes.number} must not be negative", 2)
+    return require_declared(Opcode.PARAMETER, operands, declared, 1)
+
+
+def _constant_rule(operands: Sequence[Shape], attributes: ConstantAttributes, declared: Shape | None) -> Shape:
+    """The literal's type."""
+    return attributes.literal.shape
+
+
+def _tuple_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """Any operands, tuples included."""
+    return Shape.tuple(operands)
+
+
+def _get_tuple_element_rule(
+    operands: Sequence[Shape], attributes: GetTupleElementAttributes, declared: Shape | None
+) -> Shape:
+    """c1: the operand is a tuple; c2: it has the element."""
+    elements = operands[0].tuple_shapes
+    if elements is None:
+        fail(Opcode.GET_TUPLE_ELEMENT, operands, "the operand must be a tuple", 1)
+    if not 0 <= attributes.index < len(elements):
+        fail(Opcode.GET_TUPLE_ELEMENT, operands, f"index {attributes.index} must be in [0, {len(elements)})", 2)
+    return elements[attributes.index]
+
+
+def _fusion_rule(operands: Sequence[Shape], attributes: FusionAttributes, declared: Shape | None) -> Shape:
+    """c1: the fused computation's parameters have the operands' types."""
+    require_signature(Opcode.FUSION, operands, attributes.calls, operands, 1)
+    return attributes.calls.root.shape
+
+
+def _opt_barrier_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """The operand, whatever its type: nothing may move across."""
+    return operands[0]
+
+
+_FAMILY = "structure"
+_O = Opcode
+
+SPECS: tuple[OpSpec, ...] = (
+    OpSpec(_O.CONSTANT, _FAMILY, 0, ConstantAttributes, _constant_rule),
+    OpSpec(_O.FUSION, _FAMILY, None, FusionAttributes, _fusion_rule),
+    OpSpec(_O.GET_TUPLE_ELEMENT, _FAMILY, 1, GetTupleElementAttributes, _get_tuple_element_rule, Trait.STRUCTURE),
+    OpSpec(_O.OPT_BARRIER, _FAMILY, 1, Attributes, _opt_barrier_rule, Trait.SIDE_EFFECT),
+    OpSpec(_O.PARAMETER, _FAMILY, 0, ParameterAttributes, _parameter_rule, Trait.STRUCTURE),
+    OpSpec(_O.TUPLE, _FAMILY, None, Attributes, _tuple_rule, Trait.STRUCTURE),
+)
