@@ -1,0 +1,34 @@
+"""Kernel text -> object code. This is where Numba gets imported: only once a kernel must be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+
+from .kernel import KernelSource, Parameter
+from .llvm_backend import emit_object
+
+
+def compile_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> bytes:
+    """Compile one kernel for this CPU to an object file, which defines `KernelSource(...).symbol`.
+
+    Raises KernelCompilationError, whose message lists the source with line numbers.
+    """
+    return compile_kernels([KernelSource(name, source, tuple(parameters))])[0]
+
+
+def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
+    """Compile several kernels; while LLVM translates one (without the GIL), Numba infers the types of the next."""
+    if not kernels:
+        return []
+    frontend = import_module(".numba_frontend", __package__)
+    with ThreadPoolExecutor(1, thread_name_prefix="hloom-llvm") as llvm:
+        pending = [llvm.submit(emit_object, frontend.to_llvm(kernel, _scope(kernel))) for kernel in kernels]
+        return [result.result() for result in pending]
+
+
+def _scope(kernel: KernelSource) -> dict[str, object]:
+    module = import_module(".dialect" if kernel.convention == "kernel" else ".machine", __package__)
+    scope: dict[str, object] = module.SCOPE
+    return scope

@@ -1,0 +1,117 @@
+"""The executor: one native function that walks a program's words. It is compiled once, for all programs, and stored.
+
+A program (program.py builds them) is one block of int64 words:
+
+    header      number of arguments; word offsets of the values, the bases, the code; addresses of malloc, free
+    values      one word an argument: a 64-bit pattern, or a byte offset from a base
+    bases       one word an argument: which base it is an offset from; base 0 is address 0, for everything absolute
+    code        rows, see `Op`
+
+`execute` first resolves every argument once (value + bases[base]) into memory of its own, so one program may run in
+several threads at once; then it walks the rows, where an operand is an index into the resolved arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import functools
+from collections.abc import Callable
+
+from .kernel import KernelSource, Parameter
+from .store import default_store
+
+
+class Op(enum.IntEnum):
+    """The first word of a row, and what follows it. Targets are words from the code's start."""
+
+    END = 0
+    KERNEL = 1  # entry, first argument, extent, grain (0: never split)
+    COPY = 2  # destination, source, bytes; the two may overlap
+    ZERO = 3  # destination, bytes
+    JUMP = 4  # target
+    JUMP_IF_FALSE = 5  # pred, target
+    SWITCH = 6  # s32 index, count, target...: an index out of range takes the last, as XLA's conditional
+    CALLBACK = 7  # function(arguments) -> 0, or a status that stops the program; first argument
+    GEMM = 8  # see blas.py
+
+
+HEADER_WORDS = 8
+STACK_WORDS = 4096
+
+EXECUTE = f"""
+def execute(program, bases, pool):
+    count = load(program)
+    values = program + load(program + 8) * 8
+    which = program + load(program + 16) * 8
+    code = program + load(program + 24) * 8
+    on_heap = count > {STACK_WORDS}
+    if on_heap:
+        arguments = call1(load(program + 32), count * 8)
+        if arguments == 0:
+            return -1
+    else:
+        arguments = stack(count)
+    for i in range(count):
+        store(arguments + i * 8, load(values + i * 8) + load(bases + load(which + i * 8) * 8))
+    status = 0
+    at = code
+    while True:
+        op = load(at)
+        if op == {Op.KERNEL}:
+            extent = load(at + 24)
+            grain = load(at + 32)
+            if pool == 0 or grain == 0 or extent < grain + grain:
+                call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
+            else:
+                call5(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain)
+            at += 40
+        elif op == {Op.JUMP_IF_FALSE}:
+            if load_u8(load(arguments + load(at + 8) * 8)) == 0:
+                at = code + load(at + 16) * 8
+            else:
+                at += 24
+        elif op == {Op.JUMP}:
+            at = code + load(at + 8) * 8
+        elif op == {Op.COPY}:
+            copy_bytes(load(arguments + load(at + 8) * 8), load(arguments + load(at + 16) * 8), load(at + 24))
+            at += 32
+        elif op == {Op.ZERO}:
+            zero_bytes(load(arguments + load(at + 8) * 8), load(at + 16))
+            at += 24
+        elif op == {Op.SWITCH}:
+            index = load_s32(load(arguments + load(at + 8) * 8))
+            last = load(at + 16) - 1
+            if index < 0 or index > last:
+                index = last
+            at = code + load(at + 24 + index * 8) * 8
+        elif op == {Op.CALLBACK}:
+            status = call1(load(at + 8), arguments + load(at + 16) * 8)
+            if status != 0:
+                break
+            at += 24
+        else:
+            break
+    if on_heap:
+        call1(load(program + 40), arguments)
+    return status
+"""
+
+
+def _native(name: str, source: str, count: int) -> KernelSource:
+    return KernelSource(name, source, (Parameter("size", "s64"),) * count, "native")
+
+
+@functools.cache
+def execute_function() -> Callable[..., int]:
+    """`execute(program address, bases, pool address) -> status` as a ctypes function; bases may be bytes."""
+    address = default_store().get(_native("execute", EXECUTE, 3))
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(address)
+
+
+@functools.cache
+def libc_address(name: str) -> int:
+    """The address of a C library function of this process."""
+    address = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
+    assert address is not None
+    return address

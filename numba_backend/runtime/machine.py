@@ -1,0 +1,135 @@
+"""The machine as the runtime's own native functions see it: 64-bit loads and stores, indirect calls, atomics.
+
+Everything here is an intrinsic over int64 addresses. Kernels never use these (they have `dialect.SCOPE`); the
+executor and the thread pool do. `SCOPE` is all that their source may name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import llvmlite.ir as llir
+from numba.core import types
+from numba.extending import intrinsic
+
+_I8, _I32, _I64 = llir.IntType(8), llir.IntType(32), llir.IntType(64)
+_VOID, _BYTES = llir.VoidType(), llir.IntType(8).as_pointer()
+
+
+def _define(name: str, count: int, emit: Callable[[Any, Sequence[Any]], Any]) -> Any:
+    """An intrinsic of `count` int64 arguments; `emit` returns an LLVM int64, or None for a function without result."""
+    parameters = ", ".join(f"a{index}" for index in range(count))
+    result = types.int64 if emit.__annotations__["return"] != "None" else types.void
+
+    def typed(*arguments: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            value = emit(builder, values)
+            return context.get_dummy_value() if value is None else value
+
+        return result(*[types.int64] * len(arguments)), codegen
+
+    namespace: dict[str, Any] = {"typed": typed}
+    exec(f"def {name}(typingctx, {parameters}):\n    return typed({parameters})", namespace)
+    return intrinsic(namespace[name])
+
+
+def _at(builder: Any, address: Any, type_: Any) -> Any:
+    return builder.inttoptr(address, type_.as_pointer())
+
+
+def _load(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.load(_at(builder, values[0], _I64))
+
+
+def _load_u8(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.zext(builder.load(_at(builder, values[0], _I8)), _I64)
+
+
+def _load_s32(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.sext(builder.load(_at(builder, values[0], _I32)), _I64)
+
+
+def _store(builder: Any, values: Sequence[Any]) -> None:
+    builder.store(values[1], _at(builder, values[0], _I64))
+
+
+def _stack(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.ptrtoint(builder.alloca(_I64, values[0]), _I64)
+
+
+def _copy_bytes(builder: Any, values: Sequence[Any]) -> None:
+    destination, source, count = values
+    move = builder.module.declare_intrinsic("llvm.memmove", [_BYTES, _BYTES, _I64])
+    pointers = [_at(builder, destination, _I8), _at(builder, source, _I8)]
+    builder.call(move, [*pointers, count, llir.Constant(llir.IntType(1), 0)])
+
+
+def _zero_bytes(builder: Any, values: Sequence[Any]) -> None:
+    fill = builder.module.declare_intrinsic("llvm.memset", [_BYTES, _I64])
+    byte, volatile = llir.Constant(_I8, 0), llir.Constant(llir.IntType(1), 0)
+    builder.call(fill, [_at(builder, values[0], _I8), byte, values[1], volatile])
+
+
+def _call_kernel(builder: Any, values: Sequence[Any]) -> None:
+    kind = llir.FunctionType(_VOID, [_I64, _I64, _I64])
+    builder.call(_at(builder, values[0], kind), values[1:])
+
+
+def _call(builder: Any, values: Sequence[Any]) -> Any:
+    kind = llir.FunctionType(_I64, [_I64] * (len(values) - 1))
+    return builder.call(_at(builder, values[0], kind), values[1:])
+
+
+def _call_gemm(builder: Any, values: Sequence[Any]) -> None:
+    kind = llir.FunctionType(_VOID, [_I64] * (len(values) - 1))
+    builder.call(_at(builder, values[0], kind), values[1:])
+
+
+def _atomic_load(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.load_atomic(_at(builder, values[0], _I64), "seq_cst", 8)
+
+
+def _atomic_store(builder: Any, values: Sequence[Any]) -> None:
+    builder.store_atomic(values[1], _at(builder, values[0], _I64), "seq_cst", 8)
+
+
+def _atomic_add(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.atomic_rmw("add", _at(builder, values[0], _I64), values[1], "seq_cst")
+
+
+def _compare_exchange(builder: Any, values: Sequence[Any]) -> Any:
+    pair = builder.cmpxchg(_at(builder, values[0], _I64), values[1], values[2], "seq_cst", "seq_cst")
+    return builder.zext(builder.extract_value(pair, 1), _I64)
+
+
+def _pause(builder: Any, values: Sequence[Any]) -> None:
+    """Tell the core that this is a spin loop, where the architecture has such an instruction."""
+    architecture = builder.module.triple.partition("-")[0]
+    text = {"x86_64": "pause", "aarch64": "yield", "arm64": "yield"}.get(architecture, "")
+    builder.asm(llir.FunctionType(_VOID, []), text, "~{memory}", [], side_effect=True)
+
+
+SCOPE: dict[str, object] = {
+    "load": _define("load", 1, _load),
+    "load_u8": _define("load_u8", 1, _load_u8),
+    "load_s32": _define("load_s32", 1, _load_s32),
+    "store": _define("store", 2, _store),
+    "stack": _define("stack", 1, _stack),
+    "copy_bytes": _define("copy_bytes", 3, _copy_bytes),
+    "zero_bytes": _define("zero_bytes", 2, _zero_bytes),
+    "call_kernel": _define("call_kernel", 4, _call_kernel),
+    "call_gemm": _define("call_gemm", 14, _call_gemm),
+    "call0": _define("call0", 1, _call),
+    "call1": _define("call1", 2, _call),
+    "call2": _define("call2", 3, _call),
+    "call5": _define("call5", 6, _call),
+    "atomic_load": _define("atomic_load", 1, _atomic_load),
+    "atomic_store": _define("atomic_store", 2, _atomic_store),
+    "atomic_add": _define("atomic_add", 2, _atomic_add),
+    "compare_exchange": _define("compare_exchange", 3, _compare_exchange),
+    "pause": _define("pause", 0, _pause),
+}
+"""`load(address)`, `store(address, value)`; `stack(words)`: memory until return; `callN(function, ...)`: a C function
+of N integers or pointers; `atomic_add` returns the old value; `compare_exchange(address, expected, new)`: 1 when it
+did."""

@@ -1,0 +1,248 @@
+"""Programs: what the executor runs, built row by row.
+
+    builder = ProgramBuilder()
+    builder.kernel(relu, [pointer(0), pointer(1), size(512)], extent=128, grain=16)
+    builder.copy(pointer(2), pointer(1), nbytes=4096)
+    program = builder.build()          # compiles in one batch what the store does not hold
+    program.run([x_address, y_address, z_address])
+
+A pointer is (base, byte offset); the bases are the addresses given to each call of `run`: inputs, outputs, the arena.
+One program may run in several threads at once, with different bases.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from array import array
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from .errors import ProgramError, ProgramExecutionError
+from .executor import HEADER_WORDS, Op, execute_function, libc_address
+from .kernel import KernelSource, ParameterKind
+from .store import KernelStore, default_store
+
+_NUMPY_DTYPES: dict[str, object] = {
+    "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "c64": np.complex64,
+}  # fmt: skip
+
+_callback_type = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+
+
+class Argument(NamedTuple):
+    """One word of the argument table; made by `pointer`, `size`, `scalar` and `ProgramBuilder.constant`."""
+
+    kind: ParameterKind
+    base: int  # -1: none, `word` is the value itself
+    word: int  # a 64-bit pattern as a signed integer, or a byte offset from the base
+
+
+def pointer(base: int, offset: int = 0) -> Argument:
+    """The address `offset` bytes into the `base`-th block given to `Program.run`."""
+    return Argument("pointer", base, offset)
+
+
+def size(value: int) -> Argument:
+    """An int64: an extent, a stride, a count."""
+    return Argument("size", -1, value)
+
+
+def scalar(value: object, dtype: str) -> Argument:
+    """One element of an XLA type (not c128) as a 64-bit pattern, converted as NumPy does; `scalar(0.5, "bf16")`."""
+    if dtype not in _NUMPY_DTYPES:
+        raise ProgramError(f"a {dtype} cannot be a scalar argument; pass a pointer to it")
+    data = np.asarray(value).astype(_NUMPY_DTYPES[dtype]).tobytes()  # type: ignore[call-overload]
+    return Argument("scalar", -1, int.from_bytes(data.ljust(8, b"\0"), "little", signed=True))
+
+
+class Label:
+    """A place in a program that rows can jump to; made by `ProgramBuilder.label`."""
+
+    __slots__ = ("row",)
+
+    def __init__(self) -> None:
+        self.row: int | None = None
+
+
+class _Row(NamedTuple):
+    op: Op
+    operands: tuple[int | KernelSource | Label, ...]
+
+
+class ProgramBuilder:
+    """Collects rows; `build` makes them a Program. Rows run in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._rows: list[_Row] = []
+        self._arguments: list[Argument] = []
+        self._kept: list[object] = []
+        self._parallel = False
+
+    def kernel(self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0) -> None:
+        """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
+
+        When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
+        """
+        kinds = [argument.kind for argument in arguments]
+        expected = [parameter.kind for parameter in kernel.parameters]
+        if kernel.convention != "kernel" or kinds != expected:
+            raise ProgramError(f"kernel {kernel.name!r} takes ({kernel.signature}), got ({', '.join(kinds)})")
+        if extent < 0 or grain < 0:
+            raise ProgramError(f"kernel {kernel.name!r}: extent {extent} and grain {grain} must not be negative")
+        if extent == 0:
+            return
+        self._parallel |= grain > 0 and extent >= 2 * grain
+        self._row(Op.KERNEL, kernel, self._add(arguments), extent, grain)
+
+    def copy(self, destination: Argument, source: Argument, nbytes: int) -> None:
+        """Copy bytes; the two regions may overlap."""
+        if nbytes:
+            self._row(Op.COPY, self._pointer(destination), self._pointer(source), _not_negative(nbytes))
+
+    def zero(self, destination: Argument, nbytes: int) -> None:
+        """Fill with zero bytes."""
+        if nbytes:
+            self._row(Op.ZERO, self._pointer(destination), _not_negative(nbytes))
+
+    def label(self) -> Label:
+        """A new label, not yet placed."""
+        return Label()
+
+    def place(self, label: Label) -> None:
+        """Let `label` name the next row."""
+        if label.row is not None:
+            raise ProgramError("a label can be placed only once")
+        label.row = len(self._rows)
+
+    def jump(self, target: Label) -> None:
+        """Go on at `target`."""
+        self._row(Op.JUMP, target)
+
+    def jump_if_false(self, pred: Argument, target: Label) -> None:
+        """Go on at `target` when the pred (one byte) that `pred` points to is false."""
+        self._row(Op.JUMP_IF_FALSE, self._pointer(pred), target)
+
+    def switch(self, index: Argument, targets: Sequence[Label]) -> None:
+        """Go on at `targets[i]` for the s32 i that `index` points to; out of range takes the last, as in XLA."""
+        if not targets:
+            raise ProgramError("a switch needs at least one target")
+        self._row(Op.SWITCH, self._pointer(index), len(targets), *targets)
+
+    def callback(self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument]) -> None:
+        """Call Python: `function(words)` gets each argument as a signed integer, pointers as addresses.
+
+        An exception stops the program and is raised by `Program.run`.
+        """
+        count = len(arguments)
+
+        def call(words: ctypes._Pointer[ctypes.c_int64]) -> int:
+            try:
+                function(tuple(words[:count]))
+            except BaseException as error:
+                _raised.error = error
+                return 1
+            return 0
+
+        native = _callback_type(call)
+        self._kept.append(native)
+        self._row(Op.CALLBACK, _address(native), self._add(arguments))
+
+    def constant(self, values: np.ndarray) -> Argument:
+        """A pointer to a copy of `values` (row-major), which lives as long as the program."""
+        kept = np.array(values, order="C", copy=True)
+        self._kept.append(kept)
+        return Argument("pointer", -1, kept.ctypes.data)
+
+    def build(self, store: KernelStore | None = None) -> Program:
+        """The program. Kernels come from `store`, or else the process's own; missing ones are compiled in one batch."""
+        kernels = [operand for row in self._rows for operand in row.operands if isinstance(operand, KernelSource)]
+        addresses = (store or default_store()).get_many(kernels)
+        entries = {kernel.identity: address for kernel, address in zip(kernels, addresses)}
+        rows = [*self._rows, _Row(Op.END, ())]
+        offsets = [0]
+        for row in rows:
+            offsets.append(offsets[-1] + 1 + len(row.operands))
+        code: list[int] = []
+        for row in rows:
+            code.append(row.op)
+            for operand in row.operands:
+                if isinstance(operand, KernelSource):
+                    code.append(entries[operand.identity])
+                elif isinstance(operand, Label):
+                    if operand.row is None:
+                        raise ProgramError("a row jumps to a label that was never placed")
+                    code.append(offsets[operand.row])
+                else:
+                    code.append(operand)
+        return Program(self._arguments, code, self._parallel, self._kept)
+
+    def _row(self, op: Op, *operands: int | KernelSource | Label) -> None:
+        self._rows.append(_Row(op, operands))
+
+    def _add(self, arguments: Sequence[Argument]) -> int:
+        first = len(self._arguments)
+        self._arguments.extend(arguments)
+        return first
+
+    def _pointer(self, argument: Argument) -> int:
+        if argument.kind != "pointer":
+            raise ProgramError(f"expected a pointer, got a {argument.kind}")
+        return self._add([argument])
+
+
+class Program:
+    """A built program; `run` it as often as you like, from any thread."""
+
+    def __init__(self, arguments: Sequence[Argument], code: Sequence[int], parallel: bool, kept: list[object]) -> None:
+        values = HEADER_WORDS
+        which = values + len(arguments)
+        start = which + len(arguments)
+        header = [len(arguments), values, which, start, libc_address("malloc"), libc_address("free"), 0, 0]
+        self._words = array("q", header)
+        self._words.extend(argument.word for argument in arguments)
+        self._words.extend(argument.base + 1 for argument in arguments)
+        self._words.extend(code)
+        self.bases = max((argument.base for argument in arguments), default=-1) + 1
+        self._address = self._words.buffer_info()[0]
+        self._parallel = parallel
+        self._kept = kept
+        self._pack = struct.Struct(f"{1 + self.bases}q").pack
+        self._execute = execute_function()
+
+    def run(self, bases: Sequence[int]) -> None:
+        """Run to the end. `bases` are the addresses of the blocks that pointers are relative to, at least `self.bases`.
+
+        Addresses are trusted: a wrong one reads or writes whatever lies there. Raises what a callback raised.
+        """
+        status = self._execute(self._address, self._pack(0, *bases), 0)
+        if status:
+            self._fail(status)
+
+    def _fail(self, status: int) -> None:
+        error = getattr(_raised, "error", None)
+        if error is None:
+            raise ProgramExecutionError("a program could not be run: out of memory")
+        _raised.error = None
+        raise error
+
+
+_raised = threading.local()
+
+
+def _address(function: object) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+    assert address is not None
+    return address
+
+
+def _not_negative(nbytes: int) -> int:
+    if nbytes < 0:
+        raise ProgramError(f"a number of bytes must not be negative, got {nbytes}")
+    return nbytes
