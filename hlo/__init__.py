@@ -1,1 +1,74 @@
+"""hloom.hlo: the IR and all that needs only the IR. It runs with NumPy alone."""
 
+from __future__ import annotations
+
+from .attributes import (
+    ComparisonDirection,
+    ComparisonType,
+    FusionKind,
+    RandomAlgorithm,
+)
+from .builder import (
+    make_call,
+    make_computation,
+    make_constant,
+    make_get_tuple_element,
+    make_instruction,
+    make_module,
+    make_parameter,
+    make_tuple,
+)
+from .element_type import ElementType, element_type_of
+from .errors import (
+    ExecutionError,
+    HloError,
+    HloParseError,
+    ShapeError,
+    UnsupportedElementTypeError,
+    UnsupportedError,
+    VerificationError,
+)
+from .evaluator import evaluate, evaluate_computation
+from .ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Metadata
+from .layout import Layout, Tile
+from .literal import Literal
+from .opcode import Opcode
+from .shape import Shape
+from .verifier import verify
+
+__all__ = [
+    "ComparisonDirection",
+    "ComparisonType",
+    "ElementType",
+    "ExecutionError",
+    "FusionKind",
+    "HloComputation",
+    "HloError",
+    "HloInstruction",
+    "HloModule",
+    "HloParseError",
+    "InputOutputAlias",
+    "Layout",
+    "Literal",
+    "Metadata",
+    "Opcode",
+    "RandomAlgorithm",
+    "Shape",
+    "ShapeError",
+    "Tile",
+    "UnsupportedElementTypeError",
+    "UnsupportedError",
+    "VerificationError",
+    "element_type_of",
+    "evaluate",
+    "evaluate_computation",
+    "make_call",
+    "make_computation",
+    "make_constant",
+    "make_get_tuple_element",
+    "make_instruction",
+    "make_module",
+    "make_parameter",
+    "make_tuple",
+    "verify",
+]

@@ -1,1 +1,16 @@
+"""The evaluator: what each op means, in plain NumPy written to be read.
 
+It is the reference for every backend, so it shares no helper with shape inference or code generation. `table` has the
+rule table and the interpreter; each family's rules stand in the file of its name. NumPy is quiet here: what XLA
+computes silently (overflow, division by zero, NaN) warns nobody.
+"""
+
+from __future__ import annotations
+
+from . import control_flow, dot, elementwise, movement, random, reduce, structure  # each registers its rules
+from .table import EVALUATE, Value, evaluate, evaluate_computation, evaluate_op
+
+__all__ = ["EVALUATE", "Value", "evaluate", "evaluate_computation", "evaluate_op"]
+
+_FAMILIES = (control_flow, dot, elementwise, movement, random, reduce, structure)
+assert not EVALUATE.missing(), f"opcodes without evaluation: {EVALUATE.missing()}"

@@ -35,7 +35,9 @@ def _rng_bit_generator_rule(
     match declared.tuple_shapes:
         case (new_state, bits) if new_state.compatible(state) and bits.element_type in INTEGERS:
             return declared
-    fail(Opcode.RNG_BIT_GENERATOR, operands, f"the result must be ({state}, integers[...]), not {declared}", 2)
+        case _:
+            why = f"the result must be ({state}, integers[...]), not {declared}"
+            fail(Opcode.RNG_BIT_GENERATOR, operands, why, 2)
 
 
 SPECS: tuple[OpSpec, ...] = (

@@ -1,0 +1,36 @@
+"""What dot means."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..attributes import DotAttributes
+from ..element_type import ElementType
+from ..opcode import Opcode
+from ..shape import Shape
+from .table import EVALUATE, NDArray
+
+_NARROW = (ElementType.F16, ElementType.BF16)
+
+
+@EVALUATE.register(Opcode.DOT)
+def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) -> NDArray:
+    """Sums of products over the contracting dimensions, for each batch.
+
+    Integers wrap around in the result's element type; f16 and bf16 are summed in f32 and rounded once.
+    """
+    element_type = shape.element
+    compute = np.dtype(np.float32) if element_type in _NARROW else element_type.dtype
+    left = _matrices(lhs.astype(compute, copy=False), attributes.lhs_batch_dims, attributes.lhs_contracting_dims)
+    right = _matrices(rhs.astype(compute, copy=False), attributes.rhs_batch_dims, attributes.rhs_contracting_dims)
+    product: NDArray = np.matmul(left, right.swapaxes(-1, -2))
+    return product.reshape(shape.dimensions).astype(element_type.dtype, copy=False)
+
+
+def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ...]) -> NDArray:
+    """The array as one (free, contracting) matrix a batch, in three dimensions."""
+    free = [d for d in range(array.ndim) if d not in batch and d not in contracting]
+    batches, rows, columns = (math.prod(array.shape[d] for d in group) for group in (batch, free, contracting))
+    return array.transpose((*batch, *free, *contracting)).reshape(batches, rows, columns)

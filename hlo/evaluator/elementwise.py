@@ -1,0 +1,276 @@
+"""What the elementwise ops mean.
+
+f16 and bf16 are computed in f32 and rounded once an op; NumPy's own loops for these types do that for arithmetic, and
+`_function` does it for everything else. What stands here for floats is what XLA gives for NaN, infinities and -0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..attributes import CompareAttributes, ComparisonDirection, ComparisonType
+from ..element_type import ElementType
+from ..opcode import Opcode
+from ..shape import Shape
+from . import special
+from .table import EVALUATE, NDArray
+
+_NARROW = frozenset({ElementType.F16, ElementType.BF16})
+_INTEGER_KINDS = "iu"
+
+
+def _arithmetic(opcode: Opcode, compute: Callable[..., Any]) -> None:
+    """The rule that is `compute` on the operands as they are."""
+
+    def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
+        return np.asarray(compute(*operands))
+
+    EVALUATE[opcode] = rule
+
+
+def _function(opcode: Opcode, compute: Callable[..., Any]) -> None:
+    """The rule that is `compute`, on f32 for narrower floats."""
+
+    def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
+        if shape.element_type in _NARROW:
+            wide = [o.astype(np.float32) for o in operands]
+            return np.asarray(compute(*wide)).astype(shape.element.dtype)
+        return np.asarray(compute(*operands))
+
+    EVALUATE[opcode] = rule
+
+
+def _as_unsigned(x: NDArray) -> NDArray:
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def _as_signed(x: NDArray) -> NDArray:
+    return x.view(f"i{x.dtype.itemsize}")
+
+
+# --- one operand
+
+
+def _sign(x: NDArray) -> Any:
+    """-1, 0 or 1; zeros keep their sign, NaN stays; z / |z| for complex numbers."""
+    if x.dtype.kind in _INTEGER_KINDS:
+        return np.sign(x)
+    if x.dtype.kind == "c":
+        magnitude = np.abs(x)
+        return np.where(magnitude == 0, x.dtype.type(0), x / magnitude)
+    return np.where((x == 0) | np.isnan(x), x, np.copysign(x.dtype.type(1), x))
+
+
+def _count_leading_zeros(x: NDArray) -> Any:
+    """Smear the highest set bit downwards; the bits that stay clear are the leading zeros."""
+    bits = _as_unsigned(x)
+    width = 8 * x.dtype.itemsize
+    shift = 1
+    while shift < width:
+        bits = bits | (bits >> bits.dtype.type(shift))
+        shift *= 2
+    return (width - np.bitwise_count(bits)).astype(x.dtype)
+
+
+def _population_count(x: NDArray) -> Any:
+    return np.bitwise_count(_as_unsigned(x)).astype(x.dtype)
+
+
+def _round_away_from_zero(x: NDArray) -> Any:
+    """To the nearest integer, halves away from zero, keeping the sign of zeros."""
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(x.dtype.type(1), x), whole)
+
+
+def _real(x: NDArray) -> Any:
+    return x.real.copy() if x.dtype.kind == "c" else x
+
+
+def _imag(x: NDArray) -> Any:
+    return x.imag.copy() if x.dtype.kind == "c" else np.zeros_like(x)
+
+
+_arithmetic(Opcode.ABS, np.abs)
+_arithmetic(Opcode.CEIL, np.ceil)
+_arithmetic(Opcode.COUNT_LEADING_ZEROS, _count_leading_zeros)
+_arithmetic(Opcode.FLOOR, np.floor)
+_arithmetic(Opcode.IMAG, _imag)
+_arithmetic(Opcode.IS_FINITE, np.isfinite)
+_arithmetic(Opcode.NEGATE, np.negative)
+_arithmetic(Opcode.NOT, np.invert)
+_arithmetic(Opcode.POPULATION_COUNT, _population_count)
+_arithmetic(Opcode.REAL, _real)
+_arithmetic(Opcode.ROUND_NEAREST_EVEN, np.rint)
+_arithmetic(Opcode.SQRT, np.sqrt)
+_function(Opcode.SIGN, _sign)
+_function(Opcode.ROUND_NEAREST_AFZ, _round_away_from_zero)
+
+_function(Opcode.ACOS, np.arccos)
+_function(Opcode.ACOSH, np.arccosh)
+_function(Opcode.ASIN, np.arcsin)
+_function(Opcode.ASINH, np.arcsinh)
+_function(Opcode.ATANH, np.arctanh)
+_function(Opcode.CBRT, np.cbrt)
+_function(Opcode.COS, np.cos)
+_function(Opcode.COSH, np.cosh)
+_function(Opcode.ERF, special.erf)
+_function(Opcode.EXP, np.exp)
+_function(Opcode.EXPM1, np.expm1)
+_function(Opcode.LOG, np.log)
+_function(Opcode.LOG1P, np.log1p)
+_function(Opcode.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)))
+_function(Opcode.RSQRT, lambda x: 1 / np.sqrt(x))
+_function(Opcode.SIN, np.sin)
+_function(Opcode.SINH, np.sinh)
+_function(Opcode.TAN, np.tan)
+_function(Opcode.TANH, np.tanh)
+
+
+# --- two operands
+
+
+def _divide(x: NDArray, y: NDArray) -> Any:
+    """Integers: towards zero; x / 0 is -1 (all bits set), and the quotient that does not fit, MIN / -1, is MIN."""
+    if x.dtype.kind not in _INTEGER_KINDS:
+        return np.true_divide(x, y)
+    by_zero = y == 0
+    divisor = np.where(by_zero, y.dtype.type(1), y)
+    quotient = np.floor_divide(x - np.fmod(x, divisor), divisor)
+    return np.where(by_zero, np.invert(y.dtype.type(0)), quotient)
+
+
+def _remainder(x: NDArray, y: NDArray) -> Any:
+    """With the sign of x; for integers, x % 0 is x."""
+    if x.dtype.kind not in _INTEGER_KINDS:
+        return np.fmod(x, y)
+    by_zero = y == 0
+    return np.where(by_zero, x, np.fmod(x, np.where(by_zero, y.dtype.type(1), y)))
+
+
+def _power(x: NDArray, y: NDArray) -> Any:
+    """Integers wrap around; a negative exponent gives 1 / x**-y towards zero: 1, -1 or 0 (also for x = 0)."""
+    if x.dtype.kind == "c":
+        return special.complex_power(x, y)
+    if x.dtype.kind not in _INTEGER_KINDS:
+        return np.power(x, y)
+    one = x.dtype.type(1)
+    result, square, bits = np.full(np.broadcast_shapes(x.shape, y.shape), one), x, _as_unsigned(np.asarray(y))
+    while np.any(bits):
+        result = np.where(bits & bits.dtype.type(1), result * square, result)
+        square, bits = square * square, bits >> bits.dtype.type(1)
+    inverse = np.where(x == 1, one, np.where(x == -1, np.where(y & one, -one, one), x.dtype.type(0)))
+    return np.where(y < 0, inverse, result) if x.dtype.kind == "i" else result
+
+
+def _complex(real: NDArray, imag: NDArray) -> Any:
+    result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
+    result.real, result.imag = real, imag
+    return result
+
+
+def _shift_left(x: NDArray, y: NDArray) -> Any:
+    """Distances count as unsigned; those of the width or more shift all bits out."""
+    distance, width = _as_unsigned(y), 8 * x.dtype.itemsize
+    bits = _as_unsigned(x)
+    return np.where(distance < width, bits << (distance % width), bits.dtype.type(0)).view(x.dtype)
+
+
+def _shift_right_logical(x: NDArray, y: NDArray) -> Any:
+    distance, width = _as_unsigned(y), 8 * x.dtype.itemsize
+    bits = _as_unsigned(x)
+    return np.where(distance < width, bits >> (distance % width), bits.dtype.type(0)).view(x.dtype)
+
+
+def _shift_right_arithmetic(x: NDArray, y: NDArray) -> Any:
+    """Copies of the highest bit come in from the left, for unsigned types, too."""
+    bits, last = _as_signed(x), 8 * x.dtype.itemsize - 1
+    distance = np.minimum(_as_unsigned(y), last).astype(bits.dtype)
+    return np.asarray(bits >> distance).view(x.dtype)
+
+
+_arithmetic(Opcode.ADD, np.add)
+_arithmetic(Opcode.AND, np.bitwise_and)
+_arithmetic(Opcode.COMPLEX, _complex)
+_arithmetic(Opcode.DIVIDE, _divide)
+_arithmetic(Opcode.MAXIMUM, np.maximum)
+_arithmetic(Opcode.MINIMUM, np.minimum)
+_arithmetic(Opcode.MULTIPLY, np.multiply)
+_arithmetic(Opcode.OR, np.bitwise_or)
+_arithmetic(Opcode.SHIFT_LEFT, _shift_left)
+_arithmetic(Opcode.SHIFT_RIGHT_ARITHMETIC, _shift_right_arithmetic)
+_arithmetic(Opcode.SHIFT_RIGHT_LOGICAL, _shift_right_logical)
+_arithmetic(Opcode.SUBTRACT, np.subtract)
+_arithmetic(Opcode.XOR, np.bitwise_xor)
+_function(Opcode.ATAN2, special.atan2)
+_function(Opcode.POWER, _power)
+_function(Opcode.REMAINDER, _remainder)
+
+
+# --- others
+
+_COMPARISONS: dict[ComparisonDirection, np.ufunc] = {
+    ComparisonDirection.EQ: np.equal,
+    ComparisonDirection.NE: np.not_equal,
+    ComparisonDirection.GE: np.greater_equal,
+    ComparisonDirection.GT: np.greater,
+    ComparisonDirection.LE: np.less_equal,
+    ComparisonDirection.LT: np.less,
+}
+
+
+def _total_order_key(x: NDArray) -> NDArray:
+    """Integers that order as the floats do: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    bits = _as_signed(x)
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+@EVALUATE.register(Opcode.COMPARE)
+def _compare(shape: Shape, attributes: CompareAttributes, x: NDArray, y: NDArray) -> NDArray:
+    """By value, NaN unordered, unless the total order is asked for."""
+    if attributes.type is ComparisonType.TOTALORDER:
+        x, y = _total_order_key(x), _total_order_key(y)
+    return np.asarray(_COMPARISONS[attributes.direction](x, y))
+
+
+@EVALUATE.register(Opcode.SELECT)
+def _select(shape: Shape, attributes: Any, pred: NDArray, on_true: NDArray, on_false: NDArray) -> NDArray:
+    return np.where(pred, on_true, on_false)
+
+
+@EVALUATE.register(Opcode.CLAMP)
+def _clamp(shape: Shape, attributes: Any, low: NDArray, x: NDArray, high: NDArray) -> NDArray:
+    """min(max(low, x), high): a NaN operand gives NaN, and low > high gives high."""
+    return np.asarray(np.minimum(np.maximum(low, x), high))
+
+
+@EVALUATE.register(Opcode.CONVERT)
+def _convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
+    """To pred: is it other than zero? Floats to integers: towards zero, saturating, NaN to 0. Integers to integers wrap
+    around; to floats, round to nearest even."""
+    target = shape.element
+    if target is ElementType.PRED:
+        return np.asarray(x != 0)
+    if target.is_integral and x.dtype.kind not in "biu":
+        return _saturated(x, target.dtype)
+    return x.astype(target.dtype)
+
+
+def _saturated(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
+    x = x if x.dtype.itemsize > 2 else x.astype(np.float32)
+    limits = np.iinfo(dtype)
+    # As floats, the limits may round up to one beyond the largest integer: those must not be cast, but replaced.
+    low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)
+    inside = (x > low) & (x < high)
+    result = np.where(inside, x, x.dtype.type(0)).astype(dtype)
+    return np.where(x >= high, dtype.type(limits.max), np.where(x <= low, dtype.type(limits.min), result))
+
+
+@EVALUATE.register(Opcode.BITCAST_CONVERT)
+def _bitcast_convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
+    target = shape.element
+    if target.byte_width == x.dtype.itemsize:
+        return x.view(target.dtype)
+    return np.ascontiguousarray(x).reshape(-1).view(target.dtype).reshape(shape.dimensions)

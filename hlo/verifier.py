@@ -1,0 +1,157 @@
+"""The verifier: does a module keep the IR's invariants? The pass manager runs it after each pass with an effect.
+
+What it checks, by label:
+
+* module_c1: computation names are unique and not empty; module_c2: so are instruction names, over the whole module
+* module_c3: no computation calls itself, directly or through others
+* module_c4: an input-output alias names a leaf of the result and one of a parameter, of one type, and neither twice
+* module_c5: entry parameter layouts are given for no or for all parameters, and order their dimensions
+* computation_c1: an instruction is in one computation, once; computation_c2: its operands come before it there
+* computation_c3: the parameters are numbered 0 to n-1; computation_c4: the root is one of the instructions
+* every instruction's shape is what its op's rule infers from the operands (labels of `ops/`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from .builder import check_shape
+from .errors import ShapeError, VerificationError
+from .ir import HloComputation, HloInstruction, HloModule
+from .opcode import Opcode
+from .shape import Shape
+
+
+def verify(module: HloModule) -> None:
+    """Check `module`; VerificationError tells the first violation, its label, the instruction and its source line."""
+    computations = _computations(module)
+    _verify_names(module, computations)
+    home: dict[HloInstruction, HloComputation] = {}
+    for computation in computations:
+        _verify_computation(computation, home)
+    _verify_aliases(module)
+    _verify_entry_layouts(module)
+
+
+def _fail(label: str, why: str, where: HloInstruction | HloComputation | HloModule) -> NoReturn:
+    message = f"{why} [{label}]\n  in {where!r}"
+    if isinstance(where, HloInstruction) and where.metadata is not None and where.metadata.source_file:
+        message += f"\n  from {where.metadata.source_file}:{where.metadata.source_line}"
+        if where.metadata.op_name:
+            message += f" ({where.metadata.op_name})"
+    raise VerificationError(message)
+
+
+def _computations(module: HloModule) -> list[HloComputation]:
+    """All computations, callees first. Iterative and with a look at the path, so that recursion is found, not run."""
+    done: dict[HloComputation, None] = {}
+    path: dict[HloComputation, None] = {}
+    stack: list[tuple[HloComputation, bool]] = [(module.entry, False)]
+    while stack:
+        computation, callees_are_done = stack.pop()
+        if callees_are_done:
+            del path[computation]
+            done[computation] = None
+            continue
+        if computation in done:
+            continue
+        if computation in path:
+            _fail("module_c3", f"computation {computation.name} calls itself", computation)
+        path[computation] = None
+        stack.append((computation, True))
+        for instruction in reversed(computation.instructions):
+            for called in reversed(instruction.called_computations()):
+                if called in path:
+                    _fail("module_c3", f"computation {called.name} calls itself", instruction)
+                if called not in done:
+                    stack.append((called, False))
+    return list(done)
+
+
+def _verify_names(module: HloModule, computations: Iterable[HloComputation]) -> None:
+    computation_names: set[str] = set()
+    instruction_names: dict[str, HloInstruction] = {}
+    for computation in computations:
+        if not computation.name or computation.name in computation_names:
+            _fail("module_c1", f"computation name {computation.name!r} is empty or not unique", module)
+        computation_names.add(computation.name)
+        for instruction in computation.instructions:
+            first = instruction_names.setdefault(instruction.name, instruction)
+            if not instruction.name or first is not instruction:
+                why = f"instruction name {instruction.name!r} in {computation.name} is empty or not unique"
+                _fail("module_c2", why, instruction)
+
+
+def _verify_computation(computation: HloComputation, home: dict[HloInstruction, HloComputation]) -> None:
+    seen: set[HloInstruction] = set()
+    numbers: list[int] = []
+    for instruction in computation.instructions:
+        if instruction in home:
+            why = f"{instruction.name} is twice in the module: in {home[instruction].name} and {computation.name}"
+            _fail("computation_c1", why, instruction)
+        home[instruction] = computation
+        for operand in instruction.operands:
+            if operand not in seen:
+                why = f"operand {operand.name} of {instruction.name} does not come before it in {computation.name}"
+                _fail("computation_c2", why, instruction)
+        seen.add(instruction)
+        _verify_instruction(instruction, computation)
+        if instruction.opcode is Opcode.PARAMETER:
+            numbers.append(instruction.attributes.number)
+    if sorted(numbers) != list(range(len(numbers))):
+        _fail("computation_c3", f"parameters of {computation.name} are numbered {sorted(numbers)}", computation)
+    if computation.root not in seen:
+        why = f"root {computation.root.name} of {computation.name} is not one of its instructions"
+        _fail("computation_c4", why, computation)
+
+
+def _verify_instruction(instruction: HloInstruction, computation: HloComputation) -> None:
+    try:
+        check_shape(
+            instruction.opcode, [o.shape for o in instruction.operands], instruction.attributes, instruction.shape
+        )
+        for leaf in instruction.shape.leaves():
+            Shape.array(leaf.element, leaf.dimensions, leaf.layout)
+    except ShapeError as error:
+        _fail(error.label, f"{instruction.name} in {computation.name}: {error}", instruction)
+
+
+def _leaf(shape: Shape, index: tuple[int, ...]) -> Shape | None:
+    """The array at `index` in `shape`, or None."""
+    for i in index:
+        if shape.tuple_shapes is None or not 0 <= i < len(shape.tuple_shapes):
+            return None
+        shape = shape.tuple_shapes[i]
+    return shape if shape.is_array else None
+
+
+def _verify_aliases(module: HloModule) -> None:
+    outputs: set[tuple[int, ...]] = set()
+    inputs: set[tuple[int, tuple[int, ...]]] = set()
+    parameters = module.entry.parameters
+    for alias in module.input_output_aliases:
+        output = _leaf(module.entry.root.shape, alias.output_index)
+        if output is None:
+            _fail("module_c4", f"alias output {list(alias.output_index)} is not an array in the result", module)
+        if not 0 <= alias.parameter < len(parameters):
+            _fail("module_c4", f"alias parameter {alias.parameter} does not exist", module)
+        parameter = _leaf(parameters[alias.parameter].shape, alias.parameter_index)
+        if parameter is None or not parameter.compatible(output):
+            why = f"alias of parameter {alias.parameter} {list(alias.parameter_index)} must be of type {output}"
+            _fail("module_c4", why, module)
+        if alias.output_index in outputs or (alias.parameter, alias.parameter_index) in inputs:
+            _fail("module_c4", f"parameter {alias.parameter} or its output is aliased twice", module)
+        outputs.add(alias.output_index)
+        inputs.add((alias.parameter, alias.parameter_index))
+
+
+def _verify_entry_layouts(module: HloModule) -> None:
+    layouts, parameters = module.entry_parameter_layouts, module.entry.parameters
+    if layouts and len(layouts) != len(parameters):
+        _fail("module_c5", f"{len(layouts)} entry parameter layouts for {len(parameters)} parameters", module)
+    for layout, parameter in zip(layouts, parameters):
+        if layout is not None and (
+            parameter.shape.is_tuple or sorted(layout.minor_to_major) != list(range(parameter.shape.rank))
+        ):
+            _fail("module_c5", f"layout {layout} does not fit parameter {parameter.name}", parameter)
