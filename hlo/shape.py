@@ -5,6 +5,7 @@ Source: XLA's Shape and ShapeUtil; the page "Shapes and layout".
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -99,7 +100,7 @@ class Shape:
         return self.layout
 
     @property
-    def elements(self) -> tuple[Shape, ...]:
+    def elements(self) -> builtins.tuple[Shape, ...]:
         """The shapes of a tuple's elements; asserts that it is one."""
         assert self.tuple_shapes is not None, f"{self} is not a tuple"
         return self.tuple_shapes
@@ -119,7 +120,7 @@ class Shape:
             for shape in self.tuple_shapes:
                 yield from shape.leaves()
 
-    def strides(self) -> tuple[int, ...]:
+    def strides(self) -> builtins.tuple[int, ...]:
         """Elements between neighbours along each dimension, in a dense layout."""
         assert self.array_layout.is_dense, f"{self} is not dense"
         strides, step = [0] * self.rank, 1

@@ -32,12 +32,10 @@ def _rng_bit_generator_rule(
         expected = " or ".join(f"u64[{size}]" for size in sizes)
         fail(Opcode.RNG_BIT_GENERATOR, operands, f"the state of {attributes.algorithm.value} must be {expected}", 1)
     declared = require_declared(Opcode.RNG_BIT_GENERATOR, operands, declared, 2)
-    match declared.tuple_shapes:
-        case (new_state, bits) if new_state.compatible(state) and bits.element_type in INTEGERS:
-            return declared
-        case _:
-            why = f"the result must be ({state}, integers[...]), not {declared}"
-            fail(Opcode.RNG_BIT_GENERATOR, operands, why, 2)
+    results = declared.tuple_shapes or ()
+    if len(results) != 2 or not results[0].compatible(state) or results[1].element_type not in INTEGERS:
+        fail(Opcode.RNG_BIT_GENERATOR, operands, f"the result must be ({state}, integers[...]), not {declared}", 2)
+    return declared
 
 
 SPECS: tuple[OpSpec, ...] = (
