@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
 import math
 import os
 import re
@@ -77,7 +78,7 @@ def load(folder: Path | None = None, *, bundled: bool = False) -> Digits:
         return bundled_digits()
     cache = cache_folder()
     try:
-        download(cache)
+        download(cache, MIRRORS)
     except OSError as error:
         print(
             f"MNIST could not be downloaded ({error}); using the 1,797 digits that scikit-learn carries instead.",
@@ -194,7 +195,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hloom" / "mnist"
 
 
-def download(folder: Path, mirrors: tuple[str, ...] = MIRRORS) -> None:
+def download(folder: Path, mirrors: tuple[str, ...]) -> None:
     """Make MNIST's four files be in `folder`, with the published checksums. Those that are there stay.
 
     A mirror that fails once is not asked again. Raises OSError (no network, no disk) with the last reason.
@@ -207,8 +208,8 @@ def download(folder: Path, mirrors: tuple[str, ...] = MIRRORS) -> None:
         try:
             _download_file(mirrors_left[0] + missing[0], folder / missing[0], SHA256[missing[0]])
             missing.pop(0)
-        except OSError as error:
-            reason = error
+        except (OSError, http.client.HTTPException) as error:
+            reason = OSError(str(error))
             mirrors_left.pop(0)
     if missing:
         raise reason

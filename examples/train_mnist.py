@@ -157,7 +157,10 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
         help="print this stage of the training step and exit: HLO as traced, HLO after all passes, the Python loops "
         "it became, the map of its memory",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.out.suffix != ".png":
+        parser.error(f"--out {options.out}: the picture is a PNG; give it a name that ends in .png")
+    return options
 
 
 def main() -> None:
@@ -166,6 +169,7 @@ def main() -> None:
     if options.show:
         show(options.show, digits, options)
         return
+    options.out.parent.mkdir(parents=True, exist_ok=True)  # fail before the work, not after it
     print(f"{digits.name}: {len(digits.train_images):,} images to train, {len(digits.test_images):,} to test")
     began = time.perf_counter()
     params, losses, accuracies = train(digits, options)
@@ -190,7 +194,7 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except mnist_data.DataError as error:
+    except (mnist_data.DataError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -1,0 +1,41 @@
+# make mnist   train a small network to read digits         make mnist ARGS="--data DIR --epochs 3"
+# make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
+# make lint    ruff and the type checker
+# make bench   hloom beside JAX, NumPy and Numba             make bench ARGS="--case dispatch"
+#
+# Each makes its own virtual environment in .venv when there is none, and installs into it what it needs.
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+BIN = $(VENV)/bin
+
+.PHONY: mnist test test-slow lint bench clean
+
+mnist: $(VENV)/.with-examples
+	$(BIN)/python examples/train_mnist.py $(ARGS)
+
+test: $(VENV)/.with-test
+	$(BIN)/python -m pytest -q -n 2 $(ARGS)
+
+test-slow: $(VENV)/.with-test
+	$(BIN)/python -m pytest -q -n 2 -m slow $(ARGS) || [ $$? -eq 5 ] # 5: none is marked so
+
+lint: $(VENV)/.with-lint
+	$(BIN)/python -m ruff check .
+	$(BIN)/python tools/typecheck.py
+
+bench: $(VENV)/.with-bench
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) build out *.egg-info
+
+# one stamp for each extra: installed anew when pyproject.toml changes
+$(VENV)/.with-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("hloom needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,28 @@
+"""What every test run shares: where compiled kernels are kept, how hypothesis draws, where the examples are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "examples"))
+
+# All workers of a run share one store, so that no kernel is compiled twice; it is the repository's own, so that a run
+# neither uses nor fills the user's. Set before anything imports hloom; workers inherit it.
+os.environ.setdefault("HLOOM_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
+
+# A first example may compile for a second: no deadline. On CI the same examples each time.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT

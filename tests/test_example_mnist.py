@@ -1,0 +1,139 @@
+"""The example as a user runs it, and its training step against the same step written out in NumPy."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+import train_mnist
+
+
+def run(root: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(root / "examples" / "train_mnist.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+
+
+def test_learns_the_bundled_digits_and_draws_a_picture(root: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "new" / "digits.png"
+    ran = run(root, "--digits", "--epochs", "20", "--out", str(picture))
+    assert ran.returncode == 0, ran.stderr
+    accuracies = [float(percent) for percent in re.findall(r"test accuracy +([\d.]+)%", ran.stdout)]
+    assert len(accuracies) == 20
+    assert accuracies[-1] >= 97.0
+    assert accuracies[0] < accuracies[-1]
+    header = picture.read_bytes()[:24]
+    assert header[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(header[16:20]) > 1000, "pixels across"
+
+
+@pytest.mark.parametrize(
+    "stage, found",
+    [
+        ("hlo", [r"HloModule", r"ENTRY", r" dot\(", r"f32\[784,512\]"]),
+        ("optimized", [r"HloModule", r"ENTRY", r" fusion\(", r"is_scheduled=true"]),
+        ("kernels", [r"def \w+\(lo, hi, ", r"for \w+ in range\(lo, hi\):"]),
+        ("memory", [r"\d"]),
+    ],
+)
+def test_show(root: Path, stage: str, found: list[str]) -> None:
+    ran = run(root, "--digits", "--show", stage)
+    assert ran.returncode == 0, ran.stderr
+    for pattern in found:
+        assert re.search(pattern, ran.stdout), f"{pattern} is not in:\n{ran.stdout[:2000]}"
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--data", "{tmp}/nowhere"], r"^IdxError: .*nowhere: no such folder"),
+        (["--data", "{tmp}"], r"^IdxError: .*truncated"),
+        (["--digits", "--out", "/proc/nowhere/picture.png"], r"/proc/nowhere"),
+        (["--digits", "--out", "picture.bmp"], r"ends in \.png"),
+        (["--digits", "--epochs", "0"], r"0 is not above 0"),
+        (["--digits", "--hidden", "64,many"], r"--hidden"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(root: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "t10k-images-idx3-ubyte").write_bytes(bytes.fromhex("00000803 0000000a 0000001c 0000001c"))
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(bytes.fromhex("00000801 0000000a") + bytes(10))
+    ran = run(root, *(argument.format(tmp=tmp_path) for argument in arguments), cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert re.search(message, ran.stderr, re.MULTILINE), ran.stderr
+
+
+def test_interrupt_is_clean(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-u", str(root / "examples" / "train_mnist.py")]
+    command += ["--digits", "--epochs", "100000", "--out", str(tmp_path / "never.png")]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        while "epoch" not in process.stdout.readline():
+            assert process.poll() is None, process.communicate()[1]
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors and "Interrupted." in errors
+    assert not (tmp_path / "never.png").exists()
+
+
+def test_the_training_step_is_what_numpy_says() -> None:
+    """Two steps of a 6-5-4-10 network, forwards, backwards and update written out by hand in f64."""
+    rng = np.random.default_rng(3)
+    sizes, rate, momentum = [6, 5, 4, 10], 0.3, 0.9
+    params = train_mnist.init_params(hloom.random.key(1), sizes)
+    state = (params, hloom.tree.map(lambda p: 0 * p, params))
+    images, labels = rng.normal(size=(7, 6)).astype(np.float32), rng.integers(0, 10, 7).astype(np.int32)
+    weights = [np.asarray(layer["w"], np.float64) for layer in params]
+    biases = [np.asarray(layer["b"], np.float64) for layer in params]
+    moving = [np.zeros_like(array) for array in weights + biases]
+    for _ in range(2):
+        state, value = train_mnist.train_step(state, images, labels, rate, momentum)
+        expected = numpy_step(weights, biases, moving, images, labels, rate, momentum)
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
+        for layer, weight, bias in zip(state[0], weights, biases):
+            np.testing.assert_allclose(layer["w"], weight, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(layer["b"], bias, rtol=1e-4, atol=1e-5)
+
+
+def numpy_step(
+    weights: list[np.ndarray],
+    biases: list[np.ndarray],
+    moving: list[np.ndarray],
+    images: np.ndarray,
+    labels: np.ndarray,
+    rate: float,
+    momentum: float,
+) -> float:
+    """One step, in place; the loss before it."""
+    inputs = [images.astype(np.float64)]
+    for weight, bias in zip(weights[:-1], biases[:-1]):
+        inputs.append(np.maximum(inputs[-1] @ weight + bias, 0))
+    scores = inputs[-1] @ weights[-1] + biases[-1]
+    probabilities = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    rows = np.arange(len(labels))
+    value = -np.log(probabilities[rows, labels]).mean()
+    probabilities[rows, labels] -= 1
+    delta = probabilities / len(labels)
+    weight_gradients, bias_gradients = [], []
+    for weight, layer_input in zip(weights[::-1], inputs[::-1]):
+        weight_gradients.insert(0, layer_input.T @ delta)
+        bias_gradients.insert(0, delta.sum(0))
+        delta = (delta @ weight.T) * (layer_input > 0)
+    for array, velocity, gradient in zip(weights + biases, moving, weight_gradients + bias_gradients):
+        velocity *= momentum
+        velocity -= rate * gradient
+        array += velocity
+    return float(value)
