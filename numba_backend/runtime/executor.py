@@ -33,11 +33,12 @@ class Op(enum.IntEnum):
     JUMP_IF_FALSE = 5  # pred, target
     SWITCH = 6  # s32 index, count, target...: an index out of range takes the last, as XLA's conditional
     CALLBACK = 7  # function(arguments) -> 0, or a status that stops the program; first argument
-    GEMM = 8  # see blas.py
+    GEMM = 8  # run_gemm, ...: see blas.py, which says what the words mean
 
 
 HEADER_WORDS = 8
 STACK_WORDS = 4096
+GEMM_WORDS = 50
 
 EXECUTE = f"""
 def execute(program, bases, pool):
@@ -90,6 +91,9 @@ def execute(program, bases, pool):
             if status != 0:
                 break
             at += 24
+        elif op == {Op.GEMM}:
+            call3(load(at + 8), at, arguments, pool)
+            at += {GEMM_WORDS * 8}
         else:
             break
     if on_heap:
@@ -98,14 +102,15 @@ def execute(program, bases, pool):
 """
 
 
-def _native(name: str, source: str, count: int) -> KernelSource:
+def native_function(name: str, source: str, count: int) -> KernelSource:
+    """A function of the runtime itself, of `count` int64 parameters, to be had from the store like any kernel."""
     return KernelSource(name, source, (Parameter("size", "s64"),) * count, "native")
 
 
 @functools.cache
 def execute_function() -> Callable[..., int]:
     """`execute(program address, bases, pool address) -> status` as a ctypes function; bases may be bytes."""
-    address = default_store().get(_native("execute", EXECUTE, 3))
+    address = default_store().get(native_function("execute", EXECUTE, 3))
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(address)
 
 

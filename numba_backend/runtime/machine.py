@@ -54,6 +54,14 @@ def _store(builder: Any, values: Sequence[Any]) -> None:
     builder.store(values[1], _at(builder, values[0], _I64))
 
 
+def _quotient(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.udiv(values[0], values[1])
+
+
+def _smaller(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.select(builder.icmp_signed("<", *values), *values)
+
+
 def _stack(builder: Any, values: Sequence[Any]) -> Any:
     return builder.ptrtoint(builder.alloca(_I64, values[0]), _I64)
 
@@ -106,8 +114,11 @@ def _compare_exchange(builder: Any, values: Sequence[Any]) -> Any:
 def _pause(builder: Any, values: Sequence[Any]) -> None:
     """Tell the core that this is a spin loop, where the architecture has such an instruction."""
     architecture = builder.module.triple.partition("-")[0]
-    text = {"x86_64": "pause", "aarch64": "yield", "arm64": "yield"}.get(architecture, "")
-    builder.asm(llir.FunctionType(_VOID, []), text, "~{memory}", [], side_effect=True)
+    if architecture == "x86_64":
+        builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", [], llir.FunctionType(_VOID, [])), [])
+    elif architecture in ("aarch64", "arm64"):
+        hint = llir.FunctionType(_VOID, [_I32])
+        builder.call(builder.module.declare_intrinsic("llvm.aarch64.hint", [], hint), [llir.Constant(_I32, 1)])
 
 
 SCOPE: dict[str, object] = {
@@ -115,6 +126,8 @@ SCOPE: dict[str, object] = {
     "load_u8": _define("load_u8", 1, _load_u8),
     "load_s32": _define("load_s32", 1, _load_s32),
     "store": _define("store", 2, _store),
+    "quotient": _define("quotient", 2, _quotient),
+    "smaller": _define("smaller", 2, _smaller),
     "stack": _define("stack", 1, _stack),
     "copy_bytes": _define("copy_bytes", 3, _copy_bytes),
     "zero_bytes": _define("zero_bytes", 2, _zero_bytes),
@@ -123,6 +136,7 @@ SCOPE: dict[str, object] = {
     "call0": _define("call0", 1, _call),
     "call1": _define("call1", 2, _call),
     "call2": _define("call2", 3, _call),
+    "call3": _define("call3", 4, _call),
     "call5": _define("call5", 6, _call),
     "atomic_load": _define("atomic_load", 1, _atomic_load),
     "atomic_store": _define("atomic_store", 2, _atomic_store),
@@ -130,6 +144,6 @@ SCOPE: dict[str, object] = {
     "compare_exchange": _define("compare_exchange", 3, _compare_exchange),
     "pause": _define("pause", 0, _pause),
 }
-"""`load(address)`, `store(address, value)`; `stack(words)`: memory until return; `callN(function, ...)`: a C function
-of N integers or pointers; `atomic_add` returns the old value; `compare_exchange(address, expected, new)`: 1 when it
-did."""
+"""`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`: memory
+until return; `callN(function, ...)`: a C function of N integers or pointers; `atomic_add` returns the old value;
+`compare_exchange(address, expected, new)`: 1 when it did."""

@@ -170,6 +170,8 @@ class _Compiler:
         with self.typing.callstack.register(self.target.target, inference, identity, arguments):
             for index, (name, type_) in enumerate(zip(ir.arg_names, arguments)):
                 inference.seed_argument(name, index, type_)
+            if result is not types.none:
+                inference.seed_return(result)
             inference.build_constraint()
             inference.propagate()
             typemap, returned, calltypes = inference.unify()

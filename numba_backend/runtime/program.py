@@ -22,10 +22,12 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
+from .blas import Gemm
 from .errors import ProgramError, ProgramExecutionError
 from .executor import HEADER_WORDS, Op, execute_function, libc_address
 from .kernel import KernelSource, ParameterKind
 from .store import KernelStore, default_store
+from .threads import pool_address
 
 _NUMPY_DTYPES: dict[str, object] = {
     "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
@@ -154,6 +156,12 @@ class ProgramBuilder:
         self._kept.append(native)
         self._row(Op.CALLBACK, _address(native), self._add(arguments))
 
+    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
+        """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads."""
+        if not gemm.is_empty:
+            self._parallel = True
+            self._row(Op.GEMM, *gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c)))
+
     def constant(self, values: np.ndarray) -> Argument:
         """A pointer to a copy of `values` (row-major), which lives as long as the program."""
         kept = np.array(values, order="C", copy=True)
@@ -221,7 +229,7 @@ class Program:
 
         Addresses are trusted: a wrong one reads or writes whatever lies there. Raises what a callback raised.
         """
-        status = self._execute(self._address, self._pack(0, *bases), 0)
+        status = self._execute(self._address, self._pack(0, *bases), pool_address() if self._parallel else 0)
         if status:
             self._fail(status)
 

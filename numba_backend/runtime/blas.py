@@ -1,0 +1,281 @@
+"""Matrix products by the BLAS that SciPy is linked with, without importing SciPy, and how they use threads.
+
+A GEMM row computes, row-major and for every index of the batch,
+
+    C[m, n] = alpha * op(A)[m, k] @ op(B)[k, n] + beta * C,      op(X) = X, X^T or X^H
+
+BLAS is column-major, so it is asked for the transpose: C^T = op(B)^T op(A)^T, with no copy of anything.
+
+Threads are ours, not the BLAS's: big products are cut along m or n (or along the batch), and each piece is a
+single-threaded call. OpenBLAS's own threads spin for tens of milliseconds after each product, at the cost of the
+kernels that follow, and suffer much more on a busy machine. While a cut product runs, OpenBLAS is told to use one
+thread, and afterwards what it was told before, so that a limit from threadpoolctl or `OPENBLAS_NUM_THREADS` holds: it
+bounds the pieces too. A BLAS that has no such setting keeps its own threads and gets products whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import struct
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import ProgramError
+from .executor import GEMM_WORDS, native_function
+from .kernel import ELEMENT_BYTES
+from .store import default_store
+from .threads import BLAS_DEPTH, BLAS_LOCK, BLAS_SAVED, RUN_PARALLEL, THREADS
+
+ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}
+"""The element types that BLAS multiplies."""
+
+Transpose = Literal["N", "T", "C"]
+"""As it is, transposed, or transposed and conjugated."""
+
+MAX_BATCH_DIMENSIONS = 6
+
+# Words of a GEMM row, counted from its opcode. Integers are read by BLAS as int32, from the low half of their word.
+_RUN, _GEMM, _TRANS_B, _TRANS_A, _M, _N, _K, _LDA, _LDB, _LDC = range(1, 11)
+_ALPHA, _BETA, _A, _B, _C, _ELEMENT, _ROW_A, _COLUMN_B, _ITEM, _GET, _SET, _BATCH, _DIMENSIONS = (
+    11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+)  # fmt: skip
+_DIMENSION = 26  # then per batch dimension, minor to major: count, byte strides of A, B, C
+assert _DIMENSION + 4 * MAX_BATCH_DIMENSIONS == GEMM_WORDS
+_PIECE_FLOP = 1 << 19  # a piece of less than this is not worth a thread
+
+
+def _word(index: int) -> str:
+    return f"load(row + {index * 8})"
+
+
+_GEMM_ITEMS = f"""
+def gemm_items(lo, hi, block):
+    row = load(block)
+    arguments = load(block + 8)
+    pieces = load(block + 16)
+    along_m = load(block + 24)
+    step = load(block + 32)
+    size = stack(2)
+    for item in range(lo, hi):
+        rest = quotient(item, pieces)
+        first = (item - rest * pieces) * step
+        a = load(arguments + {_word(_A)} * 8)
+        b = load(arguments + {_word(_B)} * 8)
+        c = load(arguments + {_word(_C)} * 8)
+        dimension = row + {_DIMENSION * 8}
+        for _ in range({_word(_DIMENSIONS)}):
+            count = load(dimension)
+            next = quotient(rest, count)
+            index = rest - next * count
+            a += index * load(dimension + 8)
+            b += index * load(dimension + 16)
+            c += index * load(dimension + 24)
+            rest = next
+            dimension += 32
+        m = {_word(_M)}
+        n = {_word(_N)}
+        if along_m:
+            m = smaller(step, m - first)
+            a += first * {_word(_ROW_A)}
+            c += first * {_word(_LDC)} * {_word(_ELEMENT)}
+        else:
+            n = smaller(step, n - first)
+            b += first * {_word(_COLUMN_B)}
+            c += first * {_word(_ELEMENT)}
+        store(size, m)
+        store(size + 8, n)
+        call_gemm({_word(_GEMM)}, row + {_TRANS_B * 8}, row + {_TRANS_A * 8}, size + 8, size, row + {_K * 8},
+                  row + {_ALPHA * 8}, b, row + {_LDB * 8}, a, row + {_LDA * 8}, row + {_BETA * 8}, c, row + {_LDC * 8})
+    return 0
+"""
+
+_RUN_GEMM = f"""
+def run_gemm(row, arguments, pool):
+    m = {_word(_M)}
+    n = {_word(_N)}
+    batch = {_word(_BATCH)}
+    block = stack(5)
+    store(block, row)
+    store(block + 8, arguments)
+    store(block + 16, 1)
+    store(block + 24, 0)
+    store(block + 32, n)
+    flop = 2 * m * n * {_word(_K)}
+    if pool == 0 or {_word(_SET)} == 0 or flop * batch < {2 * _PIECE_FLOP}:
+        call_kernel({_word(_ITEM)}, 0, batch, block)
+        return 0
+    while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
+        pause()
+    if load(pool + {BLAS_DEPTH}) == 0:
+        store(pool + {BLAS_SAVED}, call0({_word(_GET)}) & 0xffffffff)
+        call1({_word(_SET)}, 1)
+    store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) + 1)
+    threads = smaller(load(pool + {THREADS}), load(pool + {BLAS_SAVED}))
+    atomic_store(pool + {BLAS_LOCK}, 0)
+    pieces = 1
+    if threads > 1 and batch < 2 * threads:
+        pieces = smaller(threads, quotient(flop, {_PIECE_FLOP}))
+        longer = m
+        unit = 8
+        if n > m:
+            longer = n
+            unit = 32
+        step = quotient(quotient(longer + pieces - 1, pieces) + unit - 1, unit) * unit
+        pieces = quotient(longer + step - 1, step)
+        store(block + 16, pieces)
+        store(block + 24, m >= n)
+        store(block + 32, step)
+    if threads > 1:
+        call5(load(pool + {RUN_PARALLEL}), pool, {_word(_ITEM)}, block, batch * pieces, 1)
+    else:
+        call_kernel({_word(_ITEM)}, 0, batch * pieces, block)
+    while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
+        pause()
+    store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) - 1)
+    if load(pool + {BLAS_DEPTH}) == 0:
+        call1({_word(_SET)}, load(pool + {BLAS_SAVED}))
+    atomic_store(pool + {BLAS_LOCK}, 0)
+    return 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDimension:
+    """One dimension of a batch of products: how many, and how many elements lie from one matrix to the next."""
+
+    count: int
+    a_stride: int
+    b_stride: int
+    c_stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """What a GEMM row computes, in elements and row-major: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C.
+
+    `lda` is the distance between the rows of A as stored: at least k, or m when A is transposed; `ldb` and `ldc` alike.
+    `batch` is major to minor.
+    """
+
+    dtype: str
+    m: int
+    n: int
+    k: int
+    transpose_a: Transpose
+    transpose_b: Transpose
+    lda: int
+    ldb: int
+    ldc: int
+    alpha: complex = 1.0
+    beta: complex = 0.0
+    batch: tuple[BatchDimension, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ROUTINES:
+            raise ProgramError(f"BLAS multiplies {', '.join(ROUTINES)}; not {self.dtype}")
+        least = {
+            "lda": self.k if self.transpose_a == "N" else self.m,
+            "ldb": self.n if self.transpose_b == "N" else self.k,
+            "ldc": self.n,
+        }
+        for name, value in least.items():
+            if not value <= getattr(self, name):
+                raise ProgramError(f"{name} must be at least {value}, got {getattr(self, name)}")
+        for name in ("m", "n", "k", "lda", "ldb", "ldc"):
+            if not 0 <= getattr(self, name) < 1 << 31:
+                raise ProgramError(f"BLAS takes sizes from 0 to 2**31 - 1; {name} is {getattr(self, name)}")
+        if len(self.batch) > MAX_BATCH_DIMENSIONS:
+            raise ProgramError(f"a product can have at most {MAX_BATCH_DIMENSIONS} batch dimensions")
+
+    @property
+    def is_empty(self) -> bool:
+        """True when there is nothing to write."""
+        return not (self.m and self.n and all(dimension.count for dimension in self.batch))
+
+    def operands(self, a: int, b: int, c: int) -> tuple[int, ...]:
+        """The words of the row after its opcode; a, b and c are indices of arguments."""
+        size = ELEMENT_BYTES[self.dtype]
+        run, item = _entries()
+        get, set_ = _thread_setting()
+        alpha, beta = (_words(value, self.dtype) for value in (self.alpha, self.beta))
+        count = 1
+        dimensions: list[int] = []
+        for dimension in reversed(self.batch):
+            count *= dimension.count
+            strides = (dimension.a_stride, dimension.b_stride, dimension.c_stride)
+            dimensions += [dimension.count, *(stride * size for stride in strides)]
+        row_a = self.lda * size if self.transpose_a == "N" else size
+        column_b = size if self.transpose_b == "N" else self.ldb * size
+        words = [
+            run, _gemm_address(self.dtype), ord(self.transpose_b), ord(self.transpose_a), self.m, self.n, self.k,
+            max(self.lda, 1), max(self.ldb, 1), max(self.ldc, 1), *alpha, *beta, a, b, c, size, row_a, column_b,
+            item, get, set_, count, len(self.batch), *dimensions,
+        ]  # fmt: skip
+        return tuple(words + [0] * (GEMM_WORDS - 1 - len(words)))
+
+
+def _words(value: complex, dtype: str) -> tuple[int, int]:
+    """A number of the given type, in memory, as two int64 words."""
+    form = {"f32": "<fxxxxxxxxxxxx", "f64": "<dxxxxxxxx", "c64": "<ffxxxxxxxx", "c128": "<dd"}[dtype]
+    parts = (value.real, value.imag) if dtype in ("c64", "c128") else (value.real,)
+    first, second = struct.unpack("<qq", struct.pack(form, *parts))
+    return first, second
+
+
+@functools.cache
+def _entries() -> tuple[int, int]:
+    run, item = default_store().get_many(
+        [native_function("run_gemm", _RUN_GEMM, 3), native_function("gemm_items", _GEMM_ITEMS, 3)]
+    )
+    return run, item
+
+
+@functools.cache
+def _library() -> ctypes.CDLL | None:
+    """SciPy's `cython_blas` extension as a shared library, through which its BLAS can be reached.
+
+    Importing it as a module would import all of scipy.linalg: 260 ms, against 5 ms.
+    """
+    spec = importlib.util.find_spec("scipy")
+    for folder in (spec and spec.submodule_search_locations) or []:
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            path = os.path.join(folder, "linalg", "cython_blas" + suffix)
+            if os.path.exists(path):
+                return ctypes.CDLL(path)
+    return None
+
+
+def _symbol(*names: str) -> int:
+    """The address of the first of these that SciPy's BLAS has; 0 when it has none."""
+    for name in names:
+        function = getattr(_library(), name, None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return 0
+
+
+@functools.cache
+def _gemm_address(dtype: str) -> int:
+    routine = ROUTINES[dtype]
+    address = _symbol(f"scipy_{routine}_", f"{routine}_")
+    if address:
+        return address
+    module = importlib.import_module("scipy.linalg.cython_blas")
+    capsule = module.__pyx_capi__[routine]
+    name, get = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get(capsule, name(capsule)))
+
+
+@functools.cache
+def _thread_setting() -> tuple[int, int]:
+    """The addresses of OpenBLAS's functions that get and set its number of threads; zeros for another BLAS."""
+    get = _symbol("scipy_openblas_get_num_threads", "openblas_get_num_threads")
+    set_ = _symbol("scipy_openblas_set_num_threads", "openblas_set_num_threads")
+    return (get, set_) if get and set_ else (0, 0)

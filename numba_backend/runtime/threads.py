@@ -1,0 +1,248 @@
+"""The thread pool: a few native threads that help the executor with one row at a time.
+
+Numba's own layers do not serve here: workqueue aborts on concurrent calls, OpenMP dies in a forked child, and both need
+Numba imported. These are plain POSIX threads that run one native function (`worker`), hold no Python state and so have
+no part in the interpreter's life: they block all signals, sleep when there is nothing to do, and end with the process.
+
+`run_parallel` cuts a range into chunks; the caller and the workers take chunks until none is left. A worker that wakes
+late finds nothing to do, so the caller never waits for one to wake. When the pool is busy (another thread's call, or a
+nested one) the caller runs the whole range itself.
+
+The number of threads is the smallest of: the CPUs this process may use (affinity, cgroup quota), `HLOOM_NUM_THREADS`,
+and `set_num_threads`. After a fork the child has a pool of its own, started when first needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import signal
+import threading
+import time
+
+from .executor import libc_address, native_function
+from .kernel import KernelSource
+from .store import default_store
+
+_SPIN_SECONDS = 30e-6
+_BLOCK_BYTES = 1024
+
+# Byte offsets in the pool's block. What several threads write lies on cache lines of its own.
+RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
+_LOCK, _UNLOCK, _WAIT, _BROADCAST, _YIELD = 32, 40, 48, 56, 64
+_BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192, 256, 320, 384, 448, 512, 576
+BLAS_LOCK, BLAS_DEPTH, BLAS_SAVED = 640, 648, 656
+_MUTEX, _CONDITION = 768, 896
+
+_TAKE_CHUNKS = f"""
+        while True:
+            chunk = atomic_add(pool + {_NEXT}, 1)
+            if chunk >= load(pool + {_JOB + 32}):
+                break
+            step = load(pool + {_JOB + 24})
+            hi = (chunk + 1) * step
+            if hi > load(pool + {_JOB + 16}):
+                hi = load(pool + {_JOB + 16})
+            call_kernel(load(pool + {_JOB}), chunk * step, hi, load(pool + {_JOB + 8}))
+"""
+
+_RUN_PARALLEL = f"""
+def run_parallel(pool, entry, arguments, extent, grain):
+    threads = load(pool + {THREADS})
+    if threads < 2 or extent < grain + grain or compare_exchange(pool + {_BUSY}, 0, 1) == 0:
+        call_kernel(entry, 0, extent, arguments)
+    else:
+        chunks = quotient(extent, grain)
+        if chunks > threads * 4:
+            chunks = threads * 4
+        step = quotient(extent + chunks - 1, chunks)
+        if step >= 64:
+            step = (step + 63) & -64
+        store(pool + {_JOB}, entry)
+        store(pool + {_JOB + 8}, arguments)
+        store(pool + {_JOB + 16}, extent)
+        store(pool + {_JOB + 24}, step)
+        store(pool + {_JOB + 32}, quotient(extent + step - 1, step))
+        atomic_store(pool + {_NEXT}, 0)
+        atomic_store(pool + {_TICKETS}, threads - 1)
+        atomic_store(pool + {_OPEN}, 1)
+        atomic_add(pool + {_GENERATION}, 1)
+        if atomic_load(pool + {_SLEEPERS}) > 0:
+            call1(load(pool + {_LOCK}), pool + {_MUTEX})
+            call1(load(pool + {_BROADCAST}), pool + {_CONDITION})
+            call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
+{_TAKE_CHUNKS}
+        atomic_store(pool + {_OPEN}, 0)
+        waited = 0
+        while atomic_load(pool + {_INSIDE}) != 0:
+            pause()
+            waited += 1
+            if waited > load(pool + {SPINS}):
+                call0(load(pool + {_YIELD}))
+        atomic_store(pool + {_BUSY}, 0)
+    return 0
+"""
+
+_WORKER = f"""
+def worker(pool):
+    seen = 0
+    while load(pool + {RUN_PARALLEL}) != 0:
+        waited = 0
+        while atomic_load(pool + {_GENERATION}) == seen and waited < load(pool + {SPINS}):
+            pause()
+            waited += 1
+        if atomic_load(pool + {_GENERATION}) == seen:
+            call1(load(pool + {_LOCK}), pool + {_MUTEX})
+            atomic_add(pool + {_SLEEPERS}, 1)
+            while atomic_load(pool + {_GENERATION}) == seen:
+                call2(load(pool + {_WAIT}), pool + {_CONDITION}, pool + {_MUTEX})
+            atomic_add(pool + {_SLEEPERS}, -1)
+            call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
+        seen = atomic_load(pool + {_GENERATION})
+        atomic_add(pool + {_INSIDE}, 1)
+        if atomic_load(pool + {_OPEN}) == 1 and atomic_add(pool + {_TICKETS}, -1) > 0:
+{_TAKE_CHUNKS.replace(chr(10) + "    ", chr(10) + "        ")}
+        atomic_add(pool + {_INSIDE}, -1)
+    return 0
+"""
+
+_SPIN = """
+def spin(count):
+    for _ in range(count):
+        pause()
+    return 0
+"""
+
+
+def available_cpus() -> int:
+    """How many CPUs this process may use: its affinity mask, and the quota of its control group."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+    except (OSError, ValueError):
+        return count
+    return count if quota == "max" else max(1, min(count, math.ceil(int(quota) / int(period))))
+
+
+class _Pool:
+    """The pool of this process. Its block is never freed: workers look at it as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: int | None = None
+        self._block = 0
+        self._workers = 0
+
+    def reset(self) -> None:
+        """In a forked child: no worker came along, and the lock may have been held."""
+        self._lock = threading.Lock()
+        self._block = 0
+        self._workers = 0
+
+    def address(self) -> int:
+        """The pool's block; the first call starts the workers."""
+        if self._block:
+            return self._block
+        with self._lock:
+            if not self._block:
+                block = self._create()
+                self._resize(block, self.threads())
+                self._block = block
+        return self._block
+
+    def threads(self) -> int:
+        limit = available_cpus()
+        named = os.environ.get("HLOOM_NUM_THREADS", "")
+        if named:
+            if not named.isdecimal() or int(named) < 1:
+                raise ValueError(f"HLOOM_NUM_THREADS must be a positive integer, got {named!r}")
+            limit = min(limit, int(named))
+        return limit if self._asked is None else min(limit, self._asked)
+
+    def ask(self, count: int | None) -> None:
+        if count is not None and count < 1:
+            raise ValueError(f"the number of threads must be at least 1, got {count}")
+        with self._lock:
+            self._asked = count
+            if self._block:
+                self._resize(self._block, self.threads())
+
+    def _create(self) -> int:
+        kernels = [native_function("run_parallel", _RUN_PARALLEL, 5), native_function("worker", _WORKER, 1)]
+        run_parallel, self._worker_address = default_store().get_many(kernels)
+        block: int = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(libc_address("calloc"))(
+            _BLOCK_BYTES + 64, 1
+        )
+        if not block:
+            raise MemoryError("no memory for the thread pool")
+        block = (block + 63) & -64
+        _write(block, RUN_PARALLEL, run_parallel)
+        _write(block, THREADS, 1)
+        for offset, name in (
+            (_LOCK, "pthread_mutex_lock"), (_UNLOCK, "pthread_mutex_unlock"), (_WAIT, "pthread_cond_wait"),
+            (_BROADCAST, "pthread_cond_broadcast"), (_YIELD, "sched_yield"),
+        ):  # fmt: skip
+            _write(block, offset, libc_address(name))
+        libc = ctypes.CDLL(None)
+        libc.pthread_mutex_init(ctypes.c_void_p(block + _MUTEX), None)
+        libc.pthread_cond_init(ctypes.c_void_p(block + _CONDITION), None)
+        return block
+
+    def _resize(self, block: int, threads: int) -> None:
+        if threads > 1 and not self._workers:
+            _write(block, SPINS, _spins(native_function("spin", _SPIN, 1)))
+        while self._workers < threads - 1:
+            if not _start_thread(self._worker_address, block):
+                threads = self._workers + 1
+                break
+            self._workers += 1
+        _write(block, THREADS, threads)
+
+
+def _write(block: int, offset: int, value: int) -> None:
+    ctypes.c_int64.from_address(block + offset).value = value
+
+
+def _spins(kernel: KernelSource) -> int:
+    """How many pause instructions take about as long as waking a thread does."""
+    spin = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(default_store().get(kernel))
+    spin(100)
+    started = time.perf_counter()
+    spin(1000)
+    return max(100, int(1000 * _SPIN_SECONDS / (time.perf_counter() - started)))
+
+
+def _start_thread(function: int, argument: int) -> bool:
+    """Start a detached POSIX thread with all signals blocked; False when the system refuses."""
+    libc = ctypes.CDLL(None)
+    thread = ctypes.c_void_p()
+    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    try:
+        failed = libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    if failed:
+        return False
+    libc.pthread_detach(thread)
+    return True
+
+
+_pool = _Pool()
+os.register_at_fork(after_in_child=_pool.reset)
+
+
+def set_num_threads(count: int | None) -> None:
+    """Use at most `count` threads from now on; None lifts the limit. Never more than `available_cpus()`."""
+    _pool.ask(count)
+
+
+def get_num_threads() -> int:
+    """How many threads a big row may be split over."""
+    return _pool.threads()
+
+
+def pool_address() -> int:
+    """The block to give to the executor. Starts the workers when there are none yet."""
+    return _pool.address()
