@@ -5,35 +5,41 @@ arena for all that lies between. `assign_buffers` gives every leaf of every inst
 these, and says which bytes must be copied where sharing was not possible. It computes nothing and changes nothing.
 
 This file holds the interface; the work is done in `analyses/` (values.py: which values are the same bytes, and when
-they are live; coalescing.py: which values share a buffer; heap.py: offsets in the arena; buffer_checker.py: an
-independent proof that the result is right).
+they are live; coalescing.py: which values share a buffer; heap.py: offsets in the arena) and checked by
+buffer_checker.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
+from ..analyses.coalescing import Buffer, CanShare, Coalescing, Home, coalesce
+from ..analyses.heap import Request, place
+from ..analyses.values import ValueAnalysis, analyse_values, is_alias, leaf_count, leaf_number
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
+
+__all__ = [
+    "ALIGNMENT",
+    "Allocation",
+    "AllocationKind",
+    "BufferAssignment",
+    "BufferCopy",
+    "BufferSlice",
+    "CanShare",
+    "MemoryMapRow",
+    "ShapeIndex",
+    "assign_buffers",
+    "is_alias",
+]
 
 ALIGNMENT = 64
 """Every arena offset is a multiple of this: a cache line, and the widest vector register."""
 
 ShapeIndex = tuple[int, ...]
 """Which leaf of a (nested) tuple shape: () for an array, (1,) for element 1, (1, 0) for element 0 of element 1."""
-
-CanShare = Callable[[HloInstruction, int, int], bool]
-"""can_share(instruction, operand_leaf, output_leaf): may the emitted code write this output leaf over this operand
-leaf, if both have the same number of bytes and nobody needs the operand afterwards?
-
-True needs: when output element i is written, no element of that operand but those of the same index i is still to
-be read (an element-wise kernel), or the operand is only ever partly overwritten in place (dynamic-update-slice).
-Leaves are counted over all operands (for instructions without tuple operands: the operand's number) and over the
-result's shape (0 for an array). Asked only about FUSION, ordinary instructions, and control flow that is `opaque`.
-"""
-
 
 class AllocationKind(Enum):
     """Whose memory it is."""
@@ -127,9 +133,12 @@ class BufferAssignment:
     before: Mapping[HloInstruction, tuple[BufferCopy, ...]]
     at_end: Mapping[HloComputation, tuple[BufferCopy, ...]]
 
+    rows: tuple[MemoryMapRow, ...] = field(default=(), repr=False)
+    """The memory map, by allocation and offset."""
+
     def slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
         """Where leaf `index` of `instruction` lies."""
-        raise NotImplementedError
+        return self.slices[instruction][leaf_number(instruction.shape, index)]
 
     def leaves(self, instruction: HloInstruction) -> tuple[BufferSlice, ...]:
         """Where all leaves of `instruction` lie, depth first; for an array, one."""
@@ -149,20 +158,24 @@ class BufferAssignment:
 
     @property
     def copies(self) -> tuple[BufferCopy, ...]:
-        """All copies, in schedule order (those of loop bodies once)."""
-        raise NotImplementedError
+        """All copies: those before loops, then those at the ends of blocks (of loop bodies once)."""
+        return tuple(copy for copies in (*self.before.values(), *self.at_end.values()) for copy in copies)
+
+    def total_size(self, kind: AllocationKind) -> int:
+        """Bytes of all allocations of a kind: what MemoryAnalysis reports."""
+        match kind:
+            case AllocationKind.ARENA:
+                return self.arena_size
+            case AllocationKind.PARAMETER:
+                return sum(s.size for s in self.parameters)
+            case AllocationKind.OUTPUT:
+                return sum(s.size for s in self.outputs if s.allocation.kind is AllocationKind.OUTPUT)
+            case AllocationKind.CONSTANT:
+                return sum(c.array.nbytes for c in self.constants)
 
     def to_text(self) -> str:
         """The memory map as text: the arena's buffers by offset with who lies there when, then the copies."""
-        raise NotImplementedError
-
-
-def is_alias(instruction: HloInstruction) -> bool:
-    """True when the result is the operands' bytes unchanged, so that no code runs for it.
-
-    tuple, get-tuple-element, bitcast and opt-barrier always; reshape when both layouts are row-major.
-    """
-    raise NotImplementedError
+        return "\n".join(_memory_map(self)) + "\n"
 
 
 def assign_buffers(
@@ -180,4 +193,120 @@ def assign_buffers(
     Each computation may be called from one place only (the pass `flatten-call-graph` sees to that), the schedule is
     the order of the instructions, inner layouts are row-major.
     """
-    raise NotImplementedError
+    analysis = analyse_values(module, is_opaque)
+    coalescing = coalesce(analysis, can_share, _donations(module))
+    slices, constants, arena_size = _place(analysis, coalescing)
+    before: dict[HloInstruction, tuple[BufferCopy, ...]] = {}
+    at_end: dict[HloComputation, tuple[BufferCopy, ...]] = {}
+    for transfer, moves in coalescing.moves:
+        copies = tuple(BufferCopy(slices[m.source], slices[m.target]) for m in moves)
+        if transfer.before is not None:
+            before[transfer.before] = copies
+        else:
+            assert transfer.block is not None
+            at_end[transfer.block] = copies
+    return BufferAssignment(
+        module,
+        {i: tuple([slices[coalescing.buffers[v]] for v in values]) for i, values in analysis.leaves.items()},
+        tuple(s for p in module.entry.parameters for s in (slices[coalescing.buffers[v]] for v in analysis.leaves[p])),
+        tuple(slices[b] for b in coalescing.outputs),
+        constants,
+        arena_size,
+        before,
+        at_end,
+        tuple(_rows(analysis, coalescing, slices)),
+    )
+
+
+def _donations(module: HloModule) -> dict[int, int]:
+    """The parameter leaf that is donated for each output leaf that has one."""
+    firsts = [0]
+    for parameter in module.entry.parameters:
+        firsts.append(firsts[-1] + leaf_count(parameter.shape))
+    found: dict[int, int] = {}
+    for alias in module.input_output_aliases:
+        parameter = module.entry.parameters[alias.parameter]
+        number = firsts[alias.parameter] + leaf_number(parameter.shape, alias.parameter_index)
+        output = leaf_number(module.entry.root.shape, alias.output_index)
+        assert output not in found and number not in found.values(), f"{alias} donates twice"
+        found[output] = number
+    return found
+
+
+def _place(
+    analysis: ValueAnalysis, coalescing: Coalescing
+) -> tuple[dict[Buffer, BufferSlice], tuple[Literal, ...], int]:
+    """The slice of each buffer, the constants in the order of their allocations, the size of the arena."""
+    buffers = coalescing.all_buffers()
+    in_arena = [b for b in buffers if b.home is None]
+    requests = [Request(b.size, b.intervals[0][0], b.intervals[-1][1]) for b in in_arena]
+    offsets, arena_size = place(requests, ALIGNMENT)
+    arena = Allocation(AllocationKind.ARENA, 0, arena_size)
+    slices = {b: BufferSlice(arena, offset, b.size) for b, offset in zip(in_arena, offsets, strict=True)}
+    constants: list[Literal] = []
+    for buffer in buffers:
+        if buffer.home is None:
+            continue
+        home, index = buffer.home
+        if home is Home.CONSTANT:
+            literal = analysis.values[index].constant
+            assert literal is not None
+            index = len(constants)
+            constants.append(literal)
+        slices[buffer] = BufferSlice(Allocation(AllocationKind(home.value), index, buffer.size), 0, buffer.size)
+    return slices, tuple(constants), arena_size
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMapRow:
+    """One buffer: where it lies, the schedule positions from and to which it is needed, and whose results it holds."""
+
+    slice: BufferSlice
+    first: int
+    last: int
+    holders: tuple[str, ...]
+
+
+def _rows(
+    analysis: ValueAnalysis, coalescing: Coalescing, slices: Mapping[Buffer, BufferSlice]
+) -> Iterator[MemoryMapRow]:
+    rows = []
+    for buffer in coalescing.all_buffers():
+        holders = []
+        for number in sorted(buffer.values):
+            value = analysis.values[number]
+            leaves = analysis.leaves.get(value.instruction, ())
+            holders.append(f"{value.instruction.name}{{{value.leaf}}}" if len(leaves) > 1 else value.instruction.name)
+        intervals = buffer.intervals or [(0, 0)]
+        rows.append(
+            MemoryMapRow(slices[buffer], intervals[0][0] // 2, (intervals[-1][1] - 1) // 2, tuple(holders) or ("-",))
+        )
+    kinds = list(AllocationKind)
+    rows.sort(key=lambda r: (kinds.index(r.slice.allocation.kind), r.slice.allocation.index, r.slice.offset, r.first))
+    yield from rows
+
+
+def _memory_map(assignment: BufferAssignment) -> Iterator[str]:
+    yield f"memory map of {assignment.module.name}"
+    for kind in AllocationKind:
+        rows = [r for r in assignment.rows if r.slice.allocation.kind is kind]
+        if not rows:
+            continue
+        yield ""
+        yield f"{kind.value}s" if kind is not AllocationKind.ARENA else "arena"
+        yield f"  {len(rows)} buffers, {assignment.total_size(kind):,} bytes"
+        yield f"  {'at':>12} {'bytes':>14}  {'needed':<13} holds"
+        for row in rows:
+            where = row.slice.offset if kind is AllocationKind.ARENA else row.slice.allocation.index
+            needed = f"{row.first}-{row.last}"
+            yield f"  {where:>12,} {row.slice.size:>14,}  {needed:<13} {', '.join(row.holders)}"
+    places = (
+        *((f"before {i.name}", copies) for i, copies in assignment.before.items()),
+        *((f"at the end of {c.name}", copies) for c, copies in assignment.at_end.items()),
+    )
+    if places:
+        yield ""
+        yield "copies"
+    for place_, copies in places:
+        for copy in copies:
+            yield f"  {place_}: {copy.target} <- {copy.source}"

@@ -1,0 +1,258 @@
+"""Which values share a buffer: so that updates happen in place, loop state stays where it is and copies fall away.
+
+Every value starts with a buffer of its own. Two buffers become one where that saves a copy (what a loop body returns
+and the loop's state, a result and the memory that the caller gets, a dynamic-update-slice and its operand) or only
+memory (an element-wise operation over an operand that nobody needs afterwards), if they are never needed at the same
+time. Copies that cannot be saved come first in loops, then by size. This is the coalescing of SSA destruction.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..ir import HloInstruction
+from ..opcode import Opcode
+from .values import Interval, Transfer, ValueAnalysis, merge_intervals
+
+CanShare = Callable[[HloInstruction, int, int], bool]
+"""can_share(instruction, operand_leaf, output_leaf): may the emitted code write this output leaf over this operand
+leaf, if both have the same number of bytes and nobody needs the operand afterwards?
+
+True needs: when output element i is written, no element of that operand but those of the same index i is still to
+be read (an element-wise kernel), or the operand is only ever partly overwritten in place (dynamic-update-slice).
+Leaves are counted over all operands (for instructions without tuple operands: the operand's number) and over the
+result's shape (0 for an array). Asked only about FUSION, ordinary instructions, and control flow that is `opaque`.
+"""
+
+
+class Home(Enum):
+    """Memory that is not the arena's."""
+
+    PARAMETER = "parameter"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+
+
+@dataclass(slots=True, eq=False)
+class Buffer:
+    """Memory shared by values that are never needed at the same time."""
+
+    size: int
+    values: list[int]
+    intervals: list[Interval]
+    home: tuple[Home, int] | None = None
+    """Where it must lie, with the number of the parameter's leaf or the result's; None: in the arena."""
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A copy between two buffers."""
+
+    source: Buffer
+    target: Buffer
+
+
+@dataclass(slots=True)
+class Coalescing:
+    """The buffers of a module, by value number, and the copies that remain."""
+
+    buffers: dict[int, Buffer]
+    outputs: tuple[Buffer, ...]
+    moves: list[tuple[Transfer, tuple[Move, ...]]] = field(default_factory=list)
+    """Per transfer, in schedule order, its copies in an order in which none overwrites what another must still read."""
+    scratch: list[Buffer] = field(default_factory=list)
+    """What cyclic transfers need besides."""
+
+    def all_buffers(self) -> list[Buffer]:
+        """Every buffer once, in the order of their first values."""
+        return list({id(b): b for b in (*self.buffers.values(), *self.outputs, *self.scratch)}.values())
+
+
+def coalesce(analysis: ValueAnalysis, can_share: CanShare, donations: dict[int, int]) -> Coalescing:
+    """Share buffers. `donations`: the parameter leaf whose memory an output leaf takes, by output leaf."""
+    return _Coalescer(analysis, can_share, donations).run()
+
+
+class _Coalescer:
+    def __init__(self, analysis: ValueAnalysis, can_share: CanShare, donations: dict[int, int]) -> None:
+        self.analysis = analysis
+        self.can_share = can_share
+        used = dict.fromkeys(v for values in analysis.leaves.values() for v in values)
+        self.buffer: dict[int, Buffer] = {v: self._own_buffer(v, donations) for v in used}
+        self.outputs = self._output_buffers(donations)
+
+    def _own_buffer(self, number: int, donations: dict[int, int]) -> Buffer:
+        value = self.analysis.values[number]
+        buffer = Buffer(value.size, [number], list(value.intervals))
+        if value.parameter is not None:
+            buffer.home = (Home.PARAMETER, value.parameter)
+            buffer.read_only = value.parameter not in donations.values()
+        elif value.constant is not None:
+            buffer.home = (Home.CONSTANT, number)
+            buffer.read_only = True
+        return buffer
+
+    def _output_buffers(self, donations: dict[int, int]) -> tuple[Buffer, ...]:
+        """The memory that results are handed over in; donated parameters' buffers serve as such."""
+        end = self.analysis.end
+        donated = {b.home[1]: b for b in self.buffer.values() if b.home is not None and b.home[0] is Home.PARAMETER}
+        found = []
+        for leaf, number in enumerate(self.analysis.outputs):
+            handed_over = [(2 * end + 1, 2 * end + 2)]
+            if leaf in donations:
+                buffer = donated[donations[leaf]]
+                assert buffer.size == self.analysis.values[number].size, "donated for a result of another size"
+                buffer.intervals = merge_intervals([*buffer.intervals, *handed_over])
+            else:
+                buffer = Buffer(self.analysis.values[number].size, [], handed_over, (Home.OUTPUT, leaf))
+            found.append(buffer)
+        return tuple(found)
+
+    def run(self) -> Coalescing:
+        analysis = self.analysis
+        wishes: list[tuple[int, int, Callable[[], Buffer], Callable[[], Buffer]]] = []
+        for transfer in analysis.transfers:
+            for source, target in zip(transfer.sources, transfer.targets, strict=True):
+                size = analysis.values[source].size
+                wishes.append((-transfer.depth, -size, self._getter(source), self._getter(target)))
+        for leaf, number in enumerate(analysis.outputs):
+            wishes.append((0, -analysis.values[number].size, self._getter(number), self._output_getter(leaf)))
+        in_place = []
+        for time, instruction in analysis.computing.items():
+            pairs = self._pairs(instruction)
+            if pairs and _updates_a_slice(instruction):
+                wishes.extend(
+                    (-analysis.depths[time], -analysis.values[a].size, self._getter(a), self._getter(b))
+                    for a, b in pairs
+                )
+            else:
+                in_place.extend(pairs)
+        wishes.sort(key=lambda w: w[:2])
+        for _, _, first, second in wishes:
+            self._share(first(), second())
+        for a, b in in_place:
+            self._share(self.buffer[a], self.buffer[b])
+        result = Coalescing(self.buffer, self.outputs)
+        self._sequence(result)
+        return result
+
+    def _getter(self, number: int) -> Callable[[], Buffer]:
+        return lambda: self.buffer[number]
+
+    def _output_getter(self, leaf: int) -> Callable[[], Buffer]:
+        return lambda: self.outputs[leaf]
+
+    def _pairs(self, instruction: HloInstruction) -> list[tuple[int, int]]:
+        """(operand value, output value) pairs of `instruction` that may share as far as its code is concerned."""
+        values = self.analysis.values
+        operands = self.analysis.operand_values(instruction)
+        return [
+            (a, b)
+            for j, b in enumerate(self.analysis.leaves[instruction])
+            for i, a in enumerate(operands)
+            if values[a].size == values[b].size and values[a].size and self.can_share(instruction, i, j)
+        ]
+
+    def _share(self, a: Buffer, b: Buffer) -> bool:
+        """Make `a` and `b` one buffer if that is sound."""
+        if a is b:
+            return True
+        if a.size != b.size or not a.size or a.read_only or b.read_only or (a.home and b.home):
+            return False
+        if len(a.intervals) + len(a.values) < len(b.intervals) + len(b.values):
+            a, b = b, a
+        if not self._compatible(a, b):
+            return False
+        for interval in b.intervals:
+            _insert(a.intervals, interval)
+        a.values += b.values
+        a.home = a.home or b.home
+        for number in b.values:
+            self.buffer[number] = a
+        if b in self.outputs:
+            self.outputs = tuple(a if o is b else o for o in self.outputs)
+        return True
+
+    def _compatible(self, large: Buffer, small: Buffer) -> bool:
+        """True when the two are never needed at once, but where an instruction may write one over the other."""
+        for start, end in small.intervals:
+            position = max(bisect_left(large.intervals, (start, start)) - 1, 0)
+            while position < len(large.intervals) and large.intervals[position][0] < end:
+                other = large.intervals[position]
+                low, high = max(start, other[0]), min(end, other[1])
+                if low < high and not (high == low + 1 and low % 2 == 0 and self._overwrites(low // 2, large, small)):
+                    return False
+                position += 1
+        return True
+
+    def _overwrites(self, time: int, a: Buffer, b: Buffer) -> bool:
+        """May the instruction at `time` write its results in the one buffer over operands in the other?"""
+        instruction = self.analysis.computing.get(time)
+        if instruction is None:
+            return False
+        buffer = self.buffer
+        operands = [buffer[v] for v in self.analysis.operand_values(instruction)]
+        writes = False
+        for j, number in enumerate(self.analysis.leaves[instruction]):
+            target = buffer[number]
+            if target is a or target is b:
+                writes = True
+                other = b if target is a else a
+                if any(o is other and not self.can_share(instruction, i, j) for i, o in enumerate(operands)):
+                    return False
+        return writes
+
+    def _sequence(self, result: Coalescing) -> None:
+        """Turn each transfer into copies; a cycle goes through scratch memory."""
+        last = Transfer(self.analysis.outputs, (), self.analysis.end, 0, block=self.analysis.entry)
+        for transfer in (*self.analysis.transfers, last):
+            targets = self.outputs if transfer is last else [self.buffer[v] for v in transfer.targets]
+            pairs = zip((self.buffer[v] for v in transfer.sources), targets, strict=True)
+            moves = [Move(source, target) for source, target in pairs if source is not target and source.size]
+            if moves:
+                result.moves.append((transfer, sequentialise(moves, transfer.time, result.scratch)))
+
+
+def sequentialise(moves: Sequence[Move], time: int, scratch: list[Buffer]) -> tuple[Move, ...]:
+    """Moves that happen at once, as moves one after the other; buffers that cycles need are added to `scratch`.
+
+    Targets are distinct.
+    """
+    pending = list(moves)
+    done: list[Move] = []
+    while pending:
+        read = [id(m.source) for m in pending]
+        free = [m for m in pending if id(m.target) not in read]
+        if free:
+            done += free
+            pending = [m for m in pending if id(m.target) in read]
+            continue
+        kept = pending[0].target
+        spare = Buffer(kept.size, [], [(2 * time, 2 * time + 2)])
+        scratch.append(spare)
+        done.append(Move(kept, spare))
+        pending = [Move(spare if m.source is kept else m.source, m.target) for m in pending]
+    return tuple(done)
+
+
+def _updates_a_slice(instruction: HloInstruction) -> bool:
+    """True for what copies a whole array only to change a part of it, if it cannot work in place."""
+    if instruction.opcode is Opcode.FUSION:
+        return any(i.opcode is Opcode.DYNAMIC_UPDATE_SLICE for i in instruction.attributes.calls.instructions)
+    return instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE
+
+
+def _insert(intervals: list[Interval], new: Interval) -> None:
+    """Add `new` to sorted, disjoint intervals, joining what touches or overlaps."""
+    position = bisect_left(intervals, new)
+    first = position - 1 if position and intervals[position - 1][1] >= new[0] else position
+    last = first
+    start, end = new
+    while last < len(intervals) and intervals[last][0] <= end:
+        start, end = min(start, intervals[last][0]), max(end, intervals[last][1])
+        last += 1
+    intervals[first:last] = [(start, end)]

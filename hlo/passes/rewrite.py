@@ -1,0 +1,146 @@
+"""What every pass uses to rebuild a module: only what changed is made anew, everything else stays the same object.
+
+A pass that changes nothing returns the module it was given, so "did it change?" is `new is old`. Nothing here
+recurses over operands: programs may be deeper than Python's stack. Rules that know opcodes do not belong here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from ..builder import with_unique_names
+from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule, post_order
+from ..opcode import Opcode
+
+
+class HloPass(Protocol):
+    """A transformation of modules. Passes are frozen dataclasses whose fields are their options."""
+
+    @property
+    def name(self) -> str:
+        """What dumps, records and HLOOM_DISABLE_PASSES call it."""
+
+    def __call__(self, module: HloModule) -> HloModule:
+        """The module rewritten; the module itself if nothing was to be done."""
+
+
+Visit = Callable[[HloInstruction, HloInstruction], HloInstruction]
+"""visit(old, moved): what replaces `old`. `moved` is `old` on the replacements of its operands (`old` itself if none
+changed). Returns `moved` to keep it, an existing instruction, or a new one, whose operands may be new too."""
+
+
+def rewrite_computation(computation: HloComputation, visit: Visit) -> HloComputation:
+    """`computation` with each instruction replaced by what `visit` says, operands before users.
+
+    Program order is kept: a new instruction stands where the one that it replaces stood. What nothing needs any more
+    is dropped, except parameters. A replacement without metadata takes over that of the instruction it replaces.
+    The same computation is returned if every instruction was kept.
+    """
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    for old in computation.instructions:
+        moved = old
+        if mapping:
+            operands = tuple([mapping.get(o, o) for o in old.operands])
+            moved = old.with_operands(operands)
+        new = visit(old, moved)
+        if new is not old:
+            if new.metadata is None and old.metadata is not None and not new.name:
+                new = replace(new, metadata=old.metadata)
+            mapping[old] = new
+    return rebuild(computation, mapping) if mapping else computation
+
+
+def rebuild(computation: HloComputation, mapping: Mapping[HloInstruction, HloInstruction]) -> HloComputation:
+    """`computation` after the replacements in `mapping`, dead code dropped, in program order.
+
+    The values of `mapping` must already stand on replaced operands.
+    """
+    root = mapping.get(computation.root, computation.root)
+    live = set(post_order(root))
+    order: dict[HloInstruction, None] = {}
+    for old in computation.instructions:
+        new = mapping.get(old, old)
+        if new in order:
+            continue
+        if new in live:
+            _append(new, order)
+        elif new.opcode is Opcode.PARAMETER:
+            order[new] = None
+    return HloComputation(computation.name, tuple(order), root)
+
+
+def _append(instruction: HloInstruction, order: dict[HloInstruction, None]) -> None:
+    """Put `instruction` at the end of `order`, after whatever it needs that is not there yet."""
+    stack = [instruction]
+    while stack:
+        node = stack[-1]
+        missing = [o for o in node.operands if o not in order]
+        if missing:
+            stack.extend(reversed(missing))
+        else:
+            stack.pop()
+            order[node] = None
+
+
+def map_computations(
+    module: HloModule,
+    function: Callable[[HloComputation], HloComputation],
+    *,
+    inside_fusions: bool = False,
+) -> HloModule:
+    """The module with `function` applied to every computation, callees first; itself if nothing changed.
+
+    A caller that `function` sees already calls the new computations. Bodies of fusions are left alone unless
+    `inside_fusions`. New instructions get names.
+    """
+    fused = set() if inside_fusions else fused_computations(module)
+    new: dict[HloComputation, HloComputation] = {}
+    for computation in module.computations:
+        current = with_called(computation, new)
+        new[computation] = current if computation in fused else function(current)
+    entry = new[module.entry]
+    return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
+
+
+def fused_computations(module: HloModule) -> set[HloComputation]:
+    """The bodies of the module's fusions (and what these call)."""
+    found: set[HloComputation] = set()
+    for computation in reversed(module.computations):  # callers first
+        inside = computation in found
+        for instruction in computation.instructions:
+            if inside or instruction.opcode is Opcode.FUSION:
+                found.update(instruction.called_computations())
+    return found
+
+
+def with_called(computation: HloComputation, new: Mapping[HloComputation, HloComputation]) -> HloComputation:
+    """`computation` calling `new[c]` wherever it called `c`; itself if that makes no difference."""
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if old.attributes is NO_ATTRIBUTES:
+            return moved
+        attributes = old.attributes.map_computations(lambda c: new.get(c, c))
+        return moved if attributes is old.attributes else replace(moved, attributes=attributes)
+
+    if not any(new.get(c, c) is not c for i in computation.instructions for c in i.called_computations()):
+        return computation
+    return rewrite_computation(computation, visit)
+
+
+def clone_computation(
+    computation: HloComputation,
+    operands: Mapping[HloInstruction, HloInstruction],
+) -> tuple[HloInstruction, dict[HloInstruction, HloInstruction]]:
+    """Copies of a computation's instructions with `operands` in the place of its parameters.
+
+    Returns the copy of the root and the whole mapping. The copies keep names (made unique later) and metadata. Dead
+    code is not copied.
+    """
+    mapping = dict(operands)
+    live = set(post_order(computation.root))
+    for old in computation.instructions:
+        if old in live and old not in mapping:
+            mapping[old] = replace(old, operands=tuple(mapping[o] for o in old.operands))
+    return mapping[computation.root], mapping
