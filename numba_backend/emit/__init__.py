@@ -1,1 +1,31 @@
+"""From a fused computation to the text of one kernel: `emit_fusion`.
 
+`element.py` and the files named after op families say what one element is; `nest.py` and `nest_reduce.py` put loops
+around them; `collapse.py` and `sizes.py` make the text independent of ranks and sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...hlo.ir import HloComputation
+from ...hlo.opcode import Opcode
+from . import elementwise, movement, reduce  # noqa: F401 - they register their rules
+from .alignment import roots_of
+from .collapse import canonical
+from .nest import emit_loop, emit_update
+from .nest_reduce import emit_reduction
+from .sharing import may_overwrite
+from .source import EmittedKernel
+
+__all__ = ["canonical", "emit_fusion", "may_overwrite"]
+
+
+def emit_fusion(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+    """The kernel of a canonical fused computation. `sharing`: output -> the operand whose buffer it overwrites."""
+    if any(i.opcode is Opcode.REDUCE for i in body.instructions):
+        return emit_reduction(body, sharing)
+    root = roots_of(body)[0]
+    if root.opcode is Opcode.DYNAMIC_UPDATE_SLICE and root.operands[0].opcode is Opcode.PARAMETER:
+        return emit_update(body, sharing)
+    return emit_loop(body, sharing)

@@ -1,0 +1,274 @@
+"""Expansion: ops that no loop nest or BLAS call does as they stand are written with ops that one does.
+
+Each rule is a function from an instruction to its replacement, or None where it has nothing to do. Source of the
+idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ..attributes import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DotAttributes,
+    IotaAttributes,
+    RandomAlgorithm,
+    ReduceAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ..builder import make_constant, make_instruction, make_parameter, make_tuple
+from ..element_type import ElementType
+from ..errors import UnsupportedError
+from ..ir import HloComputation, HloInstruction, HloModule
+from ..opcode import Opcode
+from ..shape import Shape
+from .rewrite import map_computations, rewrite_computation
+
+_HALF = (ElementType.F16, ElementType.BF16)
+_BLAS = (ElementType.F32, ElementType.F64, ElementType.C64, ElementType.C128)
+
+
+@dataclass(frozen=True)
+class Expand:
+    """The pass: every rule on every instruction."""
+
+    name: str = "expand"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        return map_computations(module, lambda c: rewrite_computation(c, lambda old, moved: expanded(moved) or moved))
+
+
+def expanded(instruction: HloInstruction) -> HloInstruction | None:
+    """The replacement of one instruction, if a rule has one."""
+    if instruction.opcode is Opcode.REDUCE:
+        return reduce_half_in_f32(instruction)
+    if instruction.opcode is Opcode.DOT:
+        return dot_in_blas_types(instruction) or dot_of_integers(instruction)
+    if instruction.opcode is Opcode.RNG_BIT_GENERATOR:
+        return rng_bit_generator(instruction)
+    return None
+
+
+def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
+    if operand.shape.element is element_type:
+        return operand
+    shape = Shape.array(element_type, operand.shape.dimensions)
+    return make_instruction(Opcode.CONVERT, (operand,), shape=shape)
+
+
+@cache
+def binary_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
+    """The computation of two scalars that is one binary op."""
+    scalar = Shape.array(element_type)
+    x, y = make_parameter(0, scalar, "x"), make_parameter(1, scalar, "y")
+    root = make_instruction(opcode, (x, y))
+    return HloComputation(f"{opcode.value}_{element_type.value}", (x, y, root), root)
+
+
+_MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
+
+
+def reduce_half_in_f32(reduce: HloInstruction) -> HloInstruction | None:
+    """f16 and bf16 sums, products and extrema: accumulate in f32, round once. As XLA does on the CPU."""
+    element = reduce.operands[0].shape.element
+    reducer = reduce.attributes.to_apply
+    root = reducer.root
+    if len(reduce.operands) != 2 or element not in _HALF or root.opcode not in _MONOIDS:
+        return None
+    if set(root.operands) != set(reducer.parameters):
+        return None
+    operands = [_converted(o, ElementType.F32) for o in reduce.operands]
+    attributes = ReduceAttributes(reduce.attributes.dimensions, binary_reducer(root.opcode, ElementType.F32))
+    return _converted(make_instruction(Opcode.REDUCE, operands, attributes), element)
+
+
+def dot_in_blas_types(dot: HloInstruction) -> HloInstruction | None:
+    """Operands in the type in which the product is computed: the result's, or f32 for f16 and bf16."""
+    result = dot.shape.element
+    computed = ElementType.F32 if result in _HALF else result
+    if computed not in _BLAS or all(o.shape.element is computed for o in dot.operands):
+        return None
+    operands = [_converted(o, computed) for o in dot.operands]
+    shape = Shape.array(computed, dot.shape.dimensions)
+    return _converted(make_instruction(Opcode.DOT, operands, dot.attributes, shape), result)
+
+
+def dot_of_integers(dot: HloInstruction) -> HloInstruction | None:
+    """Integers (and pred): broadcast, multiply, and add up along the contracting dimensions.
+
+    The dimensions are ordered batch, lhs free, contracting, rhs free, so that the loops run along rows of rhs.
+    """
+    result = dot.shape.element
+    if result in _BLAS or result in _HALF:
+        return None
+    attributes: DotAttributes = dot.attributes
+    lhs, rhs = (_converted(o, result) for o in dot.operands)
+    lhs_free = _free(lhs, attributes.lhs_batch_dims, attributes.lhs_contracting_dims)
+    rhs_free = _free(rhs, attributes.rhs_batch_dims, attributes.rhs_contracting_dims)
+    batch, contracting = len(attributes.lhs_batch_dims), len(attributes.lhs_contracting_dims)
+    order = [(lhs, d) for d in (*attributes.lhs_batch_dims, *lhs_free, *attributes.lhs_contracting_dims)]
+    order += [(rhs, d) for d in rhs_free]
+    sizes = [o.shape.dimensions[d] for o, d in order]
+    first_contracting = batch + len(lhs_free)
+    lhs_place = {d: k for k, (o, d) in enumerate(order[: first_contracting + contracting])}
+    rhs_place = {d: k for k, d in enumerate(attributes.rhs_batch_dims)}
+    rhs_place |= {d: first_contracting + k for k, d in enumerate(attributes.rhs_contracting_dims)}
+    rhs_place |= {d: first_contracting + contracting + k for k, d in enumerate(rhs_free)}
+    product = make_instruction(
+        Opcode.AND if result is ElementType.PRED else Opcode.MULTIPLY,
+        (_spread(lhs, lhs_place, sizes), _spread(rhs, rhs_place, sizes)),
+    )
+    opcode = Opcode.OR if result is ElementType.PRED else Opcode.ADD
+    dimensions = tuple(range(first_contracting, first_contracting + contracting))
+    zero = make_constant(np.zeros((), result.dtype))
+    return make_instruction(
+        Opcode.REDUCE, (product, zero), ReduceAttributes(dimensions, binary_reducer(opcode, result))
+    )
+
+
+def _free(operand: HloInstruction, batch: Sequence[int], contracting: Sequence[int]) -> list[int]:
+    return [d for d in range(operand.shape.rank) if d not in batch and d not in contracting]
+
+
+def _spread(operand: HloInstruction, place: dict[int, int], sizes: list[int]) -> HloInstruction:
+    """Broadcast with dimension d of the operand at `place[d]`, transposed first where the order differs."""
+    from_place = sorted(range(operand.shape.rank), key=place.__getitem__)
+    if from_place != list(range(operand.shape.rank)):
+        operand = transposed(operand, tuple(from_place))
+    shape = Shape.array(operand.shape.element, sizes)
+    attributes = BroadcastAttributes(tuple(sorted(place.values())))
+    return make_instruction(Opcode.BROADCAST, (operand,), attributes, shape)
+
+
+def transposed(operand: HloInstruction, permutation: tuple[int, ...]) -> HloInstruction:
+    """Dimension i of the result is dimension permutation[i] of the operand."""
+    return make_instruction(Opcode.TRANSPOSE, (operand,), TransposeAttributes(permutation))
+
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+class _U32:
+    """Arithmetic on arrays of u32 of one shape, as instructions."""
+
+    def __init__(self, dimensions: tuple[int, ...]) -> None:
+        self.shape = Shape.array(ElementType.U32, dimensions)
+
+    def constant(self, value: int) -> HloInstruction:
+        return self.broadcast(make_constant(np.uint32(value)))
+
+    def broadcast(self, scalar: HloInstruction) -> HloInstruction:
+        if not self.shape.rank:
+            return scalar
+        return make_instruction(Opcode.BROADCAST, (scalar,), BroadcastAttributes(()), self.shape)
+
+    def __call__(self, opcode: Opcode, x: HloInstruction, y: HloInstruction) -> HloInstruction:
+        return make_instruction(opcode, (x, y))
+
+    def rotated(self, x: HloInstruction, distance: int) -> HloInstruction:
+        left = self(Opcode.SHIFT_LEFT, x, self.constant(distance))
+        return self(Opcode.OR, left, self(Opcode.SHIFT_RIGHT_LOGICAL, x, self.constant(32 - distance)))
+
+
+def threefry_2x32(
+    key: tuple[HloInstruction, HloInstruction], x0: HloInstruction, x1: HloInstruction
+) -> tuple[HloInstruction, HloInstruction]:
+    """Threefry-2x32 with 20 rounds; `key` is two u32 scalars (Salmon et al., SC 2011)."""
+    scalar, u32 = _U32(()), _U32(x0.shape.dimensions)
+    parity = scalar(Opcode.XOR, scalar(Opcode.XOR, *key), scalar.constant(_PARITY))
+    keys = [u32.broadcast(k) for k in (*key, parity)]
+    x0, x1 = u32(Opcode.ADD, x0, keys[0]), u32(Opcode.ADD, x1, keys[1])
+    for step in range(5):
+        for distance in _ROTATIONS[step % 2]:
+            x0 = u32(Opcode.ADD, x0, x1)
+            x1 = u32(Opcode.XOR, u32.rotated(x1, distance), x0)
+        x0 = u32(Opcode.ADD, x0, keys[(step + 1) % 3])
+        x1 = u32(Opcode.ADD, u32(Opcode.ADD, x1, keys[(step + 2) % 3]), u32.constant(step + 1))
+    return x0, x1
+
+
+def rng_bit_generator(instruction: HloInstruction) -> HloInstruction | None:
+    """Threefry as XLA arranges it: each block of the counter makes 64 bits (prng.cc)."""
+    algorithm = instruction.attributes.algorithm
+    if algorithm is not RandomAlgorithm.THREEFRY:
+        raise UnsupportedError(f"rng-bit-generator with algorithm {algorithm.value}: only rng_three_fry is supported")
+    state, bits = instruction.operands[0], instruction.shape.elements[1]
+    key, counter = _u64_at(state, 0), _u64_at(state, 1)
+    words = (_low(key), _high(key))
+    if bits.element.byte_width == 8:
+        count = bits.num_elements
+        low, high = threefry_2x32(words, *_counters(counter, bits.dimensions))
+        wide = [_converted(w, ElementType.U64) for w in (low, high)]
+        shift = _splat(np.uint64(32), wide[0].shape)
+        values = make_instruction(Opcode.OR, (wide[0], make_instruction(Opcode.SHIFT_LEFT, (wide[1], shift))))
+    else:
+        count, values = _word_bits(words, counter, bits.dimensions)
+    advanced = make_instruction(Opcode.ADD, (counter, make_constant(np.uint64(count))))
+    parts = [make_instruction(Opcode.RESHAPE, (x,), shape=Shape.array(ElementType.U64, (1,))) for x in (key, advanced)]
+    new_state = make_instruction(Opcode.CONCATENATE, parts, ConcatenateAttributes(0))
+    return make_tuple([new_state, _converted(values, bits.element)])
+
+
+def _u64_at(state: HloInstruction, position: int) -> HloInstruction:
+    element = make_instruction(Opcode.SLICE, (state,), SliceAttributes((position,), (position + 1,), (1,)))
+    return make_instruction(Opcode.RESHAPE, (element,), shape=Shape.array(ElementType.U64))
+
+
+def _splat(value: np.generic, shape: Shape) -> HloInstruction:
+    constant = make_constant(value)
+    if not shape.rank:
+        return constant
+    return make_instruction(
+        Opcode.BROADCAST, (constant,), BroadcastAttributes(()), shape.with_element_type(constant.shape.element)
+    )
+
+
+def _low(x: HloInstruction) -> HloInstruction:
+    return _converted(x, ElementType.U32)
+
+
+def _high(x: HloInstruction) -> HloInstruction:
+    shift = _splat(np.uint64(32), x.shape)
+    return _low(make_instruction(Opcode.SHIFT_RIGHT_LOGICAL, (x, shift)))
+
+
+def _counters(counter: HloInstruction, dimensions: tuple[int, ...]) -> tuple[HloInstruction, HloInstruction]:
+    """Low and high words of counter + row-major position."""
+    shape = Shape.array(ElementType.U64, (math.prod(dimensions),))
+    positions = make_instruction(Opcode.IOTA, (), IotaAttributes(0), shape)
+    start = make_instruction(Opcode.BROADCAST, (counter,), BroadcastAttributes(()), shape)
+    total = make_instruction(Opcode.ADD, (start, positions))
+    if len(dimensions) != 1:
+        total = make_instruction(Opcode.RESHAPE, (total,), shape=Shape.array(ElementType.U64, dimensions))
+    return _low(total), _high(total)
+
+
+def _word_bits(
+    key: tuple[HloInstruction, HloInstruction], counter: HloInstruction, dimensions: tuple[int, ...]
+) -> tuple[int, HloInstruction]:
+    """(blocks, u32 values): each block makes two neighbours along the first even dimension, else the largest one."""
+    if not dimensions:
+        low = threefry_2x32(key, _low(counter), _high(counter))[0]
+        return 1, low
+    even = [d for d, size in enumerate(dimensions) if size % 2 == 0]
+    split = even[0] if even else max(range(len(dimensions)), key=lambda d: (dimensions[d], -d))
+    halves = (*dimensions[:split], -(-dimensions[split] // 2), *dimensions[split + 1 :])
+    paired = (*halves[: split + 1], 1, *halves[split + 1 :])
+    words = threefry_2x32(key, *_counters(counter, halves))
+    parts = [make_instruction(Opcode.RESHAPE, (w,), shape=Shape.array(ElementType.U32, paired)) for w in words]
+    pairs = make_instruction(Opcode.CONCATENATE, parts, ConcatenateAttributes(split + 1))
+    merged = (*halves[:split], 2 * halves[split], *halves[split + 1 :])
+    values = make_instruction(Opcode.RESHAPE, (pairs,), shape=Shape.array(ElementType.U32, merged))
+    if merged != dimensions:
+        rank = len(dimensions)
+        attributes = SliceAttributes((0,) * rank, dimensions, (1,) * rank)
+        values = make_instruction(Opcode.SLICE, (values,), attributes)
+    return math.prod(halves), values

@@ -1,0 +1,573 @@
+"""Fusion: instructions are gathered into clusters that become one loop nest each.
+
+Instructions are visited in order; each starts a cluster of its own, which then takes in the clusters of its operands
+where that is legal and pays (producer-consumer fusion; a producer that others need too stays an output, so fusions
+may have several). What costs nothing to compute again (constants, iota, broadcasts, changes of rank) belongs to no
+cluster and is copied into each that uses it.
+
+A cluster has a domain, the dimensions that its loops run over, and perhaps reduced dimensions R of that domain.
+Its members have either an element per element of the domain ("full") or one per kept index ("kept"), or are read by
+one member alone at an index of its own ("inlined"). What nests these become is said in
+`numba_backend/emit/nest_reduce.py`; nothing here depends on it but `_is_columns`.
+
+Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
+parallelism of a large computation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from ..attributes import FusionAttributes, FusionKind
+from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
+from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
+from ..opcode import Opcode
+from ..ops import Trait, has_trait
+
+MAX_MEMBERS = 400
+"""Instructions in one fusion: compile time grows faster than linearly with the length of a kernel."""
+MAX_EXTERNALS = 48
+SERIAL_ELEMENTS = 1 << 15
+"""A domain of up to this many elements is not worth splitting over threads."""
+CHEAP_MEMBERS = 3
+
+_MOVES = frozenset((
+    Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
+    Opcode.DYNAMIC_UPDATE_SLICE,
+))  # fmt: skip
+
+Dimensions = tuple[int, ...]
+
+
+def squeezed(instruction: HloInstruction) -> Dimensions:
+    """The dimensions without those of size 1, which no loop sees."""
+    return tuple(d for d in instruction.shape.dimensions if d != 1)
+
+
+def is_fusible(instruction: HloInstruction) -> bool:
+    """True for what becomes part of a loop nest."""
+    opcode = instruction.opcode
+    if opcode is Opcode.BITCAST_CONVERT:
+        return instruction.shape.element.byte_width == instruction.operands[0].shape.element.byte_width
+    return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
+
+
+def is_free(instruction: HloInstruction) -> bool:
+    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank."""
+    opcode = instruction.opcode
+    if opcode is Opcode.CONSTANT:
+        return instruction.shape.num_elements == 1
+    if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+        operand = instruction.operands[0]
+        return operand.shape.element_type is instruction.shape.element_type and squeezed(operand) == squeezed(instruction)
+    return opcode in (Opcode.IOTA, Opcode.BROADCAST)
+
+
+@dataclass(eq=False)
+class _Cluster:
+    """Instructions that will run together: fusible ones, or a single one that is not."""
+
+    members: list[HloInstruction]
+    bits: int
+    ancestors: int
+    fusible: bool
+    domain: Dimensions = ()
+    reduced: Dimensions | None = None
+    closed: bool = False
+    """True once the nest writes a part of its output only: nothing may join at the output's own index."""
+    inlined: set[HloInstruction] = field(default_factory=set)
+
+    @property
+    def kept(self) -> Dimensions:
+        return tuple(size for d, size in enumerate(self.domain) if d not in (self.reduced or ()))
+
+
+def _is_columns(domain: Dimensions, reduced: Dimensions | None) -> bool:
+    """True when the most minor dimension is kept, so that accumulators are arrays rather than scalars."""
+    return bool(reduced) and len(domain) - 1 not in (reduced or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """`user` reads `source` (a member of another cluster), dimension e of it being dimension positions[e] of what
+    the user reads; None when the index is not that simple."""
+
+    source: HloInstruction
+    user: HloInstruction
+    positions: Dimensions | None
+    rank: int
+
+
+class _Fuser:
+    """Clusters one computation."""
+
+    def __init__(self, computation: HloComputation) -> None:
+        self.computation = computation
+        self.clusters: list[_Cluster] = []
+        self.of: dict[HloInstruction, _Cluster] = {}
+        self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
+        self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
+
+    def run(self) -> None:
+        for instruction in self.computation.instructions:
+            if is_free(instruction) or instruction.opcode is Opcode.PARAMETER:
+                continue
+            cluster = self._new_cluster(instruction)
+            if cluster.fusible:
+                self._absorb_operands(cluster, instruction)
+
+    def _new_cluster(self, instruction: HloInstruction) -> _Cluster:
+        bits, ancestors = 1 << self.number[instruction], 0
+        for source in self.sources(instruction):
+            cluster = self.of.get(source)
+            if cluster is not None:
+                ancestors |= cluster.bits | cluster.ancestors
+        cluster = _Cluster([instruction], bits, ancestors, is_fusible(instruction))
+        if instruction.opcode is Opcode.REDUCE:
+            _set_reduction(cluster, instruction)
+        elif instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+            cluster.domain, cluster.closed = squeezed(instruction.operands[1]), True
+        elif instruction.shape.is_array:
+            cluster.domain = squeezed(instruction)
+        self.clusters.append(cluster)
+        self.of[instruction] = cluster
+        return cluster
+
+    def sources(self, instruction: HloInstruction) -> list[HloInstruction]:
+        """What the instruction reads once free ones are looked through."""
+        return [self.resolve(o)[0] for o in instruction.operands]
+
+    def resolve(self, instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
+        """(source, positions): the first instruction behind free ones, and where its dimensions are in `instruction`'s.
+
+        Dimensions are counted without those of size 1.
+        """
+        positions = tuple(range(len(squeezed(instruction))))
+        while is_free(instruction) and instruction.operands:
+            operand = instruction.operands[0]
+            if instruction.opcode is Opcode.BROADCAST:
+                where = _squeezed_positions(instruction)
+                positions = tuple(
+                    positions[where[d]]
+                    for d, size in zip(instruction.attributes.dimensions, operand.shape.dimensions, strict=True)
+                    if size != 1
+                )
+            instruction = operand
+        return instruction, positions
+
+    def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:
+        """Who reads the value, looking through free instructions; the computation's root reads itself."""
+        found = self._users.get(instruction)
+        if found is None:
+            reached: set[HloInstruction] = set()
+            stack = [instruction]
+            seen = {instruction}
+            while stack:
+                node = stack.pop()
+                if node is self.computation.root:
+                    reached.add(node)
+                for user in self.computation.users[node]:
+                    if not is_free(user) or self.must_materialise(user):
+                        reached.add(user)
+                    if is_free(user) and user not in seen:
+                        seen.add(user)
+                        stack.append(user)
+            found = self._users[instruction] = frozenset(reached - {instruction} | (
+                {instruction} if instruction is self.computation.root else set()))
+        return found
+
+    def must_materialise(self, instruction: HloInstruction) -> bool:
+        """True for a free instruction whose value is needed in memory."""
+        if instruction is self.computation.root:
+            return True
+        return any(not is_free(u) and not is_fusible(u) for u in self.computation.users[instruction])
+
+    def _absorb_operands(self, cluster: _Cluster, instruction: HloInstruction) -> None:
+        """Let the instruction's new cluster take in those of its operands, latest first."""
+        while True:
+            candidates = {
+                id(c): c
+                for source in self.sources(instruction)
+                if (c := self.of.get(source)) is not None and c is not self.of[instruction] and c.fusible
+            }
+            ordered = sorted(candidates.values(), key=lambda c: -c.bits)
+            merged = next((m for c in ordered if (m := self._merge(c, self.of[instruction]))), None)
+            if merged is None:
+                return
+
+    def edges(self, producer: _Cluster, consumer: _Cluster) -> list[_Edge]:
+        """The reads of the consumer's members from the producer's."""
+        found = []
+        members = set(producer.members)
+        for user in consumer.members:
+            for number, operand in enumerate(user.operands):
+                source, positions = self.resolve(operand)
+                if source in members:
+                    simple = _reads_at_its_own_index(user, number)
+                    found.append(_Edge(source, user, positions if simple else None, len(squeezed(operand))))
+        return found
+
+    def _merge(self, producer: _Cluster, consumer: _Cluster) -> _Cluster | None:
+        """One cluster of both, or None if that is not possible or does not pay."""
+        if len(producer.members) + len(consumer.members) > MAX_MEMBERS or producer.closed:
+            return None
+        if self._reached_from_outside(producer, consumer):
+            return None
+        edges = self.edges(producer, consumer)
+        joined = None if consumer.closed else _joined(producer, consumer, edges)
+        if joined is None and self._may_inline(producer, consumer, edges):
+            joined = (consumer.domain, consumer.reduced)
+            inlined = consumer.inlined | set(producer.members)
+        elif joined is None:
+            return None
+        else:
+            inlined = consumer.inlined | producer.inlined
+        if self._count_externals(producer, consumer) > MAX_EXTERNALS:
+            return None
+        merged = _Cluster(
+            sorted(producer.members + consumer.members, key=self.number.__getitem__),
+            producer.bits | consumer.bits,
+            (producer.ancestors | consumer.ancestors) & ~(producer.bits | consumer.bits),
+            True, joined[0], joined[1], consumer.closed, inlined,
+        )  # fmt: skip
+        self._replace(producer, consumer, merged)
+        return merged
+
+    def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
+        """True when a third cluster lies between the two, so that one nest of both would wait for itself."""
+        between = consumer.ancestors & ~producer.bits
+        return any(
+            c.bits & between and c.ancestors & producer.bits
+            for c in self.clusters
+            if c is not producer and c is not consumer
+        )
+
+    def _may_inline(self, producer: _Cluster, consumer: _Cluster, edges: list[_Edge]) -> bool:
+        """True when the producer's one result is read by one instruction only, at an index of its own."""
+        if producer.reduced is not None or len({e.source for e in edges}) != 1:
+            return False
+        edge = edges[0]
+        if self.users(edge.source) != {edge.user}:
+            return False
+        members = set(producer.members)
+        if any(not self.users(m) <= members for m in producer.members if m is not edge.source):
+            return False
+        if edge.user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and any(
+            self.resolve(edge.user.operands[0])[0] is e.source for e in edges
+        ):
+            return False
+        if not producer.domain:
+            return True
+        reads = sum(math.prod(_accessed(e.user)) for e in edges)
+        if reads <= math.prod(producer.domain):
+            return True
+        expensive = any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
+        return not expensive and len(producer.members) <= CHEAP_MEMBERS
+
+    def _count_externals(self, producer: _Cluster, consumer: _Cluster) -> int:
+        members = {*producer.members, *consumer.members}
+        return len({s for m in members for s in self.sources(m)} - members)
+
+    def _replace(self, a: _Cluster, b: _Cluster, merged: _Cluster) -> None:
+        self.clusters = [c for c in self.clusters if c is not a and c is not b]
+        self.clusters.append(merged)
+        for member in merged.members:
+            self.of[member] = merged
+        for cluster in self.clusters:
+            if cluster is not merged and cluster.ancestors & merged.bits:
+                cluster.ancestors |= merged.bits | merged.ancestors
+
+
+def _set_reduction(cluster: _Cluster, reduce: HloInstruction) -> None:
+    operand = reduce.operands[0]
+    where = _squeezed_positions(operand)
+    cluster.domain = squeezed(operand)
+    cluster.reduced = tuple(sorted(where[d] for d in reduce.attributes.dimensions if d in where))
+
+
+def _squeezed_positions(instruction: HloInstruction) -> dict[int, int]:
+    """Dimension number -> number without the dimensions of size 1."""
+    kept = [d for d, size in enumerate(instruction.shape.dimensions) if size != 1]
+    return {d: i for i, d in enumerate(kept)}
+
+
+def _reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
+    """True when element i of the user needs element i of this operand (after broadcasting a scalar)."""
+    if user.opcode is Opcode.REDUCE:
+        return operand < len(user.operands) // 2
+    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        return operand == 1
+    return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
+
+
+def _accessed(user: HloInstruction) -> Dimensions:
+    """The dimensions over which a user reads its operands."""
+    if user.opcode is Opcode.REDUCE:
+        return user.operands[0].shape.dimensions
+    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        return user.operands[1].shape.dimensions
+    return user.shape.dimensions if user.shape.is_array else ()
+
+
+def _joined(
+    producer: _Cluster, consumer: _Cluster, edges: list[_Edge]
+) -> tuple[Dimensions, Dimensions | None] | None:
+    """(domain, reduced) of a nest in which both run at each index together; None if there is none."""
+    if producer.reduced is not None and consumer.reduced is not None:
+        if (producer.domain, producer.reduced) != (consumer.domain, consumer.reduced):
+            return None
+        domain, reduced = producer.domain, producer.reduced
+    elif producer.reduced is None and consumer.reduced is None:
+        if producer.domain != consumer.domain:
+            return None
+        domain, reduced = producer.domain, None
+    else:
+        owner, other = (producer, consumer) if producer.reduced is not None else (consumer, producer)
+        if other.domain not in (owner.domain, owner.kept) or other.closed:
+            return None
+        domain, reduced = owner.domain, owner.reduced
+    kept = tuple(d for d in range(len(domain)) if d not in (reduced or ()))
+    kept_sizes = tuple(domain[d] for d in kept)
+    for edge in edges:
+        if not _fits(edge, domain, kept, kept_sizes, reduced):
+            return None
+    if _is_columns(domain, reduced):
+        for cluster in (producer, consumer):
+            if cluster.reduced is None and cluster.domain != domain:
+                return None
+        if any(e.source.opcode is Opcode.REDUCE for e in edges):
+            return None
+    elif reduced is not None and math.prod(domain) > SERIAL_ELEMENTS and math.prod(kept_sizes) < 8:
+        # A large reduction to few results is split over threads later or runs alone; what follows it must not
+        # become part of the same serial nest.
+        if any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges):
+            return None
+    return domain, reduced
+
+
+def _fits(
+    edge: _Edge, domain: Dimensions, kept: Dimensions, kept_sizes: Dimensions, reduced: Dimensions | None
+) -> bool:
+    """True when the value read is the one that the nest has at hand at the same index."""
+    if edge.positions is None:
+        return False
+    source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
+    identity = edge.positions == tuple(range(edge.rank)) and len(edge.positions) == edge.rank
+    if reduced is None:
+        return identity and source_sizes == domain
+    user_is_full = edge.user.opcode is Opcode.REDUCE or squeezed(edge.user) == domain
+    source_is_full = bool(reduced) and edge.source.opcode is not Opcode.REDUCE and source_sizes == domain
+    if source_is_full:
+        return identity and user_is_full
+    if source_sizes != kept_sizes:
+        return False
+    if user_is_full and reduced:
+        return edge.positions == kept and edge.rank == len(domain)
+    return identity
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The pass. Afterwards all that computes elements is in FUSION instructions."""
+
+    name: str = "fusion"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        fused: dict[HloComputation, HloComputation] = {}
+        scalar = _scalar_computations(module)
+        for computation in module.computations:
+            if computation in scalar:
+                fused[computation] = computation
+                continue
+            fused[computation] = _fuse(_with_calls(computation, fused))
+        entry = fused[module.entry]
+        return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
+
+
+def _scalar_computations(module: HloModule) -> set[HloComputation]:
+    """Reducers and the insides of fusions: no nests are made in there."""
+    found: set[HloComputation] = set()
+    for instruction in module.instructions():
+        if instruction.opcode in (Opcode.REDUCE, Opcode.FUSION):
+            found.update(instruction.called_computations())
+    return found
+
+
+def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComputation]) -> HloComputation:
+    """The computation calling the already fused ones."""
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    changed = False
+    for old in computation.instructions:
+        new = old.with_operands(tuple(mapping[o] for o in old.operands))
+        if new.attributes is not NO_ATTRIBUTES:
+            attributes = new.attributes.map_computations(fused.__getitem__)
+            if attributes is not new.attributes:
+                new = replace(new, attributes=attributes)
+        changed = changed or new is not old
+        mapping[old] = new
+    if not changed:
+        return computation
+    return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
+
+
+def _fuse(computation: HloComputation) -> HloComputation:
+    fuser = _Fuser(computation)
+    fuser.run()
+    if not any(c.fusible for c in fuser.clusters) and not any(
+        is_free(i) and fuser.must_materialise(i) for i in computation.instructions
+    ):
+        return computation
+    return _Materialiser(fuser).run()
+
+
+class _Materialiser:
+    """Writes the clusters out as FUSION instructions."""
+
+    def __init__(self, fuser: _Fuser) -> None:
+        self.fuser = fuser
+        self.mapping: dict[HloInstruction, HloInstruction] = {}
+
+    def run(self) -> HloComputation:
+        computation = self.fuser.computation
+        for instruction in computation.instructions:
+            if instruction.opcode is Opcode.PARAMETER:
+                self.mapping[instruction] = instruction
+        self._need(computation.root)
+        parameters = [self.mapping[p] for p in computation.parameters]
+        order = dict.fromkeys(parameters)
+        _append_all(order, self.mapping[computation.root])
+        return HloComputation(computation.name, tuple(order), self.mapping[computation.root])
+
+    def _need(self, root: HloInstruction) -> None:
+        """Fill `mapping` for `root`, iteratively."""
+        stack = [root]
+        while stack:
+            top = stack[-1]
+            if top in self.mapping:
+                stack.pop()
+                continue
+            needed = self._dependencies(top)
+            pending = [n for n in needed if n not in self.mapping]
+            if pending:
+                stack.extend(pending)
+                continue
+            stack.pop()
+            self._build(top, needed)
+
+    def _dependencies(self, instruction: HloInstruction) -> list[HloInstruction]:
+        """What must exist in memory before the instruction's cluster can run."""
+        cluster = self.fuser.of.get(instruction)
+        if cluster is not None and not cluster.fusible:
+            return list(instruction.operands)
+        if instruction.opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+            return list(instruction.operands)
+        members = [instruction] if cluster is None else cluster.members
+        inside = set(members)
+        found: dict[HloInstruction, None] = {}
+        stack = [o for m in reversed(members) for o in reversed(m.operands)]
+        if cluster is None:
+            stack = list(reversed(instruction.operands))
+        while stack:
+            node = stack.pop()
+            if node in inside or node in found:
+                continue
+            if is_free(node):
+                stack.extend(reversed(node.operands))
+            else:
+                found[node] = None
+        return list(found)
+
+    def _build(self, instruction: HloInstruction, needed: list[HloInstruction]) -> None:
+        cluster = self.fuser.of.get(instruction)
+        if cluster is not None and not cluster.fusible:
+            self.mapping[instruction] = instruction.with_operands(tuple(self.mapping[o] for o in instruction.operands))
+            return
+        if cluster is None and (
+            instruction.opcode in (Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT)
+        ):
+            self.mapping[instruction] = instruction.with_operands(tuple(self.mapping[o] for o in instruction.operands))
+            return
+        members = [instruction] if cluster is None else cluster.members
+        outputs = members if cluster is None else self._outputs(cluster)
+        kind = FusionKind.INPUT if cluster is not None and cluster.reduced is not None else FusionKind.LOOP
+        fusion = _make_fusion(members, outputs, needed, [self.mapping[n] for n in needed], kind)
+        for output, value in zip(outputs, _results(fusion, outputs), strict=True):
+            self.mapping[output] = value
+
+    def _outputs(self, cluster: _Cluster) -> list[HloInstruction]:
+        """Members that somebody outside needs. A reduction of several operands is an output by its elements."""
+        members = set(cluster.members)
+        return [m for m in cluster.members if not self.fuser.users(m) - {m} <= members
+                or m is self.fuser.computation.root]
+
+
+def _make_fusion(
+    members: list[HloInstruction], outputs: list[HloInstruction], needed: list[HloInstruction],
+    operands: list[HloInstruction], kind: FusionKind,
+) -> HloInstruction:  # fmt: skip
+    inner: dict[HloInstruction, HloInstruction] = {}
+    for number, external in enumerate(needed):
+        inner[external] = make_parameter(number, external.shape.with_default_layout(), f"param_{number}")
+    for member in members:
+        _clone(member, inner)
+    leaves: list[HloInstruction] = []
+    for output in outputs:
+        if output.shape.is_tuple:
+            leaves.extend(make_get_tuple_element(inner[output], k) for k in range(len(output.shape.elements)))
+        else:
+            leaves.append(inner[output])
+    root = leaves[0] if len(leaves) == 1 else make_tuple(leaves)
+    order = dict.fromkeys(inner[n] for n in needed)
+    _append_all(order, root)
+    computation = HloComputation("fused_computation", tuple(order), root)
+    named = [m.opcode.value for m in members if not is_free(m)][-2:] or [members[-1].opcode.value]
+    return make_instruction(
+        Opcode.FUSION, operands, FusionAttributes(kind, computation), root.shape,
+        name="_".join([*dict.fromkeys(n.replace("-", "_") for n in named), "fusion"]), metadata=members[-1].metadata,
+    )  # fmt: skip
+
+
+def _clone(member: HloInstruction, inner: dict[HloInstruction, HloInstruction]) -> None:
+    """Put `member` and the free instructions that it reads into `inner`, on the operands there."""
+    stack = [member]
+    while stack:
+        node = stack[-1]
+        if node in inner:
+            stack.pop()
+            continue
+        pending = [o for o in node.operands if o not in inner]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        inner[node] = replace(node, operands=tuple(inner[o] for o in node.operands))
+
+
+def _results(fusion: HloInstruction, outputs: list[HloInstruction]) -> list[HloInstruction]:
+    """The fusion's results, one an output; tuple-shaped outputs put together again."""
+    if not fusion.shape.is_tuple:
+        return [fusion]
+    results: list[HloInstruction] = []
+    position = 0
+    for output in outputs:
+        count = len(output.shape.elements) if output.shape.is_tuple else 1
+        parts = [make_get_tuple_element(fusion, position + k) for k in range(count)]
+        results.append(make_tuple(parts) if output.shape.is_tuple else parts[0])
+        position += count
+    return results
+
+
+def _append_all(order: dict[HloInstruction, None], root: HloInstruction) -> None:
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in order:
+            stack.pop()
+            continue
+        pending = [o for o in node.operands if o not in order]
+        if pending:
+            stack.extend(reversed(pending))
+            continue
+        stack.pop()
+        order[node] = None

@@ -1,0 +1,323 @@
+"""Canonical fused computations: dimensions of size 1 removed, neighbours that always travel together merged.
+
+Every array is row-major here, so both are changes of view, not of memory. They make the loop nests as shallow as
+they can be, and equal for programs that differ in rank only: adding [32,28,28,8] arrays is the same kernel as adding
+[802816] ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...hlo.attributes import (
+    BroadcastAttributes,
+    IotaAttributes,
+    ReduceAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ...hlo.builder import make_instruction
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from ...hlo.shape import Shape
+from .alignment import alignment_of
+
+
+def canonical(computation: HloComputation) -> HloComputation:
+    """An equal computation on arrays of least rank; parameters and roots keep their order and element counts."""
+    return _collapse(_squeeze(computation))
+
+
+def reshaped(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
+    """`operand` seen with other dimensions; itself if they are its own. Looks through a reshape."""
+    if operand.shape.dimensions == tuple(dimensions):
+        return operand
+    if operand.opcode is Opcode.RESHAPE:
+        return reshaped(operand.operands[0], dimensions)
+    return make_instruction(Opcode.RESHAPE, (operand,), shape=Shape.array(operand.shape.element, dimensions))
+
+
+def _kept(shape: Shape) -> tuple[int, ...]:
+    return tuple(d for d in shape.dimensions if d != 1)
+
+
+def _array_like(instruction: HloInstruction, dimensions: Sequence[int]) -> Shape:
+    return Shape.array(instruction.shape.element, dimensions)
+
+
+def _rebuild(computation: HloComputation, mapping: dict[HloInstruction, HloInstruction]) -> HloComputation:
+    instructions: dict[HloInstruction, None] = dict.fromkeys(mapping[p] for p in computation.parameters)
+    stack = [(mapping[computation.root], False)]
+    while stack:
+        node, done = stack.pop()
+        if node in instructions:
+            continue
+        if done:
+            instructions[node] = None
+        else:
+            stack.append((node, True))
+            stack.extend((o, False) for o in reversed(node.operands))
+    return HloComputation(computation.name, tuple(instructions), mapping[computation.root])
+
+
+def _squeeze(computation: HloComputation) -> HloComputation:
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    for old in computation.instructions:
+        operands = tuple(mapping[o] for o in old.operands)
+        mapping[old] = _squeezed(old, operands)
+    return _rebuild(computation, mapping)
+
+
+def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+    """`old` on squeezed operands, with a squeezed result."""
+    opcode = old.opcode
+    if opcode is Opcode.TUPLE:
+        return make_instruction(Opcode.TUPLE, operands)
+    if opcode is Opcode.GET_TUPLE_ELEMENT:
+        return make_instruction(opcode, operands, old.attributes)
+    if opcode is Opcode.REDUCE:
+        return _squeezed_reduce(old, operands)
+    kept = _kept(old.shape)
+    shape = _array_like(old, kept)
+    if opcode is Opcode.CONSTANT:
+        if kept == old.shape.dimensions:
+            return old
+        return reshaped(old, kept)
+    if not operands and opcode is not Opcode.IOTA:
+        return replace(old, shape=shape)
+    if has_trait(opcode, Trait.ELEMENTWISE) and opcode is not Opcode.BITCAST_CONVERT:
+        return replace(old, shape=shape, operands=operands)
+    if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+        return reshaped(operands[0], kept)
+    if opcode is Opcode.COPY:
+        return operands[0]
+    position = {d: i for i, d in enumerate(d for d, size in enumerate(old.shape.dimensions) if size != 1)}
+    if opcode is Opcode.BROADCAST:
+        source = old.operands[0].shape.dimensions
+        dimensions = tuple(position[d] for d, size in zip(old.attributes.dimensions, source, strict=True) if size != 1)
+        if len(dimensions) == len(kept):
+            return operands[0]
+        return replace(old, shape=shape, operands=operands, attributes=BroadcastAttributes(dimensions))
+    if opcode is Opcode.TRANSPOSE:
+        source_position: dict[int, int] = {}
+        for d, size in enumerate(old.operands[0].shape.dimensions):
+            if size != 1:
+                source_position[d] = len(source_position)
+        permutation = tuple(source_position[d] for d in old.attributes.dimensions if d in source_position)
+        if permutation == tuple(range(len(permutation))):
+            return operands[0]
+        return replace(old, shape=shape, operands=operands, attributes=TransposeAttributes(permutation))
+    if opcode is Opcode.IOTA and old.attributes.iota_dimension in position:
+        return replace(old, shape=shape, attributes=IotaAttributes(position[old.attributes.iota_dimension]))
+    if opcode is Opcode.REVERSE:
+        reverse = ReverseAttributes(tuple(position[d] for d in old.attributes.dimensions if d in position))
+        return replace(old, shape=shape, operands=operands, attributes=reverse)
+    # The others keep their rank between two changes of view.
+    full = tuple(reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True))
+    return reshaped(replace(old, shape=_array_like(old, old.shape.dimensions), operands=full), kept)
+
+
+def _squeezed_reduce(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+    arrays = old.operands[: len(old.operands) // 2]
+    sizes = arrays[0].shape.dimensions
+    position = {d: i for i, d in enumerate(d for d, size in enumerate(sizes) if size != 1)}
+    dimensions = tuple(sorted(position[d] for d in old.attributes.dimensions if d in position))
+    return make_instruction(Opcode.REDUCE, operands, ReduceAttributes(dimensions, old.attributes.to_apply))
+
+
+Boundary = tuple[HloInstruction, int]
+"""Between dimension d and d + 1 of an instruction."""
+
+
+class _Boundaries:
+    """Which boundaries between dimensions stand or fall together, and which must stand."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Boundary, Boundary] = {}
+        self._stands: set[Boundary] = set()
+
+    def find(self, boundary: Boundary) -> Boundary:
+        parent = self._parent.setdefault(boundary, boundary)
+        while parent != boundary:
+            grandparent = self._parent[parent]
+            self._parent[boundary] = grandparent
+            boundary, parent = parent, grandparent
+        return parent
+
+    def link(self, a: Boundary, b: Boundary) -> None:
+        ra, rb = self.find(a), self.find(b)
+        if ra != rb:
+            self._parent[ra] = rb
+            if ra in self._stands:
+                self._stands.add(rb)
+
+    def keep(self, boundary: Boundary) -> None:
+        self._stands.add(self.find(boundary))
+
+    def keep_all(self, instruction: HloInstruction) -> None:
+        for d in range(instruction.shape.rank - 1):
+            self.keep((instruction, d))
+
+    def stands(self, boundary: Boundary) -> bool:
+        return self.find(boundary) in self._stands
+
+
+def _collapse(computation: HloComputation) -> HloComputation:
+    boundaries = _Boundaries()
+    for instruction in computation.instructions:
+        _constrain(boundaries, instruction)
+    together = alignment_of(computation)
+    for values, rank in ((together.full, together.full[0].shape.rank), (together.kept, together.kept_rank)):
+        for value in values[1:]:
+            for d in range(rank - 1):
+                boundaries.link((value, d), (values[0], d))
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    for old in computation.instructions:
+        mapping[old] = _collapsed(boundaries, old, tuple(mapping[o] for o in old.operands))
+    return _rebuild(computation, mapping)
+
+
+def _link_through(
+    boundaries: _Boundaries, result: HloInstruction, operand: HloInstruction, source: Sequence[int | None]
+) -> None:
+    """Dimension d of `result` is dimension `source[d]` of `operand` (None: it is not there)."""
+    reached = set()
+    for d in range(len(source) - 1):
+        here, there = source[d], source[d + 1]
+        if here is None and there is None:
+            continue
+        if here is not None and there == here + 1:
+            boundaries.link((result, d), (operand, here))
+            reached.add(here)
+        else:
+            boundaries.keep((result, d))
+    for d in range(operand.shape.rank - 1):
+        if d not in reached:
+            boundaries.keep((operand, d))
+
+
+def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
+    opcode, attributes = instruction.opcode, instruction.attributes
+    if opcode is Opcode.GET_TUPLE_ELEMENT:
+        for d in range(instruction.shape.rank - 1):
+            boundaries.link((instruction, d), (instruction.operands[0], d))
+        return
+    if not instruction.operands or opcode is Opcode.TUPLE:
+        if opcode is Opcode.CONSTANT:
+            boundaries.keep_all(instruction)
+        if opcode is Opcode.IOTA:
+            for d in (attributes.iota_dimension - 1, attributes.iota_dimension):
+                if 0 <= d < instruction.shape.rank - 1:
+                    boundaries.keep((instruction, d))
+        return
+    operand = instruction.operands[0]
+    if has_trait(opcode, Trait.ELEMENTWISE) and opcode is not Opcode.BITCAST_CONVERT:
+        for source in instruction.operands:
+            if source.shape.rank:
+                for d in range(source.shape.rank - 1):
+                    boundaries.link((instruction, d), (source, d))
+        return
+    if opcode is Opcode.BROADCAST:
+        where = {d: e for e, d in enumerate(attributes.dimensions)}
+        _link_through(boundaries, instruction, operand, [where.get(d) for d in range(instruction.shape.rank)])
+    elif opcode is Opcode.TRANSPOSE:
+        _link_through(boundaries, instruction, operand, attributes.dimensions)
+    elif opcode is Opcode.REDUCE:
+        _constrain_reduce(boundaries, instruction)
+    elif opcode in (Opcode.SLICE, Opcode.REVERSE):
+        touched = _touched(instruction)
+        for d in range(instruction.shape.rank - 1):
+            if touched[d] or touched[d + 1]:
+                boundaries.keep((instruction, d))
+                boundaries.keep((operand, d))
+            else:
+                boundaries.link((instruction, d), (operand, d))
+    else:
+        boundaries.keep_all(instruction)
+        for source in instruction.operands:
+            boundaries.keep_all(source)
+
+
+def _touched(instruction: HloInstruction) -> list[bool]:
+    """For slice and reverse: which dimensions the op does something to."""
+    rank, attributes = instruction.shape.rank, instruction.attributes
+    if instruction.opcode is Opcode.REVERSE:
+        return [d in attributes.dimensions for d in range(rank)]
+    sizes = instruction.operands[0].shape.dimensions
+    return [
+        (attributes.start_indices[d], attributes.limit_indices[d], attributes.strides[d]) != (0, sizes[d], 1)
+        for d in range(rank)
+    ]
+
+
+def _constrain_reduce(boundaries: _Boundaries, instruction: HloInstruction) -> None:
+    reduced = set(instruction.attributes.dimensions)
+    arrays = instruction.operands[: len(instruction.operands) // 2]
+    first = arrays[0]
+    for other in arrays[1:]:
+        for d in range(first.shape.rank - 1):
+            boundaries.link((first, d), (other, d))
+    kept = [d for d in range(first.shape.rank) if d not in reduced]
+    for d in range(first.shape.rank - 1):
+        if (d in reduced) != (d + 1 in reduced):
+            boundaries.keep((first, d))
+    for i in range(len(kept) - 1):
+        if kept[i + 1] == kept[i] + 1:
+            boundaries.link((instruction, i), (first, kept[i]))
+        else:
+            boundaries.keep((instruction, i))
+
+
+def _groups(boundaries: _Boundaries, instruction: HloInstruction) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for d in range(instruction.shape.rank):
+        if d and not boundaries.stands((instruction, d - 1)):
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    return groups
+
+
+def _collapsed(
+    boundaries: _Boundaries, old: HloInstruction, operands: tuple[HloInstruction, ...]
+) -> HloInstruction:
+    opcode, attributes = old.opcode, old.attributes
+    if opcode is Opcode.TUPLE:
+        return make_instruction(opcode, operands)
+    if opcode is Opcode.GET_TUPLE_ELEMENT:
+        return make_instruction(opcode, operands, attributes)
+    if opcode is Opcode.REDUCE:
+        first = old.operands[0]
+        reduced = set(attributes.dimensions)
+        dimensions = tuple(i for i, g in enumerate(_groups(boundaries, first)) if g[0] in reduced)
+        return make_instruction(opcode, operands, ReduceAttributes(dimensions, attributes.to_apply))
+    groups = _groups(boundaries, old)
+    if len(groups) == old.shape.rank and all(a is b for a, b in zip(operands, old.operands, strict=True)):
+        return old
+    sizes = old.shape.dimensions
+    merged = tuple(math.prod(sizes[d] for d in g) for g in groups)
+    position = {d: i for i, g in enumerate(groups) for d in g}
+    if opcode is Opcode.BROADCAST:
+        dimensions = tuple(dict.fromkeys(position[d] for d in attributes.dimensions))
+        attributes = BroadcastAttributes(dimensions)
+    elif opcode is Opcode.TRANSPOSE:
+        source_groups = _groups(boundaries, old.operands[0])
+        source = {d: i for i, g in enumerate(source_groups) for d in g}
+        attributes = TransposeAttributes(tuple(source[old.attributes.dimensions[g[0]]] for g in groups))
+        if attributes.dimensions == tuple(range(len(groups))):
+            return operands[0]
+    elif opcode is Opcode.IOTA:
+        attributes = IotaAttributes(position[attributes.iota_dimension])
+    elif opcode is Opcode.REVERSE:
+        attributes = ReverseAttributes(tuple(position[d] for d in attributes.dimensions))
+    elif opcode is Opcode.SLICE and len(groups) < old.shape.rank:
+        attributes = SliceAttributes(
+            tuple(attributes.start_indices[g[0]] for g in groups),
+            tuple(attributes.limit_indices[g[0]] if len(g) == 1 else merged[i] for i, g in enumerate(groups)),
+            tuple(attributes.strides[g[0]] for g in groups),
+        )
+    return replace(old, shape=_array_like(old, merged), operands=operands, attributes=attributes)

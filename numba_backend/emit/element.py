@@ -1,0 +1,225 @@
+"""One element of one instruction, as kernel text: the recursion that all loop nests are made of.
+
+`ElementEmitter.value(instruction, index)` gives an expression for that element. The rules stand in the files of the
+op families. Elements are held in a type that Numba computes in: f16 and bf16 as float32 (rounded after every op, as
+HLO defines), pred as a boolean, all others as themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from ...hlo.rules import RuleTable
+from .sizes import Sizes
+from .source import Expr, Index, PointerParameter, ScalarParameter, Writer
+
+MAX_INLINE = 72
+"""Characters up to which an expression that is used once is not given a name."""
+
+CAST: dict[ElementType, str] = {
+    ElementType.S8: "int8",
+    ElementType.S16: "int16",
+    ElementType.S32: "int32",
+    ElementType.S64: "int64",
+    ElementType.U8: "uint8",
+    ElementType.U16: "uint16",
+    ElementType.U32: "uint32",
+    ElementType.U64: "uint64",
+    ElementType.F16: "float32",
+    ElementType.BF16: "float32",
+    ElementType.F32: "float32",
+    ElementType.F64: "float64",
+    ElementType.C64: "complex64",
+    ElementType.C128: "complex128",
+}
+"""The dialect's cast to the type in which an element is held."""
+
+_NARROW = frozenset(t for t in ElementType if t.is_integral and t.byte_width < 8)
+
+
+def narrowed(element_type: ElementType, text: str) -> tuple[str, bool]:
+    """(text, atomic): the result of arithmetic brought back to its type, where Numba computes in a wider one."""
+    if element_type in _NARROW:
+        return f"{CAST[element_type]}({text})", True
+    if element_type is ElementType.F16:
+        return f"f16_to_f32(f32_to_f16({text}))", True
+    if element_type is ElementType.BF16:
+        return f"bf16_to_f32(f32_to_bf16({text}))", True
+    return text, False
+
+
+def loaded(element_type: ElementType, text: str) -> str:
+    """What is in memory, as it is held."""
+    if element_type is ElementType.PRED:
+        return f"({text} != 0)"
+    if element_type is ElementType.F16:
+        return f"f16_to_f32({text})"
+    if element_type is ElementType.BF16:
+        return f"bf16_to_f32({text})"
+    return text
+
+
+def stored(element_type: ElementType, text: str) -> str:
+    """What is held, as it goes to memory."""
+    if element_type is ElementType.PRED:
+        return f"uint8({text})"
+    if element_type is ElementType.F16:
+        return f"f32_to_f16({text})"
+    if element_type is ElementType.BF16:
+        return f"f32_to_bf16({text})"
+    return text
+
+
+class ElementEmitter:
+    """Emits elements of the instructions of one canonical fused computation into a `Writer`."""
+
+    def __init__(self, computation: HloComputation, writer: Writer, sizes: Sizes) -> None:
+        self.computation = computation
+        self.writer = writer
+        self.sizes = sizes
+        self.scalars: list[ScalarParameter] = []
+        self._scalar_names: dict[tuple[ElementType, bytes], Expr] = {}
+        self.pointers: dict[int, PointerParameter] = {}
+        """By parameter number of the fused computation."""
+        self.used: set[int] = set()
+        self.spilled: dict[tuple[HloInstruction, Index], Expr] = {}
+        """Values that an earlier loop of the nest has left in an output, and how to read them back."""
+        self._uses = _count_uses(computation)
+
+    def value(self, instruction: HloInstruction, index: Index) -> Expr:
+        """The element of `instruction` at `index`. Chains of element-wise ops are walked without recursion."""
+        stack = [instruction]
+        while stack:
+            top = stack[-1]
+            key = (top, index if top.shape.rank else ())
+            if self.writer.recall(key) is not None:
+                stack.pop()
+                continue
+            walk = has_trait(top.opcode, Trait.ELEMENTWISE) and key not in self.spilled
+            pending = [] if not walk else [
+                o for o in top.operands
+                if o is not top and self.writer.recall((o, index if o.shape.rank else ())) is None
+            ]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            self._compute(top, key[1])
+        found = self.writer.recall((instruction, index if instruction.shape.rank else ()))
+        assert found is not None
+        return found
+
+    def _compute(self, instruction: HloInstruction, index: Index) -> None:
+        spilled = self.spilled.get((instruction, index))
+        result = spilled or ELEMENT[instruction.opcode](self, instruction, index)
+        if (self._uses.get(instruction, 0) > 1 and not _is_simple(result.text)) or len(result.text) > MAX_INLINE:
+            result = self.writer.let(_STEM.get(instruction.opcode, instruction.opcode.name.lower()), result)
+        self.writer.remember((instruction, index), result)
+
+    def operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
+        """The operands' elements at the same index (scalars at theirs)."""
+        return [self.value(o, index if o.shape.rank else ()) for o in instruction.operands]
+
+    def result(self, instruction: HloInstruction, text: str, *inputs: Expr, atomic: bool = False) -> Expr:
+        """An arithmetic result: narrowed to the instruction's type, as deep as its inputs."""
+        text, closed = narrowed(instruction.shape.element, text)
+        return Expr(text, depth_of(*inputs), atomic or closed)
+
+    def scalar(self, element_type: ElementType, value: object, *, literal: bool = False) -> Expr:
+        """A scalar constant: an argument of the kernel, unless it must be a literal or cannot travel as one."""
+        array = np.asarray(value, element_type.dtype)
+        if element_type is ElementType.PRED:
+            return Expr("True" if array else "False")
+        if element_type.is_integral and literal:
+            return Expr(f"{CAST[element_type]}({int(array)})")
+        if element_type.is_complex:
+            real, imag = (self.scalar(element_type.real, part) for part in (array.real, array.imag))
+            return Expr(f"{CAST[element_type]}(complex({real}, {imag}))")
+        key = (element_type, array.tobytes())
+        found = self._scalar_names.get(key)
+        if found is None:
+            name = f"c{len(self._scalar_names)}"
+            held = ElementType.F32 if element_type in (ElementType.F16, ElementType.BF16) else element_type
+            self.scalars.append(ScalarParameter(name, held, array.astype(held.dtype)))
+            found = self._scalar_names[key] = Expr(name)
+        return found
+
+    def load(self, number: int, instruction: HloInstruction, offset: Expr) -> Expr:
+        """Element `offset` of the buffer of parameter `number`."""
+        self.used.add(number)
+        name = self.pointers[number].name
+        return Expr(loaded(instruction.shape.element, f"{name}[{offset}]"), offset.depth)
+
+    def add_uses(self, computation: HloComputation) -> None:
+        """Make the uses inside a reducer known."""
+        self._uses.update(_count_uses(computation))
+
+
+ElementRule = Callable[[ElementEmitter, HloInstruction, Index], Expr]
+ELEMENT: RuleTable[ElementRule] = RuleTable("emission")
+
+
+def depth_of(*inputs: Expr) -> int:
+    """The depth of a value computed from `inputs`."""
+    return max((e.depth for e in inputs), default=0)
+
+
+def _is_simple(text: str) -> bool:
+    return text.isidentifier() or text.isdecimal()
+
+
+def _count_uses(computation: HloComputation) -> dict[HloInstruction, int]:
+    uses: dict[HloInstruction, int] = {}
+    for instruction in computation.instructions:
+        for operand in instruction.operands:
+            uses[operand] = uses.get(operand, 0) + 1
+    return uses
+
+
+_STEM: dict[Opcode, str] = {
+    Opcode.PARAMETER: "x",
+    Opcode.EXP: "exp",
+    Opcode.MULTIPLY: "mul",
+    Opcode.SUBTRACT: "sub",
+    Opcode.DIVIDE: "div",
+    Opcode.MAXIMUM: "max",
+    Opcode.MINIMUM: "min",
+    Opcode.NEGATE: "neg",
+    Opcode.COMPARE: "test",
+    Opcode.CONVERT: "cast",
+    Opcode.SHIFT_LEFT: "shifted",
+    Opcode.SHIFT_RIGHT_LOGICAL: "shifted",
+    Opcode.SHIFT_RIGHT_ARITHMETIC: "shifted",
+    Opcode.DYNAMIC_SLICE: "slice",
+    Opcode.CONCATENATE: "part",
+    Opcode.SELECT: "chosen",
+    Opcode.AND: "both",
+    Opcode.OR: "either",
+    Opcode.XOR: "mixed",
+    Opcode.NOT: "inverse",
+}
+"""Stems of names for values; the default is the opcode's name. None may be a name of the dialect."""
+
+
+@ELEMENT.register(Opcode.PARAMETER)
+def _parameter(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    return e.load(instruction.attributes.number, instruction, e.sizes.offset(instruction, index))
+
+
+@ELEMENT.register(Opcode.CONSTANT)
+def _constant(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    value = instruction.attributes.literal.array
+    assert value.size == 1, "array constants are buffers of their own"
+    bitwise = any(u.opcode in _BITWISE for u in e.computation.users[instruction])
+    return e.scalar(instruction.shape.element, value.reshape(()), literal=bitwise)
+
+
+_BITWISE = frozenset(
+    (Opcode.AND, Opcode.OR, Opcode.XOR, Opcode.SHIFT_LEFT, Opcode.SHIFT_RIGHT_LOGICAL, Opcode.SHIFT_RIGHT_ARITHMETIC)
+)

@@ -1,0 +1,217 @@
+"""Element rules of the ops that move elements: each is a change of index.
+
+transpose: ``x[j * n1 + i]``; pad and concatenate choose by comparing the index::
+
+    if k0 <= i and i < k0 + n1:
+        part0 = x[i - k0]
+    else:
+        part0 = c0
+"""
+
+from __future__ import annotations
+
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from .element import CAST, ELEMENT, ElementEmitter, depth_of
+from .source import ZERO, Expr, Index, plus, times
+
+
+@ELEMENT.register(Opcode.BROADCAST)
+def _broadcast(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    return e.value(instruction.operands[0], tuple(index[d] for d in instruction.attributes.dimensions))
+
+
+@ELEMENT.register(Opcode.TRANSPOSE)
+def _transpose(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    source: list[Expr] = [ZERO] * len(index)
+    for d, component in zip(instruction.attributes.dimensions, index, strict=True):
+        source[d] = component
+    return e.value(instruction.operands[0], tuple(source))
+
+
+@ELEMENT.register(Opcode.IOTA)
+def _iota(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    position = index[instruction.attributes.iota_dimension]
+    return Expr(*_converted_index(e, instruction, position))
+
+
+def _converted_index(e: ElementEmitter, instruction: HloInstruction, position: Expr) -> tuple[str, int]:
+    element = instruction.shape.element
+    if element.is_complex:
+        real = f"{CAST[element.real]}({position})"
+        return f"{CAST[element]}(complex({real}, {e.scalar(element.real, 0)}))", position.depth
+    text = f"{CAST[element]}({position})"
+    if element.value in ("f16", "bf16"):
+        text = f"{element.value}_to_f32(f32_to_{element.value}({text}))"
+    return text, position.depth
+
+
+@ELEMENT.register(Opcode.SLICE)
+def _slice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    attributes, sizes = instruction.attributes, e.sizes
+    source = tuple(
+        plus(times(component, sizes.constant(step)), sizes.constant(start))
+        for component, start, step in zip(index, attributes.start_indices, attributes.strides, strict=True)
+    )
+    return e.value(instruction.operands[0], source)
+
+
+@ELEMENT.register(Opcode.REVERSE)
+def _reverse(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    source = list(index)
+    for d in instruction.attributes.dimensions:
+        size = e.sizes.of(instruction, d)
+        source[d] = Expr(f"{size} - 1 - {index[d].operand}", index[d].depth, atomic=False)
+    return e.value(instruction.operands[0], tuple(source))
+
+
+@ELEMENT.register(Opcode.RESHAPE, Opcode.BITCAST)
+def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    """Through the row-major linear index; dimensions of size 1 only come and go."""
+    operand = instruction.operands[0]
+    source, target = operand.shape.dimensions, instruction.shape.dimensions
+    if operand.shape.element is not instruction.shape.element:
+        raise UnsupportedError("a bitcast that changes the element type inside a fusion")
+    kept = [i for i, size in zip(index, target, strict=True) if size != 1]
+    if tuple(d for d in source if d != 1) == tuple(d for d in target if d != 1):
+        rest = iter(kept)
+        return e.value(operand, tuple(ZERO if d == 1 else next(rest) for d in source))
+    linear = e.sizes.offset(instruction, index)
+    if not linear.text.isidentifier() and len(source) > 1:
+        linear = e.writer.let("at", linear)
+    components: list[Expr] = []
+    for d in range(len(source) - 1, 0, -1):
+        if source[d] == 1:
+            components.append(ZERO)
+            continue
+        size = e.sizes.of(operand, d)
+        components.append(Expr(f"{linear.operand} % {size.operand}", linear.depth, atomic=False))
+        linear = Expr(f"{linear.operand} // {size.operand}", linear.depth, atomic=False)
+    return e.value(operand, (linear, *reversed(components)) if source else ())
+
+
+def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -> list[Expr]:
+    """The start indices of a dynamic slice or update, clamped so that it fits."""
+    operand = instruction.operands[0]
+    if instruction.opcode is Opcode.DYNAMIC_SLICE:
+        slice_sizes = instruction.attributes.dynamic_slice_sizes
+    else:
+        slice_sizes = instruction.operands[1].shape.dimensions
+    starts = []
+    for d, start in enumerate(instruction.operands[first:]):
+        if slice_sizes[d] == operand.shape.dimensions[d]:
+            starts.append(ZERO)
+            continue
+        key = (instruction, "start", d)
+        found = e.writer.recall(key)
+        if found is None:
+            raw = e.value(start, ())
+            # As XLA does, in the index's own type: an unsigned index beyond s64 is large, not negative.
+            position = f"int64(minimum({raw}, uint64({1 << 62})))" if start.shape.element.value == "u64" else raw.text
+            limit = e.sizes.of(operand, d)
+            size = e.sizes.constant(slice_sizes[d])
+            found = e.writer.let("start", Expr(f"min(max(int64({position}), 0), {limit} - {size})", raw.depth))
+            e.writer.remember(key, found)
+        starts.append(found)
+    return starts
+
+
+@ELEMENT.register(Opcode.DYNAMIC_SLICE)
+def _dynamic_slice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    starts = clamped_starts(e, instruction, 1)
+    return e.value(instruction.operands[0], tuple(plus(s, i) for s, i in zip(starts, index, strict=True)))
+
+
+def _inside(position: Expr, low: Expr, size: Expr) -> list[str]:
+    """low <= position < low + size."""
+    tests = [] if low.text == "0" else [f"{low} <= {position}"]
+    end = plus(low, size)
+    return [*tests, f"{position} < {end}"]
+
+
+def _choose(
+    e: ElementEmitter, instruction: HloInstruction, index: Index, tests: list[str], inside: Index, operand: HloInstruction,
+    otherwise: HloInstruction, other_index: Index,
+) -> Expr:
+    """``if tests: name = operand[inside]`` / ``else: name = otherwise[other_index]``."""
+    writer = e.writer
+    name = writer.fresh("part")
+    with writer.block(f"if {' and '.join(tests)}:", guarded=True):
+        writer.line(f"{name} = {e.value(operand, inside)}")
+    with writer.block("else:", guarded=True):
+        writer.line(f"{name} = {e.value(otherwise, other_index)}")
+    return Expr(name, writer.depth)
+
+
+@ELEMENT.register(Opcode.PAD)
+def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    operand, padding = instruction.operands
+    if 0 in operand.shape.dimensions:
+        return e.value(padding, ())
+    attributes, sizes = instruction.attributes, e.sizes
+    tests: list[str] = []
+    source: list[Expr] = []
+    for d, component in enumerate(index):
+        low, high, interior = attributes.low[d], attributes.high[d], attributes.interior[d]
+        if (low, high, interior) == (0, 0, 0):
+            source.append(component)
+            continue
+        shifted = component if low == 0 else Expr(
+            f"{component.operand} - {sizes.constant(low).operand}", component.depth, atomic=False)
+        if not shifted.text.isidentifier():
+            shifted = e.writer.let("at", shifted)
+        if low > 0:
+            tests.append(f"{shifted} >= 0")
+        if interior:
+            step = sizes.constant(interior + 1)
+            tests.append(f"{shifted} % {step} == 0")
+            shifted = Expr(f"{shifted.operand} // {step}", shifted.depth, atomic=False)
+        tests.append(f"{shifted} < {sizes.of(operand, d)}")
+        source.append(shifted)
+    if not tests:
+        return e.value(operand, tuple(source))
+    return _choose(e, instruction, index, tests, tuple(source), operand, padding, ())
+
+
+@ELEMENT.register(Opcode.CONCATENATE)
+def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    """One branch an operand: ``if i < n0: ... elif i < n0 + n1: ... else: ...``."""
+    axis, writer = instruction.attributes.dimension, e.writer
+    parts = [o for o in instruction.operands if o.shape.dimensions[axis]]
+    name = writer.fresh("part")
+    start = ZERO
+    for number, part in enumerate(parts):
+        end = plus(start, e.sizes.of(part, axis))
+        position = index[axis]
+        local = position if start.text == "0" else Expr(
+            f"{position.operand} - {start.operand}", depth_of(position, start), atomic=False)
+        last = number == len(parts) - 1
+        header = "else:" if last and number else f"{'el' if number else ''}if {position} < {end}:"
+        if last and not number:
+            return e.value(part, index)
+        with writer.block(header, guarded=True):
+            writer.line(f"{name} = {e.value(part, (*index[:axis], local, *index[axis + 1 :]))}")
+        start = end
+    return Expr(name, writer.depth)
+
+
+@ELEMENT.register(Opcode.DYNAMIC_UPDATE_SLICE)
+def _dynamic_update_slice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    """Inside a fusion: the update where it lies, else the operand. At the root it is a loop over the update alone."""
+    operand, update = instruction.operands[:2]
+    if 0 in update.shape.dimensions:
+        return e.value(operand, index)
+    starts = clamped_starts(e, instruction, 2)
+    tests: list[str] = []
+    local: list[Expr] = []
+    for d, (start, component) in enumerate(zip(starts, index, strict=True)):
+        if start.text == "0" and update.shape.dimensions[d] == operand.shape.dimensions[d]:
+            local.append(component)
+            continue
+        tests += _inside(component, start, e.sizes.of(update, d))
+        local.append(component if start.text == "0" else Expr(
+            f"{component.operand} - {start}", depth_of(component, start), atomic=False))
+    if not tests:
+        return e.value(update, tuple(local))
+    return _choose(e, instruction, index, tests, tuple(local), update, operand, index)

@@ -1,0 +1,175 @@
+"""From a fused computation to a kernel: the loop nests.
+
+A fusion without reductions is one nest over its result::
+
+    def fused_add_maximum(lo, hi, x0, x1, out, n0, c0):
+        for i in range(lo, hi):
+            for j in range(n0):
+                out[i * n0 + j] = maximum(x0[i * n0 + j] + x1[j], c0)
+
+The nests of fusions with reductions are in `nest_reduce.py`, those that end in an in-place update in this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from .alignment import roots_of
+from .element import ElementEmitter, stored
+from .movement import clamped_starts
+from .sizes import Sizes
+from .source import EmittedKernel, Expr, Index, PointerParameter, Writer, plus
+
+LOOP_VARIABLES = ("i", "j", "k", "l", "m", "p", "q", "r")
+
+
+def loop_variable(position: int) -> str:
+    """The name of the loop variable at a nesting depth."""
+    return LOOP_VARIABLES[position] if position < len(LOOP_VARIABLES) else f"i{position}"
+
+
+class NestEmitter:
+    """Shared by all nests: one canonical fused computation, its pointers, and the text so far."""
+
+    def __init__(self, body: HloComputation, sharing: Mapping[int, int]) -> None:
+        """`sharing`: output -> operand whose buffer it overwrites."""
+        self.body = body
+        self.roots = roots_of(body)
+        self.writer = Writer()
+        self.sizes = Sizes(body)
+        self.elements = ElementEmitter(body, self.writer, self.sizes)
+        self.sharing = sharing
+        self.outputs: list[PointerParameter] = []
+        shared = {operand: output for output, operand in sharing.items()}
+        for parameter in body.parameters:
+            number = parameter.attributes.number
+            output = shared.get(number)
+            name = f"x{number}" if output is None else f"io{number}"
+            self.elements.pointers[number] = PointerParameter(name, parameter.shape.element, number, output)
+        single = len(self.roots) == 1
+        for k, root in enumerate(self.roots):
+            if k in sharing:
+                self.outputs.append(self.elements.pointers[sharing[k]])
+                self.elements.used.add(sharing[k])
+            else:
+                self.outputs.append(PointerParameter("out" if single else f"out{k}", root.shape.element, None, k))
+
+    def store(self, output: int, offset: Expr, value: Expr) -> None:
+        """Write an element of an output."""
+        pointer = self.outputs[output]
+        self.writer.line(f"{pointer.name}[{offset}] = {stored(pointer.element_type, value.text)}")
+
+    @contextmanager
+    def loops(self, sizes: Sequence[Expr], first: int) -> Iterator[list[Expr]]:
+        """Nested loops over `range(size)`, variables named from position `first` on; gives the variables."""
+        with ExitStack() as stack:
+            variables = []
+            for position, size in enumerate(sizes):
+                name = loop_variable(first + position)
+                stack.enter_context(self.writer.block(f"for {name} in range({size}):"))
+                variables.append(Expr(name, self.writer.depth))
+            yield variables
+
+    @contextmanager
+    def sliced_loop(self) -> Iterator[Expr]:
+        """The outermost loop, over `range(lo, hi)`."""
+        name = loop_variable(0)
+        with self.writer.block(f"for {name} in range(lo, hi):"):
+            yield Expr(name, self.writer.depth)
+
+    def finish(self, extent: int, elements_per_iteration: int) -> EmittedKernel:
+        """The kernel of all that was written."""
+        e = self.elements
+        inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
+        fresh = [p for k, p in enumerate(self.outputs) if k not in self.sharing]
+        parameters = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
+        header = f"def {kernel_name(self.body)}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
+        source = "\n".join([header, *("    " + line for line in self.writer.text())]) + "\n"
+        return EmittedKernel(source, parameters, extent, elements_per_iteration * self._element_cost())
+
+    def _element_cost(self) -> float:
+        """Nanoseconds an element, roughly: memory traffic plus arithmetic; it decides only how work is split."""
+        cost = 0.1 * len(self.outputs) + 0.1
+        for instruction in self.body.instructions:
+            if has_trait(instruction.opcode, Trait.EXPENSIVE):
+                cost += 0.6
+            elif instruction.opcode is Opcode.PARAMETER:
+                cost += 0.1
+            else:
+                cost += 0.05
+        return cost
+
+
+_UNNAMED = frozenset(
+    (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BROADCAST, Opcode.RESHAPE)
+)
+
+
+def kernel_name(body: HloComputation) -> str:
+    """A name made of the last few opcodes, so that people recognise a kernel."""
+    named = [i.opcode.name.lower() for i in body.instructions if i.opcode not in _UNNAMED]
+    distinct = list(dict.fromkeys(named)) or [i.opcode.name.lower() for i in body.instructions[-1:]]
+    return "fused_" + "_".join(distinct[-3:])
+
+
+def emit_loop(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+    """One nest over the roots' common dimensions; the outermost loop is the one that is sliced."""
+    nest = NestEmitter(body, sharing)
+    domain = nest.roots[0]
+    rank = domain.shape.rank
+    if rank:
+        nest.sizes.mark_outer(domain, 0)
+
+    def write(index: Index) -> None:
+        values = [nest.elements.value(root, index) for root in nest.roots]
+        for output, value in enumerate(values):
+            nest.store(output, nest.sizes.offset(nest.roots[output], index), value)
+
+    return _sliced_nest(nest, domain, write)
+
+
+def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Index], None]) -> EmittedKernel:
+    dimensions = domain.shape.dimensions
+    if not dimensions:
+        write(())
+        return nest.finish(1, 1)
+    inner = 1
+    for size in dimensions[1:]:
+        inner *= size
+    with nest.sliced_loop() as first:
+        with nest.loops([nest.sizes.of(domain, d) for d in range(1, len(dimensions))], 1) as rest:
+            write((first, *rest))
+    return nest.finish(dimensions[0], inner)
+
+
+def emit_update(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+    """A nest over the update of a dynamic-update-slice at the root, written at its place in the output.
+
+    The output must hold the operand already: it shares the operand's buffer, or a copy goes before::
+
+        def fused_add_dynamic_update_slice(lo, hi, io0, x1, x2, n0, n1, k0):
+            start0 = min(max(int64(x1[0]), 0), n0 - k0)
+            for i in range(lo, hi):
+                for j in range(n1):
+                    io0[(start0 + i) * n1 + j] = x2[i * n1 + j]
+    """
+    nest = NestEmitter(body, sharing)
+    root = nest.roots[0]
+    operand, update = root.operands[:2]
+    assert operand.opcode is Opcode.PARAMETER, "the operand of an in-place update comes from outside the fusion"
+    if update.shape.rank:
+        nest.sizes.mark_outer(update, 0)
+    starts = clamped_starts(nest.elements, root, 2)
+
+    def write(index: Index) -> None:
+        place = tuple(plus(s, i) for s, i in zip(starts, index, strict=True))
+        value = nest.elements.value(update, index)
+        nest.store(0, nest.sizes.offset(root, place), value)
+
+    kernel = _sliced_nest(nest, update, write)
+    copied = () if 0 in sharing else ((operand.attributes.number, 0),)
+    return EmittedKernel(kernel.source, kernel.parameters, kernel.extent, kernel.cost, copied)

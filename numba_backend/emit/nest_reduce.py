@@ -1,0 +1,307 @@
+"""Loop nests with reductions in them. One fusion may hold several, and work before, between and after them.
+
+Rows: the most minor dimension is reduced. For each kept index, loops over the reduced dimensions follow one another,
+one per level of dependency, with the results in scalars; a softmax is three loops over a row::
+
+    for i in range(lo, hi):
+        acc0 = c0
+        for j in range(n0):
+            acc0 = reduce_max(acc0, x0[i * n0 + j])
+        acc1 = c1
+        for j in range(n0):
+            exp0 = exp(x0[i * n0 + j] - acc0)
+            out[i * n0 + j] = exp0
+            acc1 = reduce_add(acc1, exp0)
+        for j in range(n0):
+            out[i * n0 + j] = out[i * n0 + j] / acc1
+
+An expensive value that a later loop needs again waits in an output that is not written yet.
+
+Columns: the most minor dimension is kept. The accumulators are the output itself, a block of columns at a time::
+
+    for start in range(lo, hi, 1024):
+        stop = min(start + 1024, hi)
+        for j in range(start, stop):
+            out[j] = c0
+        for i in range(n1):
+            for j in range(start, stop):
+                out[j] = reduce_add(out[j], x0[i * n0 + j])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from .element import loaded
+from .nest import NestEmitter, loop_variable
+from .reduce import combined
+from .source import EmittedKernel, Expr, Index
+
+COLUMN_BLOCK = 1024
+"""Columns whose accumulators stay in the first-level cache while the rows go by."""
+
+
+def emit_reduction(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+    """The kernel of a canonical fused computation that has reductions; all over the same dimensions of one domain."""
+    nest = _ReductionNest(body, sharing)
+    reduced, rank = nest.reduced, nest.domain.shape.rank
+    if reduced and rank - 1 not in reduced:
+        return nest.columns()
+    return nest.rows()
+
+
+class _ReductionNest(NestEmitter):
+    def __init__(self, body: HloComputation, sharing: Mapping[int, int]) -> None:
+        super().__init__(body, sharing)
+        self.reductions = [i for i in body.instructions if i.opcode is Opcode.REDUCE]
+        first = self.reductions[0]
+        self.domain = first.operands[0]
+        self.reduced = first.attributes.dimensions
+        self.kept = tuple(d for d in range(self.domain.shape.rank) if d not in self.reduced)
+        self.level = _levels(body)
+        sizes = self.domain.shape.dimensions
+        self.kept_sizes = tuple(sizes[d] for d in self.kept)
+        assert all(
+            r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced
+            for r in self.reductions
+        ), "reductions over different dimensions in one fusion"
+        self.full_roots = [k for k, r in enumerate(self.roots) if self.is_full(r)]
+
+    def is_full(self, instruction: HloInstruction) -> bool:
+        """True for a value with one element per element of the domain, not per kept index."""
+        return bool(self.reduced) and instruction.shape.dimensions == self.domain.shape.dimensions
+
+    def rows(self) -> EmittedKernel:
+        if self.kept:
+            self.sizes.mark_outer(self.domain, self.kept[0])
+        stages = 1 + max(self.level[r] for r in self.reductions)
+        spill = self._plan_spill(stages)
+        with self._kept_loops() as kept_index:
+            kept = dict(zip(self.kept, kept_index, strict=True))
+            for stage in range(stages):
+                self._reduce_stage(stage, kept, kept_index, spill if spill and spill[1] == stage else None)
+            for output, root in enumerate(self.roots):
+                if output not in self.full_roots:
+                    value = self.elements.value(root, kept_index)
+                    self.store(output, self.sizes.offset(root, kept_index), value)
+            if self.full_roots:
+                with self._reduced_loops(kept) as index:
+                    values = [self.elements.value(self.roots[output], index) for output in self.full_roots]
+                    for output, value in zip(self.full_roots, values, strict=True):
+                        self.store(output, self.sizes.offset(self.roots[output], index), value)
+        inner = math.prod(self.domain.shape.dimensions[d] for d in self.reduced)
+        return self.finish(math.prod(self.kept_sizes), inner)
+
+    @contextmanager
+    def _kept_loops(self) -> Iterator[Index]:
+        """The sliced loop over all kept indices: one variable, or one that is taken apart."""
+        if not self.kept:
+            yield ()
+            return
+        with self.sliced_loop() as first:
+            if len(self.kept) == 1:
+                yield (first,)
+                return
+            rest, components = first, []
+            for d in reversed(self.kept[1:]):
+                size = self.sizes.of(self.domain, d)
+                components.append(self.writer.let("row", Expr(f"{rest.operand} % {size}", first.depth)))
+                rest = Expr(f"{rest.operand} // {size}", first.depth, atomic=False)
+            components.append(self.writer.let("row", rest))
+            yield tuple(reversed(components))
+
+    @contextmanager
+    def _reduced_loops(self, kept: Mapping[int, Expr]) -> Iterator[Index]:
+        sizes = [self.sizes.of(self.domain, d) for d in self.reduced]
+        with self.loops(sizes, 1 if self.kept else 0) as variables:
+            index = {**kept, **dict(zip(self.reduced, variables, strict=True))}
+            yield tuple(index[d] for d in range(self.domain.shape.rank))
+
+    def _reduce_stage(
+        self, stage: int, kept: Mapping[int, Expr], kept_index: Index, spill: tuple[HloInstruction, int, int] | None
+    ) -> None:
+        reductions = [r for r in self.reductions if self.level[r] == stage]
+        accumulators: dict[HloInstruction, list[Expr]] = {}
+        for reduce in reductions:
+            half = len(reduce.operands) // 2
+            accumulators[reduce] = []
+            for init in reduce.operands[half:]:
+                name = self.writer.fresh("acc")
+                self.writer.line(f"{name} = {self.elements.value(init, ())}")
+                accumulators[reduce].append(Expr(name, self.writer.depth))
+        with self._reduced_loops(kept) as index:
+            if spill is not None:
+                self._spill(spill[0], spill[2], index)
+            updates: list[tuple[Expr, Expr]] = []
+            for reduce in reductions:
+                half = len(reduce.operands) // 2
+                values = [self.elements.value(o, index) for o in reduce.operands[:half]]
+                results = combined(self.elements, reduce, accumulators[reduce], values)
+                updates.extend(zip(accumulators[reduce], results, strict=True))
+                self._assign(updates[-half:])
+        for reduce in reductions:
+            self._publish(reduce, kept_index, accumulators[reduce])
+
+    def _assign(self, updates: list[tuple[Expr, Expr]]) -> None:
+        """All accumulators of one reduction at once: their new values may depend on each other's old ones."""
+        targets = ", ".join(t.text for t, _ in updates)
+        self.writer.line(f"{targets} = {', '.join(v.text for _, v in updates)}")
+
+    def _publish(self, reduce: HloInstruction, kept_index: Index, accumulators: list[Expr]) -> None:
+        """Let the rest of the nest find the results."""
+        remember = self.writer.remember
+        if not reduce.shape.is_tuple:
+            remember((reduce, kept_index if reduce.shape.rank else ()), accumulators[0])
+            return
+        for user in self.body.users[reduce]:
+            if user.opcode is Opcode.GET_TUPLE_ELEMENT:
+                accumulator = accumulators[user.attributes.index]
+                remember((user, kept_index if user.shape.rank else ()), accumulator)
+
+    def _plan_spill(self, stages: int) -> tuple[HloInstruction, int, int] | None:
+        """(value, stage, output): an expensive value of one loop that a later one needs again, and where it can wait."""
+        free = [k for k in self.full_roots if k not in self.sharing]
+        if not free:
+            return None
+        needed: dict[HloInstruction, set[int]] = {}
+        for stage in range(stages):
+            ends = [o for r in self.reductions if self.level[r] == stage for o in r.operands]
+            for instruction in self._full_level_needs(ends):
+                needed.setdefault(instruction, set()).add(stage)
+        for instruction in self._full_level_needs([self.roots[k] for k in self.full_roots]):
+            needed.setdefault(instruction, set()).add(stages)
+        for instruction in reversed(self.body.instructions):
+            where = needed.get(instruction, set())
+            if len(where) < 2 or not has_trait(instruction.opcode, Trait.EXPENSIVE):
+                continue
+            for output in free:
+                if self.roots[output].shape.element is instruction.shape.element:
+                    return instruction, min(where), output
+        return None
+
+    def _full_level_needs(self, ends: list[HloInstruction]) -> set[HloInstruction]:
+        found: set[HloInstruction] = set()
+        stack = [i for i in ends if self.is_full(i)]
+        while stack:
+            instruction = stack.pop()
+            if instruction in found:
+                continue
+            found.add(instruction)
+            if has_trait(instruction.opcode, Trait.ELEMENTWISE):
+                stack.extend(o for o in instruction.operands if self.is_full(o))
+        return found
+
+    def _spill(self, instruction: HloInstruction, output: int, index: Index) -> None:
+        value = self.elements.value(instruction, index)
+        if not value.text.isidentifier():
+            value = self.writer.let("kept", value)
+            self.writer.remember((instruction, index), value)
+        offset = self.sizes.offset(self.roots[output], index)
+        self.store(output, offset, value)
+        pointer = self.outputs[output]
+        self.elements.spilled[instruction, index] = Expr(
+            loaded(pointer.element_type, f"{pointer.name}[{offset}]"), offset.depth)
+
+    def columns(self) -> EmittedKernel:
+        last_reduced = max(self.reduced)
+        outer = [d for d in self.kept if d < last_reduced]
+        minor = [d for d in self.kept if d > last_reduced]
+        sizes = self.domain.shape.dimensions
+        self.sizes.mark_outer(self.domain, outer[0] if outer else minor[0])
+        if outer:
+            with self.sliced_loop() as first:
+                with self.loops([self.sizes.of(self.domain, d) for d in outer[1:]], 1) as rest:
+                    self._column_block(dict(zip(outer, (first, *rest), strict=True)), minor, None)
+            inner = math.prod(sizes) // max(sizes[outer[0]], 1)
+            return self.finish(sizes[outer[0]], inner)
+        with self.writer.block(f"for start in range(lo, hi, {COLUMN_BLOCK}):"):
+            stop = Expr(f"min(start + {COLUMN_BLOCK}, hi)", self.writer.depth)
+            self.writer.line(f"stop = {stop}")
+            self._column_block({}, minor, ("start", "stop"))
+        return self.finish(sizes[minor[0]], math.prod(sizes) // max(sizes[minor[0]], 1))
+
+    def _column_block(
+        self, outer: Mapping[int, Expr], minor: list[int], block: tuple[str, str] | None
+    ) -> None:
+        """Initialise, then accumulate row by row. `block` bounds the first minor dimension."""
+        with self._minor_loops(outer, minor, block, len(outer)) as place:
+            kept_index = tuple(place[d] for d in self.kept)
+            for reduce in self.reductions:
+                half = len(reduce.operands) // 2
+                for output, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
+                    if output is not None:
+                        value = self.elements.value(init, ())
+                        self.store(output, self.sizes.offset(self.roots[output], kept_index), value)
+        reduced_sizes = [self.sizes.of(self.domain, d) for d in self.reduced]
+        with self.loops(reduced_sizes, len(outer)) as variables:
+            rows = {**outer, **dict(zip(self.reduced, variables, strict=True))}
+            with self._minor_loops(rows, minor, block, len(rows)) as place:
+                self._column_step(place)
+
+    @contextmanager
+    def _minor_loops(
+        self, fixed: Mapping[int, Expr], minor: list[int], block: tuple[str, str] | None, position: int
+    ) -> Iterator[Mapping[int, Expr]]:
+        place = dict(fixed)
+        if block is None:
+            with self.loops([self.sizes.of(self.domain, d) for d in minor], position) as variables:
+                yield {**place, **dict(zip(minor, variables, strict=True))}
+            return
+        name = loop_variable(position)
+        with self.writer.block(f"for {name} in range({block[0]}, {block[1]}):"):
+            place[minor[0]] = Expr(name, self.writer.depth)
+            rest = [self.sizes.of(self.domain, d) for d in minor[1:]]
+            with self.loops(rest, position + 1) if rest else nullcontext([]) as variables:
+                yield {**place, **dict(zip(minor[1:], variables, strict=True))}
+
+    def _column_step(self, place: Mapping[int, Expr]) -> None:
+        index = tuple(place[d] for d in range(self.domain.shape.rank))
+        kept_index = tuple(place[d] for d in self.kept)
+        for output in self.full_roots:
+            value = self.elements.value(self.roots[output], index)
+            self.store(output, self.sizes.offset(self.roots[output], index), value)
+        for reduce in self.reductions:
+            half = len(reduce.operands) // 2
+            outputs = self._outputs_of(reduce)
+            assert None not in outputs, "a result of a column reduction that nobody reads"
+            accumulators = []
+            for output in outputs:
+                assert output is not None
+                pointer = self.outputs[output]
+                offset = self.sizes.offset(self.roots[output], kept_index)
+                accumulators.append(Expr(loaded(pointer.element_type, f"{pointer.name}[{offset}]"), self.writer.depth))
+            values = [self.elements.value(o, index) for o in reduce.operands[:half]]
+            if half > 1:
+                accumulators = [self.writer.let("acc", a) for a in accumulators]
+            results = combined(self.elements, reduce, accumulators, values)
+            if half > 1:
+                results = [self.writer.let("next", r) for r in results]
+            for output, result in zip(outputs, results, strict=True):
+                assert output is not None
+                self.store(output, self.sizes.offset(self.roots[output], kept_index), result)
+
+    def _outputs_of(self, reduce: HloInstruction) -> list[int | None]:
+        """Which output each result of a reduction is."""
+        if not reduce.shape.is_tuple:
+            return [self.roots.index(reduce)]
+        found: list[int | None] = [None] * len(reduce.shape.elements)
+        for output, root in enumerate(self.roots):
+            if root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce:
+                found[root.attributes.index] = output
+        return found
+
+
+def _levels(body: HloComputation) -> dict[HloInstruction, int]:
+    """For a reduction, how many others its operands wait for, one after the other; for other values, the same."""
+    levels: dict[HloInstruction, int] = {}
+    for instruction in body.instructions:
+        level = 0
+        for operand in instruction.operands:
+            level = max(level, levels[operand] + (operand.opcode is Opcode.REDUCE))
+        levels[instruction] = level
+    return levels

@@ -1,0 +1,69 @@
+"""Reducers: how one more element joins an accumulator, ``acc0 = reduce_add(acc0, x[i])``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...hlo.element_type import ElementType
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from .element import ELEMENT, ElementEmitter
+from .source import Expr, Index
+
+_REORDERED: dict[Opcode, str] = {
+    Opcode.ADD: "reduce_add",
+    Opcode.MULTIPLY: "reduce_mul",
+    Opcode.MAXIMUM: "reduce_max",
+    Opcode.MINIMUM: "reduce_min",
+}
+"""Float reductions whose order is open: the dialect's versions may be reassociated and so vectorise."""
+
+_SINGLE = (ElementType.F32, ElementType.F64)
+
+
+def monoid(computation: HloComputation) -> Opcode | None:
+    """The opcode of a reducer that is one commutative op of its two parameters, else None."""
+    root = computation.root
+    if len(computation.parameters) != 2 or len(root.operands) != 2:
+        return None
+    return root.opcode if set(root.operands) == set(computation.parameters) else None
+
+
+def combined(
+    e: ElementEmitter, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Expr]
+) -> list[Expr]:
+    """The accumulators after `elements` (one an operand) have joined them."""
+    reducer = reduce.attributes.to_apply
+    opcode = monoid(reducer)
+    if opcode in _REORDERED and reduce.operands[0].shape.element in _SINGLE:
+        depth = e.writer.depth
+        return [Expr(f"{_REORDERED[opcode]}({accumulators[0]}, {elements[0]})", depth)]
+    return _applied(e, reducer, [*accumulators, *elements])
+
+
+def _applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
+    """A scalar computation written out on `arguments`, in the current scope."""
+    scope = e.writer.scope
+    outside = dict(scope.values)
+    e.add_uses(computation)
+    for parameter, argument in zip(computation.parameters, arguments, strict=True):
+        scope.values[(parameter, ())] = Expr(argument.text, e.writer.depth, argument.atomic)
+    root = computation.root
+    roots = root.operands if root.opcode is Opcode.TUPLE else (root,)
+    results = [e.value(r, ()) for r in roots]
+    scope.values = outside
+    return results
+
+
+@ELEMENT.register(Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT)
+def _not_at_hand(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    """A reduction's result is set by the loop nest; it is looked up, never computed from here."""
+    raise UnsupportedError(f"{instruction.opcode.value} at an index where its loop nest has not left it")
+
+
+ELEMENT.unsupported(
+    [Opcode.DOT, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.FUSION, Opcode.RNG_BIT_GENERATOR,
+     Opcode.TUPLE, Opcode.OPT_BARRIER],
+    "it is not an element-wise part of a loop nest; it is expanded, inlined or has a row of its own in the program",
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""Which outputs of a kernel may lie over which of its operands: the rule that buffer assignment asks for."""
+
+from __future__ import annotations
+
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from .alignment import roots_of
+
+
+def may_overwrite(body: HloComputation, operand: int, output: int) -> bool:
+    """True when a canonical fused computation's kernel may write `output` over `operand`.
+
+    In a plain nest: when the operand is read at the output's own index only. At the end of a dynamic-update-slice:
+    its operand, when nothing else of it is read but what is being replaced. Never in a nest with reductions, which
+    reads its operands several times.
+    """
+    parameter = body.parameters[operand]
+    roots = roots_of(body)
+    root = roots[output]
+    if any(i.opcode is Opcode.REDUCE for i in body.instructions):
+        return False
+    if root.opcode is Opcode.DYNAMIC_UPDATE_SLICE and root.operands[0].opcode is Opcode.PARAMETER:
+        return root.operands[0] is parameter and all(
+            user is root or _reads_what_is_replaced(user, root) for user in body.users[parameter]
+        ) and root.operands.count(parameter) == 1
+    if parameter.shape != root.shape:
+        return False
+    return parameter not in _read_elsewhere(roots)
+
+
+def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:
+    """A dynamic-slice of the place that the update goes to, which the update is computed from element by element."""
+    update = root.operands[1]
+    return (
+        user.opcode is Opcode.DYNAMIC_SLICE
+        and user.operands[0] is root.operands[0]
+        and user.operands[1:] == root.operands[2:]
+        and user.shape.dimensions == update.shape.dimensions
+        and user not in _read_elsewhere((update,))
+    )
+
+
+def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
+    """What is (also) read at an index other than the roots' own."""
+    same: set[HloInstruction] = set()
+    other: set[HloInstruction] = set()
+    stack = [(r, True) for r in roots]
+    while stack:
+        node, is_same = stack.pop()
+        seen = same if is_same else other
+        if node in seen:
+            continue
+        seen.add(node)
+        straight = is_same and has_trait(node.opcode, Trait.ELEMENTWISE)
+        stack.extend((o, straight and o.shape.dimensions == node.shape.dimensions) for o in node.operands)
+    return other

@@ -1,0 +1,137 @@
+"""The sizes of a fused computation: which dimensions are the same size by construction, and what a kernel calls them.
+
+A size is an argument of the kernel, so that one compiled kernel serves all sizes. Two exceptions make better loops:
+sizes of an inner loop up to `LITERAL_LIMIT` are written into the text (they unroll), and dimensions of size 1 have
+been removed before.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from .alignment import alignment_of
+from .source import Expr, Index, SizeParameter, plus, times
+
+LITERAL_LIMIT = 16
+
+Dimension = tuple[HloInstruction, int]
+
+
+class Sizes:
+    """Names for the dimensions of all instructions in one fused computation.
+
+    Dimensions that must be equal whatever their value share a name; two that happen to be equal do not, for then
+    the text would depend on the value.
+    """
+
+    def __init__(self, computation: HloComputation) -> None:
+        self._parent: dict[Dimension, Dimension] = {}
+        self._names: dict[Dimension, Expr] = {}
+        self._outer: set[Dimension] = set()
+        self._count = 0
+        self._constants: dict[int, Expr] = {}
+        self.parameters: list[SizeParameter] = []
+        for instruction in computation.instructions:
+            self._unify(instruction)
+        together = alignment_of(computation)
+        for values, rank in ((together.full, together.full[0].shape.rank), (together.kept, together.kept_rank)):
+            for value in values[1:]:
+                for d in range(rank):
+                    self._same((values[0], d), (value, d))
+
+    def _find(self, dimension: Dimension) -> Dimension:
+        parent = self._parent.setdefault(dimension, dimension)
+        while parent != dimension:
+            dimension, parent = parent, self._parent.setdefault(parent, parent)
+        return parent
+
+    def _same(self, a: Dimension, b: Dimension) -> None:
+        ra, rb = self._find(a), self._find(b)
+        if ra != rb:
+            self._parent[rb] = ra
+
+    def _unify(self, instruction: HloInstruction) -> None:
+        opcode, attributes, rank = instruction.opcode, instruction.attributes, instruction.shape.rank
+        if has_trait(opcode, Trait.ELEMENTWISE):
+            for operand in instruction.operands:
+                for d in range(min(rank, operand.shape.rank)):
+                    self._same((operand, d), (instruction, d))
+        elif opcode is Opcode.BROADCAST:
+            for e, d in enumerate(attributes.dimensions):
+                self._same((instruction.operands[0], e), (instruction, d))
+        elif opcode is Opcode.TRANSPOSE:
+            for d, e in enumerate(attributes.dimensions):
+                self._same((instruction.operands[0], e), (instruction, d))
+        elif opcode is Opcode.REVERSE or opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+            for d in range(rank):
+                self._same((instruction.operands[0], d), (instruction, d))
+        elif opcode is Opcode.GET_TUPLE_ELEMENT:
+            for d in range(rank):
+                self._same((instruction.operands[0], d), (instruction, d))
+        elif opcode is Opcode.CONCATENATE:
+            for operand in instruction.operands:
+                for d in range(rank):
+                    if d != attributes.dimension:
+                        self._same((operand, d), (instruction, d))
+        elif opcode is Opcode.REDUCE:
+            arrays = instruction.operands[: len(instruction.operands) // 2]
+            first = arrays[0]
+            for other in arrays[1:]:
+                for d in range(first.shape.rank):
+                    self._same((other, d), (first, d))
+            kept = [d for d in range(first.shape.rank) if d not in attributes.dimensions]
+            for i, d in enumerate(kept):
+                self._same((first, d), (instruction, i))
+
+    def mark_outer(self, instruction: HloInstruction, dimension: int) -> None:
+        """This dimension is sliced by `lo, hi`: it stays an argument however small it is."""
+        self._outer.add(self._find((instruction, dimension)))
+
+    def of(self, instruction: HloInstruction, dimension: int) -> Expr:
+        """The size of a dimension: a literal or the name of a size parameter."""
+        root = self._find((instruction, dimension))
+        found = self._names.get(root)
+        if found is None:
+            value = instruction.shape.dimensions[dimension]
+            if value <= LITERAL_LIMIT and root not in self._outer:
+                found = Expr(str(value))
+            else:
+                found = Expr(f"n{self._count}")
+                self._count += 1
+                self.parameters.append(SizeParameter(found.text, value))
+            self._names[root] = found
+        return found
+
+    def constant(self, value: int) -> Expr:
+        """A start, step or offset: 0 and 1 are literals, others are arguments."""
+        if value in (0, 1, -1):
+            return Expr(str(value), atomic=value >= 0)
+        found = self._constants.get(value)
+        if found is None:
+            found = Expr(f"k{len(self._constants)}")
+            self._constants[value] = found
+            self.parameters.append(SizeParameter(found.text, value))
+        return found
+
+    def product(self, instruction: HloInstruction, dimensions: range) -> Expr:
+        """The product of some dimensions' sizes."""
+        result = Expr("1")
+        for d in dimensions:
+            result = times(result, self.of(instruction, d))
+        return result
+
+    def offset(self, instruction: HloInstruction, index: Index) -> Expr:
+        """The row-major linear index: ``(i * n1 + j) * n2 + k``."""
+        result = Expr("0")
+        for d, component in enumerate(index):
+            if d and result.text != "0":
+                result = times(result, self.of(instruction, d))
+            result = plus(result, component)
+        return result
+
+    @staticmethod
+    def count(instruction: HloInstruction) -> int:
+        return math.prod(instruction.shape.dimensions)

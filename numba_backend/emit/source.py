@@ -1,0 +1,199 @@
+"""Kernel text as it is written: scopes of lines, names, parameters.
+
+A kernel is a function of `lo, hi`, pointers, sizes and scalars. Its text is canonical: names depend on the order in
+which things are met and on nothing that a user or a file chose, so that equal computations give equal text.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...hlo.element_type import ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A piece of kernel text and the depth of the innermost scope that it depends on."""
+
+    text: str
+    depth: int = 0
+    atomic: bool = True
+    """False when the text must be put in parentheses to be an operand."""
+
+    @property
+    def operand(self) -> str:
+        return self.text if self.atomic else f"({self.text})"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Index = tuple[Expr, ...]
+"""One expression a dimension."""
+
+ZERO = Expr("0")
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    """a + b as an index, with zeros left out."""
+    if a.text == "0":
+        return b
+    if b.text == "0":
+        return a
+    return Expr(f"{a.text} + {b.text}", max(a.depth, b.depth), atomic=False)
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """a * b as an index, with zeros and ones left out."""
+    if a.text == "0" or b.text == "0":
+        return ZERO
+    if a.text == "1":
+        return b
+    if b.text == "1":
+        return a
+    return Expr(f"{a.operand} * {b.operand}", max(a.depth, b.depth), atomic=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PointerParameter:
+    """A buffer: operand `operand` of the fusion, or its output `output`, or both when it is updated in place."""
+
+    name: str
+    element_type: ElementType
+    operand: int | None
+    output: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeParameter:
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParameter:
+    """A constant of the program that the kernel takes as an argument."""
+
+    name: str
+    element_type: ElementType
+    value: Any
+
+    @property
+    def bits(self) -> int:
+        """The value as the 64-bit pattern (signed) that travels in the argument table."""
+        raw = np.asarray(self.value, self.element_type.dtype).tobytes().ljust(8, b"\0")
+        return int(struct.unpack("<q", raw)[0])
+
+
+KernelParameter = PointerParameter | SizeParameter | ScalarParameter
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedKernel:
+    """One kernel call: the text, its parameters in order with this call's values, and how its outer loop splits."""
+
+    source: str
+    parameters: tuple[KernelParameter, ...]
+    extent: int
+    """Trip count of the loop that `lo, hi` slices."""
+    cost: float
+    """Estimated nanoseconds of one iteration of that loop on one thread."""
+    copied_operands: tuple[tuple[int, int], ...] = ()
+    """(operand, output): the output must hold a copy of the operand before the kernel runs, unless they share."""
+
+
+@dataclass
+class Scope:
+    """A block of lines. Lines of an outer scope that are emitted while an inner one is open come before it."""
+
+    depth: int
+    header: str = ""
+    guarded: bool = False
+    """True for a branch: nothing that is computed inside may be moved out of it."""
+    lines: list[str | Scope] = field(default_factory=list)
+    values: dict[Any, Expr] = field(default_factory=dict)
+
+    def render(self, indent: str = "") -> Iterator[str]:
+        if self.header:
+            yield indent + self.header
+            indent += "    "
+            if not self.lines:
+                yield indent + "pass"
+        for line in self.lines:
+            if isinstance(line, Scope):
+                yield from line.render(indent)
+            else:
+                yield indent + line
+
+
+class Writer:
+    """The open scopes of a kernel and the names used so far."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = [Scope(0)]
+        self._names: dict[str, int] = {}
+
+    @property
+    def scope(self) -> Scope:
+        return self.scopes[-1]
+
+    @property
+    def depth(self) -> int:
+        return self.scope.depth
+
+    def fresh(self, stem: str) -> str:
+        """A new name: the stem with the next number of its own."""
+        number = self._names.get(stem, 0)
+        self._names[stem] = number + 1
+        return f"{stem}{number}"
+
+    @contextmanager
+    def block(self, header: str, guarded: bool = False) -> Iterator[Scope]:
+        """Lines inside go into a new scope under `header`, which joins its parent when it closes."""
+        parent = self.scope
+        scope = Scope(parent.depth + 1, header, guarded or parent.guarded)
+        self.scopes.append(scope)
+        try:
+            yield scope
+        finally:
+            popped = self.scopes.pop()
+            assert popped is scope
+            parent.lines.append(scope)
+
+    def placement(self, depth: int) -> Scope:
+        """The scope where a value of `depth` is computed: as far out as it may go."""
+        scope = self.scope
+        return scope if scope.guarded else self.scopes[depth]
+
+    def let(self, stem: str, value: Expr) -> Expr:
+        """Name a value: `stem3 = ...` in the outermost scope that has all it needs."""
+        scope = self.placement(value.depth)
+        name = self.fresh(stem)
+        scope.lines.append(f"{name} = {value.text}")
+        return Expr(name, scope.depth)
+
+    def line(self, text: str) -> None:
+        self.scope.lines.append(text)
+
+    def recall(self, key: Any) -> Expr | None:
+        """A value that an open scope has computed already."""
+        for scope in reversed(self.scopes):
+            found = scope.values.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def remember(self, key: Any, value: Expr) -> Expr:
+        """Keep `value` for as long as the scope that holds it (or, if it is not named, the current one) is open."""
+        self.placement(value.depth).values[key] = value
+        return value
+
+    def text(self) -> list[str]:
+        assert len(self.scopes) == 1, "a scope is still open"
+        return list(self.scope.render())
