@@ -112,7 +112,8 @@ def _reshape(shape: Shape, attributes: Any, operand: NDArray) -> NDArray:
 
 @EVALUATE.register(Opcode.REVERSE)
 def _reverse(shape: Shape, attributes: ReverseAttributes, operand: NDArray) -> NDArray:
-    return _contiguous(np.flip(operand, attributes.dimensions))
+    steps: Any = (slice(None, None, -1 if d in attributes.dimensions else 1) for d in range(operand.ndim))
+    return _contiguous(operand[(*steps, ...)])
 
 
 @EVALUATE.register(Opcode.SLICE)

@@ -1,0 +1,151 @@
+"""Inputs for the cases of `op_table`, and how results are compared.
+
+A kind of values is a function of (element type, dimensions, position of the operand, generator). Kinds that put in edge
+values enumerate them so that several operands of an op together go through all combinations, if the array is large
+enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from hloom.hlo import ElementType
+
+NDArray = np.ndarray[Any, Any]
+Values = Callable[[ElementType, tuple[int, ...], int, np.random.Generator], NDArray]
+
+
+def _float_info(element_type: ElementType) -> Any:
+    return ml_dtypes.finfo(element_type.real.dtype)
+
+
+def edges(element_type: ElementType) -> list[Any]:
+    """Values at which implementations differ. Subnormal numbers are not among them: XLA flushes them to zero."""
+    if element_type is ElementType.PRED:
+        return [False, True]
+    if element_type.is_integral:
+        info = np.iinfo(element_type.dtype)
+        middle = [-1, -2, -7] if element_type.is_signed else [info.max // 2 + 1]
+        return [0, 1, 2, 3, 7, *middle, info.min, info.min + 1, info.max, info.max - 1]
+    info = _float_info(element_type)
+    finite = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, float(info.eps), float(info.tiny), float(info.max), 4.25]
+    return [*finite, *(-x for x in finite), math.inf, -math.inf, math.nan]
+
+
+def _random(element_type: ElementType, count: int, rng: np.random.Generator) -> NDArray:
+    if element_type is ElementType.PRED:
+        return rng.integers(0, 2, count).astype(bool)
+    if element_type.is_integral:
+        info = np.iinfo(element_type.dtype)
+        wide = rng.integers(info.min, info.max, count, element_type.dtype, endpoint=True)
+        return np.where(rng.integers(0, 2, count), wide, wide % element_type.dtype.type(23))
+    scale = rng.choice([1.0, 1.0, 10.0, 0.01], count)
+    values = rng.standard_normal(count) * scale
+    if element_type.is_complex:
+        values = values + 1j * rng.standard_normal(count) * scale
+    return values.astype(element_type.dtype)
+
+
+def any_value(
+    element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
+) -> NDArray:
+    """Edge values, then random ones."""
+    count = math.prod(dimensions)
+    values = _random(element_type, count, rng)
+    if not element_type.is_complex:
+        special = np.array(edges(element_type), element_type.dtype)
+        index = np.arange(min(count, len(special) ** (position + 1)))
+        values[: len(index)] = special[index // len(special) ** position % len(special)]
+    return values.reshape(dimensions)
+
+
+def finite(element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
+    """Random values of moderate size."""
+    return _random(element_type, math.prod(dimensions), rng).reshape(dimensions)
+
+
+def positive(
+    element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
+) -> NDArray:
+    """Floats in [0.5, 1.5), whose sums and products do not cancel; complex ones near the real axis."""
+    count = math.prod(dimensions)
+    if not element_type.is_inexact:
+        return finite(element_type, dimensions, position, rng)
+    values = rng.uniform(0.5, 1.5, count)
+    if element_type.is_complex:
+        values = values + 1j * rng.uniform(-0.1, 0.1, count)
+    return values.astype(element_type.dtype).reshape(dimensions)
+
+
+def small_integer(
+    element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
+) -> NDArray:
+    """-4 to 11, or 0 to 11 for unsigned types: exponents, or start indices of which some are out of bounds."""
+    low = -4 if element_type.is_signed else 0
+    return rng.integers(low, 12, dimensions).astype(element_type.dtype)
+
+
+def shift_distance(
+    element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
+) -> NDArray:
+    """From 0 to beyond the width, and negative ones, which count as large."""
+    low = -2 if element_type.is_signed else 0
+    return rng.integers(low, element_type.bit_width + 3, dimensions).astype(element_type.dtype)
+
+
+def near_integer(
+    element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
+) -> NDArray:
+    """Floats that integers of every width hold, and some that they do not: what conversions meet."""
+    count = math.prod(dimensions)
+    limits = [2.0**k for k in (7, 8, 15, 16, 31, 32, 63, 64)]
+    beside = [s * x + d for x in limits for s in (1, -1) for d in (-1.5, -1, -0.5, 0, 0.5, 1)]
+    special = np.array([*edges(element_type), *beside], np.float64)
+    special = special[~(np.abs(special) > float(_float_info(element_type).max)) | np.isinf(special)]
+    values = rng.standard_normal(count) * rng.choice([1.0, 100.0, 1e4], count)
+    values[: min(count, len(special))] = special[:count]
+    return values.astype(element_type.dtype).reshape(dimensions)
+
+
+def ulp_distance(actual: NDArray, expected: NDArray) -> NDArray:
+    """How many floats lie between two arrays of one floating-point type, element by element, as float64."""
+    signed = np.dtype(f"i{actual.dtype.itemsize}")
+    keys = []
+    for array in (actual, expected):
+        bits = array.view(signed)
+        keys.append(np.where(bits < 0, np.iinfo(signed).min - bits, bits).astype(np.float64))
+    return np.abs(keys[0] - keys[1])
+
+
+def errors_in_ulps(actual: NDArray, expected: NDArray, *, signed_zeros: bool = False) -> NDArray:
+    """The error of each element: 0 where equal (NaN equals NaN), infinite where only one is NaN, else in ulps.
+
+    Complex numbers: the distance in units of the larger component's ulp. Zeros of either sign are equal unless
+    `signed_zeros`.
+    """
+    if not np.issubdtype(actual.dtype, np.inexact) and actual.dtype != ml_dtypes.bfloat16:
+        return np.where(actual == expected, 0.0, np.inf)
+    with np.errstate(all="ignore"):
+        if actual.dtype.kind == "c":
+            if not (np.isfinite(actual).all() and np.isfinite(expected).all()):
+                parts = [
+                    errors_in_ulps(getattr(actual, p).copy(), getattr(expected, p).copy()) for p in ("real", "imag")
+                ]
+                exceptional = np.maximum(*parts)
+            else:
+                exceptional = np.zeros(actual.shape)
+            scale = np.maximum(np.abs(expected.real), np.abs(expected.imag))
+            unit = np.maximum(np.spacing(scale), np.finfo(scale.dtype).tiny)
+            distance = np.abs(actual.astype(np.complex128) - expected) / unit
+            finite_elements = np.isfinite(actual) & np.isfinite(expected)
+            return np.where(finite_elements, distance, exceptional)
+        same = (np.isnan(actual) & np.isnan(expected)) | (actual == expected)
+        if signed_zeros:
+            same &= np.isnan(expected) | (np.signbit(actual) == np.signbit(expected))
+        one_is_nan = np.isnan(actual) != np.isnan(expected)
+        distance = np.where(one_is_nan, np.inf, np.maximum(ulp_distance(actual, expected), signed_zeros))
+        return np.where(same, 0.0, distance)
