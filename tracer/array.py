@@ -1,0 +1,297 @@
+"""Array: a concrete, immutable array. Its elements lie in a read-only NumPy array or in a backend's buffer.
+
+Either form is made from the other only when it is asked for, so that a chain of compiled calls never makes NumPy
+arrays, and a chain of eager operations never makes buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..hlo.backend import DeviceBuffer, HostBuffer
+from .aval import ShapedArray
+from .dtypes import canonical_dtype, python_scalar_dtype
+from .errors import DeletedArrayError, UnsupportedElementTypeError
+from .operators import ArrayBase
+from .source import user_line
+
+NDArray = np.ndarray[Any, Any]
+
+
+class Array(ArrayBase):
+    """A concrete array. Made by `hloom.numpy` functions, never directly by users."""
+
+    __slots__ = ("__weakref__", "_buffer", "_view", "aval")
+
+    aval: ShapedArray
+    _buffer: DeviceBuffer
+    """For backends: dense and row-major."""
+    _view: NDArray
+    """For NumPy: read-only."""
+
+    def __init__(self, aval: ShapedArray, view: NDArray) -> None:
+        """An array of type `aval` over `view`, which nobody may write to any more."""
+        self.aval = aval
+        self._view = view
+
+    @classmethod
+    def from_buffer(cls, aval: ShapedArray, buffer: DeviceBuffer) -> Self:
+        """An array of type `aval` over a backend's buffer."""
+        self = cls.__new__(cls)
+        self.aval = aval
+        self._buffer = buffer
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only when a slot is empty (or for names that do not exist).
+        if name == "_view":
+            view = self._buffer.__array__()
+            self._view = view
+            return view
+        if name == "_buffer":
+            buffer = HostBuffer(self._view, self.aval.hlo)
+            self._buffer = buffer
+            return buffer
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def with_aval(self, aval: ShapedArray) -> Array:
+        """The same elements with a type that differs in its weak type only."""
+        other = Array.__new__(Array)
+        other.aval = aval
+        for slot in ("_buffer", "_view"):
+            if slot_is_set(self, slot):
+                setattr(other, slot, getattr(self, slot))
+        return other
+
+    # ---- to NumPy and Python
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray:
+        view = _read_only(self._view)
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            if copy is False:
+                raise ValueError(f"an array of {view.dtype} cannot be a {np.dtype(dtype)} array without a copy")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule over the same memory (not to be written to). NumPy's `__dlpack__` says what may be given."""
+        return _writeable_alias(self._view).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    def item(self, *args: int) -> Any:
+        """The only element (or the one at `args`) as a Python scalar."""
+        return self._view.item(*args)
+
+    def tolist(self) -> Any:
+        return self._view.tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        return self._view.tobytes(order)
+
+    def _scalar(self, convert: Callable[[Any], Any]) -> Any:
+        if self.aval.shape:
+            raise TypeError(
+                f"only arrays without dimensions become Python scalars; this is {self.aval.str_short()}: "
+                "use x.item() for the only element, or an index"
+            )
+        return convert(self._view[()])
+
+    def __bool__(self) -> bool:
+        if self.size > 1:
+            raise ValueError(
+                f"the truth value of {self.aval.str_short()} is ambiguous: use hloom.numpy.any or hloom.numpy.all"
+            )
+        if self.size == 0:
+            raise ValueError(f"the truth value of {self.aval.str_short()}, which is empty, is ambiguous: test x.size")
+        return bool(self._view.reshape(())[()])
+
+    def __int__(self) -> int:
+        return int(self._scalar(int))
+
+    def __float__(self) -> float:
+        return float(self._scalar(float))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar(complex))
+
+    def __index__(self) -> int:
+        if self.aval.dtype.kind not in "iu" or self.aval.shape:
+            raise TypeError(f"only integer arrays without dimensions can be an index; this is {self.aval.str_short()}")
+        return int(self._view)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._view[()] if not self.aval.shape else self._view, spec)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        suffix = f"dtype={self.aval.dtype.name}{weak})"
+        if self.size == 0:
+            return f"Array([], shape={self.aval.shape}, {suffix}"
+        text = np.array2string(self._view, prefix="Array(", separator=", ", suffix=",")
+        last_line = len(text) - text.rfind("\n") - 1 + (len("Array(") if "\n" not in text else 0)
+        join = ", " if last_line + len(suffix) + 2 <= np.get_printoptions()["linewidth"] else ",\n      "
+        return f"Array({text}{join}{suffix}"
+
+    def __str__(self) -> str:
+        return str(self._view)
+
+    # ---- life
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (np.array(self._view), self.aval.weak_type)
+
+    def __copy__(self) -> Array:
+        return self.with_aval(self.aval)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return Array(self.aval, _frozen(np.array(self._view)))
+
+    def block_until_ready(self) -> Self:
+        """Itself: calls return when they are done."""
+        return self
+
+    def is_deleted(self) -> bool:
+        """True once the memory was given away or `delete` was called."""
+        return False
+
+    def delete(self) -> None:
+        """Give up the memory now; using the array afterwards raises DeletedArrayError."""
+        for slot in ("_buffer", "_view"):
+            if slot_is_set(self, slot):
+                delattr(self, slot)
+        self.__class__ = DeletedArray
+
+    @property
+    def addressable_data_pointer(self) -> int:
+        """The address of the first element (dense, row-major)."""
+        return self._buffer.address
+
+    def devices(self) -> set[str]:
+        return {"cpu"}
+
+
+class DeletedArray(Array):
+    """What an array becomes when it is deleted: every use of its elements raises DeletedArrayError."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_view", "_buffer"):
+            raise DeletedArrayError(
+                f"Array has been deleted with shape={self.aval.str_short()}: its memory was donated to a jitted call "
+                f"(donate_argnums) or delete() was called.\n  used at {user_line() or '<unknown>'}\n"
+                "  Use the call's results instead, or do not donate this argument."
+            )
+        return super().__getattr__(name)
+
+    def is_deleted(self) -> bool:
+        return True
+
+    def delete(self) -> None:
+        return
+
+    def __repr__(self) -> str:
+        return f"<deleted Array of {self.aval.str_short()}>"
+
+    __str__ = __repr__
+
+
+def slot_is_set(array: Array, slot: str) -> bool:
+    """True if `slot` holds something; unlike getattr, does not fill it."""
+    try:
+        object.__getattribute__(array, slot)
+    except AttributeError:
+        return False
+    return True
+
+
+# ---- making arrays
+
+
+def _frozen(array: NDArray) -> NDArray:
+    array.flags.writeable = False
+    return array
+
+
+def _read_only(array: NDArray) -> NDArray:
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+class _Interface:
+    """Memory described to NumPy as writeable, whatever the array that owns it says."""
+
+    def __init__(self, owner: NDArray) -> None:
+        self.owner = owner
+        interface = dict(owner.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+
+
+def _writeable_alias(array: NDArray) -> NDArray:
+    """The same memory without the read-only flag, which DLPack's first version cannot express."""
+    return np.asarray(_Interface(array)) if not array.flags.writeable else array
+
+
+def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array:
+    """An Array of NumPy data: 64-bit dtypes become 32-bit unless x64 is on; copied unless told otherwise.
+
+    UnsupportedElementTypeError for strings, objects and other dtypes that HLO lacks.
+    """
+    dtype = canonical_dtype(value.dtype)
+    aval = ShapedArray(value.shape, dtype)
+    return Array(aval, _frozen(np.array(value, dtype=dtype, order="C"))) if copy else Array(aval, _alias(value, dtype))
+
+
+def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
+    array = np.asarray(value)
+    return _read_only(array) if array.dtype == dtype else _frozen(array.astype(dtype))
+
+
+def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] | None = None) -> Array:
+    """A weakly typed Array of a Python scalar; strongly typed if `dtype` is given. OverflowError if it does not fit."""
+    weak = dtype is None
+    if dtype is None:
+        dtype = python_scalar_dtype(type(value))
+    return Array(ShapedArray((), dtype, weak), _frozen(np.array(value, dtype)))
+
+
+def as_value(value: Any) -> Any:
+    """`value` as an Array or Tracer: Python scalars (weakly typed), NumPy scalars and arrays are converted.
+
+    TypeError for anything else, lists included, as in JAX.
+    """
+    if isinstance(value, ArrayBase):
+        return value
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        return array_from_scalar(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return array_from_numpy(value)
+    if hasattr(value, "__jax_array__"):
+        return value.__jax_array__()
+    raise TypeError(
+        f"an array or a number is needed, not {type(value).__name__} ({_short(value)})\n"
+        f"  at {user_line() or '<unknown>'}\n"
+        "  Lists, tuples and other sequences become arrays with hloom.numpy.asarray."
+    )
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _unpickle(array: NDArray, weak_type: bool) -> Array:
+    aval = ShapedArray(array.shape, array.dtype, weak_type)
+    return Array(aval, _frozen(array))
+
+
+__all__ = ["Array", "DeletedArray", "UnsupportedElementTypeError", "array_from_numpy", "array_from_scalar", "as_value"]

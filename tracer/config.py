@@ -1,0 +1,67 @@
+"""Settings: `hloom.config`. Names are JAX's where it has them; environment variables of the same names set them.
+
+    hloom.config.update("jax_enable_x64", True)
+    hloom.config.jax_enable_x64
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+
+class Config:
+    """All settings. Compiled functions depend on some of them, so a change empties their dispatch caches."""
+
+    __slots__ = ("_listeners", "hloom_backend", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
+
+    jax_enable_x64: bool
+    """Keep 64-bit dtypes; off: they become their 32-bit counterparts, as in JAX."""
+    jax_disable_jit: bool
+    """jit runs functions op by op, for debugging."""
+    hloom_backend: str
+    """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
+    jax_default_prng_impl: str
+    """Only "threefry2x32"."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[], None]] = []
+        self.jax_enable_x64 = _flag("JAX_ENABLE_X64")
+        self.jax_disable_jit = _flag("JAX_DISABLE_JIT")
+        self.hloom_backend = os.environ.get("HLOOM_BACKEND", "numba")
+        self.jax_default_prng_impl = "threefry2x32"
+
+    def update(self, name: str, value: object) -> None:
+        """Change a setting. AttributeError for an unknown name, TypeError or ValueError for a value it cannot have."""
+        if name.startswith("_") or name not in self.__slots__:
+            known = ", ".join(s for s in self.__slots__ if not s.startswith("_"))
+            raise AttributeError(f"unknown setting {name!r}; known: {known}")
+        wanted = type(getattr(self, name))
+        if not isinstance(value, wanted):
+            raise TypeError(f"{name} must be a {wanted.__name__}, not {value!r}")
+        if name == "jax_default_prng_impl" and value != "threefry2x32":
+            raise ValueError(f"the only random number generator is threefry2x32, not {value!r}")
+        setattr(self, name, value)
+        for listener in self._listeners:
+            listener()
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each update."""
+        self._listeners.append(listener)
+
+    def __repr__(self) -> str:
+        settings = (f"{s}={getattr(self, s)!r}" for s in self.__slots__ if not s.startswith("_"))
+        return f"Config({', '.join(settings)})"
+
+
+def _flag(variable: str) -> bool:
+    """A boolean environment variable; ValueError if it is neither."""
+    text = os.environ.get(variable, "").strip().lower()
+    if text in ("", "0", "false", "f", "no", "n", "off"):
+        return False
+    if text in ("1", "true", "t", "yes", "y", "on"):
+        return True
+    raise ValueError(f"environment variable {variable} must be true or false, not {text!r}")
+
+
+config = Config()

@@ -1,0 +1,203 @@
+"""JAX's type promotion: a lattice of dtypes in which Python scalars are weak; 64-bit types only when x64 is on.
+
+Source: JAX's "Type promotion semantics" (docs/type_promotion.rst) and JEP 9407.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..hlo.element_type import element_type_of
+from .config import config
+from .operators import ArrayBase
+
+DType: TypeAlias = np.dtype[Any]
+
+bool_ = np.dtype(np.bool_)
+int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
+uint32 = np.dtype(np.uint32)
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+bfloat16, float16 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16)
+complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
+
+_NARROWER: dict[DType, DType] = {
+    int64: int32,
+    np.dtype(np.uint64): uint32,
+    float64: float32,
+    complex128: complex64,
+}
+_PYTHON_SCALARS = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+# The lattice: from each node to those just above it. "i*", "f*" and "c*" are the weak types.
+_ABOVE: dict[str, tuple[str, ...]] = {
+    "bool": ("i*",),
+    "i*": ("uint8", "int8"),
+    "uint8": ("int16", "uint16"),
+    "uint16": ("int32", "uint32"),
+    "uint32": ("int64", "uint64"),
+    "uint64": ("f*",),
+    "int8": ("int16",),
+    "int16": ("int32",),
+    "int32": ("int64",),
+    "int64": ("f*",),
+    "f*": ("c*", "float16", "bfloat16"),
+    "float16": ("float32",),
+    "bfloat16": ("float32",),
+    "float32": ("float64", "complex64"),
+    "float64": ("complex128",),
+    "c*": ("complex64",),
+    "complex64": ("complex128",),
+    "complex128": (),
+}
+_WEAK_NODES = {"i": "i*", "u": "i*", "f": "f*", "V": "f*", "c": "c*"}
+_WEAK_DTYPES = {"i*": int64, "f*": float64, "c*": complex128}
+
+
+def _closure(node: str) -> frozenset[str]:
+    found = {node}
+    for above in _ABOVE[node]:
+        found |= _closure(above)
+    return frozenset(found)
+
+
+_UPPER = {node: _closure(node) for node in _ABOVE}
+
+
+@lru_cache(maxsize=4096)
+def _join(nodes: frozenset[str]) -> str:
+    """The least upper bound of lattice nodes."""
+    common = frozenset.intersection(*(_UPPER[n] for n in nodes))
+    least = [n for n in common if _UPPER[n] == common]
+    assert len(least) == 1, f"{sorted(nodes)} have no least upper bound"
+    return least[0]
+
+
+def canonical_dtype(dtype: DTypeLike) -> DType:
+    """The dtype that arrays get: 64-bit narrowed unless x64 is on. UnsupportedElementTypeError for strings etc."""
+    resolved = dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)
+    resolved = element_type_of(resolved).dtype
+    return resolved if config.jax_enable_x64 else _NARROWER.get(resolved, resolved)
+
+
+def _dtype_of_spec(dtype: DTypeLike) -> DType:
+    if dtype is int or dtype is float or dtype is complex or dtype is bool:
+        return _PYTHON_SCALARS[dtype]
+    return np.dtype(dtype)
+
+
+def python_scalar_dtype(kind: type) -> DType:
+    """The dtype of a Python scalar: int32, float32, complex64 (64-bit ones with x64) or bool."""
+    for python_type, dtype in _PYTHON_SCALARS.items():
+        if issubclass(kind, python_type):
+            return dtype if config.jax_enable_x64 else _NARROWER.get(dtype, dtype)
+    raise TypeError(f"{kind.__name__} is not a Python scalar type")
+
+
+def type_of(value: Any) -> tuple[DType, bool]:
+    """(dtype, weak type) of an array, number, dtype or Python scalar type."""
+    if isinstance(value, ArrayBase):
+        return value.aval.dtype, value.aval.weak_type
+    if isinstance(value, np.ndarray | np.generic):
+        return canonical_dtype(value.dtype), False
+    if isinstance(value, bool | int | float | complex):
+        return python_scalar_dtype(type(value)), not isinstance(value, bool)
+    if value is int or value is float or value is complex:
+        return python_scalar_dtype(value), True
+    return canonical_dtype(value), False
+
+
+@lru_cache(maxsize=4096)
+def _promoted(types: frozenset[tuple[DType, bool]], x64: bool) -> tuple[DType, bool]:
+    if all(weak or dtype == bool_ for dtype, weak in types) and any(weak for _, weak in types):
+        node = _join(frozenset("bool" if d == bool_ else _WEAK_NODES[d.kind] for d, _ in types))
+        return _WEAK_DTYPES[node], True
+    node = _join(frozenset(_WEAK_NODES[d.kind] if weak else d.name for d, weak in types))
+    # uint64 joined with a signed integer is the weak float: a default float that stays weak
+    return (_WEAK_DTYPES[node], True) if node in _WEAK_DTYPES else (np.dtype(_BY_NAME[node]), False)
+
+
+_BY_NAME: dict[str, DType] = {
+    name: np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    for name in _ABOVE
+    if not name.endswith("*")
+}
+
+
+def promote(types: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
+    """The (dtype, weak type) that values of these (dtype, weak type) take together."""
+    distinct = frozenset(types)
+    if len(distinct) == 1:
+        return next(iter(distinct))
+    dtype, weak = _promoted(distinct, config.jax_enable_x64)
+    return (dtype if config.jax_enable_x64 else _NARROWER.get(dtype, dtype)), weak
+
+
+def result_type(*values: Any) -> DType:
+    """The dtype that arrays, scalars and dtypes promote to together."""
+    if not values:
+        raise ValueError("result_type needs at least one argument")
+    dtype, _ = promote(type_of(v) for v in values)
+    return dtype
+
+
+def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
+    """The dtype that two dtypes promote to; Python scalar types are weak."""
+    return promote([type_of(a), type_of(b)])[0]
+
+
+def default_float() -> DType:
+    """float32, or float64 with x64."""
+    return float64 if config.jax_enable_x64 else float32
+
+
+def default_int() -> DType:
+    """int32, or int64 with x64."""
+    return int64 if config.jax_enable_x64 else int32
+
+
+def to_inexact(dtype: DType) -> DType:
+    """The dtype itself if it is a float or complex, else the default float."""
+    return dtype if is_inexact(dtype) else default_float()
+
+
+def is_floating(dtype: DType) -> bool:
+    return element_type_of(dtype).is_floating
+
+
+def is_complex(dtype: DType) -> bool:
+    return dtype.kind == "c"
+
+
+def is_inexact(dtype: DType) -> bool:
+    return element_type_of(dtype).is_inexact
+
+
+def is_integer(dtype: DType) -> bool:
+    """True for signed and unsigned integers; not for bool."""
+    return dtype.kind in "iu"
+
+
+_KINDS: dict[Any, Any] = {
+    np.generic: lambda d: True,
+    np.number: lambda d: d != bool_,
+    np.integer: is_integer,
+    np.signedinteger: lambda d: d.kind == "i",
+    np.unsignedinteger: lambda d: d.kind == "u",
+    np.inexact: is_inexact,
+    np.floating: is_floating,
+    np.complexfloating: is_complex,
+}
+
+
+def issubdtype(dtype: Any, kind: Any) -> bool:
+    """As numpy.issubdtype, with bfloat16 a floating type."""
+    resolved = _dtype_of_spec(dtype)
+    if kind in _KINDS:
+        return bool(_KINDS[kind](resolved))
+    return resolved == _dtype_of_spec(kind)

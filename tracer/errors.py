@@ -1,0 +1,56 @@
+"""The errors that users of the tracer meet, by JAX's names. Each says where in the user's code, and what to do.
+
+Shape and dtype violations are hlo.errors.ShapeError, raised with the user's line added.
+"""
+
+from __future__ import annotations
+
+from ..hlo.errors import ExecutionError, HloError, ShapeError, UnsupportedElementTypeError, UnsupportedError
+
+__all__ = [
+    "ConcretizationTypeError",
+    "DeletedArrayError",
+    "ExecutionError",
+    "HloError",
+    "NonConcreteBooleanIndexError",
+    "NonHashableStaticArgumentsError",
+    "ShapeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+    "UnsupportedElementTypeError",
+    "UnsupportedError",
+]
+
+
+class ConcretizationTypeError(TypeError):
+    """A concrete value was needed where there is only a traced one."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A Python `if`, `while`, `and`, `or`, `not` or `assert` on a traced value."""
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """A traced value used as a Python integer: an index of a list, a size, a range."""
+
+
+class TracerArrayConversionError(ConcretizationTypeError):
+    """A traced value given to NumPy or to other code that needs numbers."""
+
+
+class NonConcreteBooleanIndexError(ConcretizationTypeError):
+    """Indexing by a boolean array: the result's size would depend on values."""
+
+
+class NonHashableStaticArgumentsError(ValueError):
+    """A static argument of a jitted function cannot be hashed."""
+
+
+class UnexpectedTracerError(ValueError):
+    """A traced value was used after (or outside) the transformation that made it: it leaked."""
+
+
+class DeletedArrayError(RuntimeError):
+    """An array was used after its memory was given away (donated) or deleted."""

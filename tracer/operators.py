@@ -1,0 +1,335 @@
+"""ArrayBase: the operators and methods that concrete arrays and tracers share. `hloom.Array` is this class.
+
+What they do stands in the NumPy namespace, which needs this class: `tracer/numpy/__init__.py` hands itself over through
+`use_namespace` when it is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .aval import ShapedArray
+
+_np: Any = None
+
+
+def use_namespace(module: ModuleType) -> None:
+    """Methods call the functions of `module` from now on."""
+    global _np
+    _np = module
+
+
+_OPERANDS = (bool, int, float, complex, np.ndarray, np.generic)
+
+
+class ArrayBase:
+    """An immutable n-dimensional array, concrete or traced, with NumPy's operators and methods.
+
+    Python scalars in operators are weakly typed: they take the array's dtype where its kind allows.
+    """
+
+    __slots__ = ()
+
+    aval: ShapedArray
+    __array_priority__ = 100
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- the type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        """True for values of Python scalars, whose dtype gives way in promotion."""
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.aval.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.aval.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object: the array has no dimensions")
+        return self.aval.shape[0]
+
+    # ---- indexing
+
+    def __getitem__(self, index: Any) -> Any:
+        return _np.index_get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "hloom arrays are immutable: instead of x[i] = y, write x = x.at[i].set(y), "
+            "which makes a new array (and inside jit costs no copy where x is not used again)"
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over an array without dimensions")
+        return iter([_np.index_get(self, i) for i in range(self.aval.shape[0])])
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(list(self)[::-1])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(_np.any(_np.equal(self, value)))
+
+    @property
+    def at(self) -> Any:
+        """``x.at[index].set(y)`` and add, subtract, multiply, divide, power, min, max, apply, get: a changed copy."""
+        return _np.IndexUpdateHelper(self)
+
+    # ---- arithmetic
+
+    def __add__(self, other: Any) -> Any:
+        return _np.add(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return _np.add(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return _np.subtract(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return _np.subtract(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        return _np.multiply(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Any:
+        return _np.multiply(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __truediv__(self, other: Any) -> Any:
+        return _np.true_divide(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _np.true_divide(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _np.floor_divide(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _np.floor_divide(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __mod__(self, other: Any) -> Any:
+        return _np.mod(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return _np.mod(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __divmod__(self, other: Any) -> Any:
+        return _np.divmod(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return _np.divmod(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __pow__(self, other: Any) -> Any:
+        return _np.power(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Any:
+        return _np.power(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __matmul__(self, other: Any) -> Any:
+        return _np.matmul(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _np.matmul(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __neg__(self) -> Any:
+        return _np.negative(self)
+
+    def __pos__(self) -> Any:
+        return _np.positive(self)
+
+    def __abs__(self) -> Any:
+        return _np.abs(self)
+
+    def __invert__(self) -> Any:
+        return _np.bitwise_not(self)
+
+    def __and__(self, other: Any) -> Any:
+        return _np.bitwise_and(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rand__(self, other: Any) -> Any:
+        return _np.bitwise_and(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __or__(self, other: Any) -> Any:
+        return _np.bitwise_or(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __ror__(self, other: Any) -> Any:
+        return _np.bitwise_or(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __xor__(self, other: Any) -> Any:
+        return _np.bitwise_xor(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rxor__(self, other: Any) -> Any:
+        return _np.bitwise_xor(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __lshift__(self, other: Any) -> Any:
+        return _np.left_shift(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _np.left_shift(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rshift__(self, other: Any) -> Any:
+        return _np.right_shift(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _np.right_shift(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return _np.round(self, ndigits or 0)
+
+    # ---- comparison: elementwise
+
+    def __eq__(self, other: Any) -> Any:
+        return _np.equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return _np.not_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __lt__(self, other: Any) -> Any:
+        return _np.less(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __le__(self, other: Any) -> Any:
+        return _np.less_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __gt__(self, other: Any) -> Any:
+        return _np.greater(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        return _np.greater_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+
+    # ---- NumPy's methods
+
+    @property
+    def T(self) -> Any:
+        return _np.transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        return _np.matrix_transpose(self)
+
+    @property
+    def real(self) -> Any:
+        return _np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        return _np.imag(self)
+
+    def conj(self) -> Any:
+        return _np.conj(self)
+
+    conjugate = conj
+
+    def astype(self, dtype: Any, copy: bool = False) -> Any:
+        return _np.astype(self, dtype, copy=copy)
+
+    def view(self, dtype: Any = None) -> Any:
+        """The same bits as another dtype."""
+        return _np.view(self, dtype)
+
+    def copy(self) -> Any:
+        return _np.copy(self)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        return _np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
+
+    def ravel(self, order: str = "C") -> Any:
+        return _np.ravel(self, order=order)
+
+    def flatten(self, order: str = "C") -> Any:
+        return _np.ravel(self, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        return _np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        return _np.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
+        return _np.squeeze(self, axis)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+        return _np.repeat(self, repeats, axis)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        return _np.diagonal(self, offset, axis1, axis2)
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        return _np.trace(self, offset, axis1, axis2)
+
+    def dot(self, other: Any) -> Any:
+        return _np.dot(self, other)
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        return _np.clip(self, min, max)
+
+    def round(self, decimals: int = 0) -> Any:
+        return _np.round(self, decimals)
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return _np.sum(self, axis, dtype=dtype, keepdims=keepdims, **options)
+
+    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return _np.prod(self, axis, dtype=dtype, keepdims=keepdims, **options)
+
+    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return _np.mean(self, axis, dtype=dtype, keepdims=keepdims, **options)
+
+    def var(self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any) -> Any:
+        return _np.var(self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+    def std(self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any) -> Any:
+        return _np.std(self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+    def max(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return _np.max(self, axis, keepdims=keepdims, **options)
+
+    def min(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return _np.min(self, axis, keepdims=keepdims, **options)
+
+    def any(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return _np.any(self, axis, keepdims=keepdims, **options)
+
+    def all(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return _np.all(self, axis, keepdims=keepdims, **options)
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        return _np.argmax(self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        return _np.argmin(self, axis, keepdims=keepdims)
+
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Any:
+        return _np.cumsum(self, axis, dtype=dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Any:
+        return _np.cumprod(self, axis, dtype=dtype)
+
+
+_ACCEPTED = (*_OPERANDS, ArrayBase)

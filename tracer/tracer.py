@@ -1,0 +1,113 @@
+"""Tracer: what a traced function computes with instead of arrays, and what it says when numbers are asked of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .array import Array
+from .aval import ShapedArray
+from .errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
+from .operators import ArrayBase
+from .source import user_line
+
+if TYPE_CHECKING:
+    from .core import Trace
+
+
+class Tracer(ArrayBase):
+    """A value that stands for an array in a traced program. Transformations subclass it."""
+
+    __slots__ = ("__weakref__", "_trace", "aval")
+
+    _trace: Trace
+    aval: ShapedArray
+
+    def __init__(self, trace: Trace, aval: ShapedArray) -> None:
+        self._trace = trace
+        self.aval = aval
+
+    def to_concrete_value(self) -> Array | None:
+        """The value if it is known while tracing (as a JVP's primal outside of jit is), else None."""
+        return None
+
+    def origin(self) -> str:
+        """The user's line that made this value, for messages; "" if unknown."""
+        return ""
+
+    def _require(self, error: type[ConcretizationTypeError], need: str, advice: str) -> Array:
+        """The concrete value, or the error that says where it was needed and what to do."""
+        found = self.to_concrete_value()
+        if found is not None:
+            return found
+        origin = self.origin()
+        lines = [f"{need}, but {self.aval.str_short()} is traced{self._trace.described()}: it has no value yet."]
+        lines.append(f"  at {user_line() or '<unknown>'}")
+        if origin:
+            lines.append(f"  the value was made at {origin}")
+        raise error("\n".join([*lines, f"  {advice}"]))
+
+    def __bool__(self) -> bool:
+        return bool(
+            self._require(
+                TracerBoolConversionError,
+                "Python's if, while, and, or, not or assert needs a truth value",
+                "Use hloom.numpy.where, hloom.lax.cond or hloom.lax.while_loop (and &, |, ~ instead of and, or, not); "
+                "or make the argument it depends on static (static_argnums, static_argnames).",
+            )
+        )
+
+    def _number(self, what: str) -> Array:
+        return self._require(
+            ConcretizationTypeError,
+            f"a Python {what} was asked for",
+            "Keep it an array (x.astype(...), hloom.numpy functions), or make the argument it depends on static.",
+        )
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex"))
+
+    def __index__(self) -> int:
+        return self._require(
+            TracerIntegerConversionError,
+            "an integer (a size, an index into a Python sequence, a range) was asked for",
+            "Sizes must be known while tracing: make the argument static, or use hloom.lax.dynamic_slice, "
+            "hloom.lax.dynamic_index_in_dim or hloom.lax.fori_loop.",
+        ).__index__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self._require(
+            TracerArrayConversionError,
+            "NumPy (or other code outside of the traced program) asked for the numbers",
+            "Use the function of the same name in hloom.numpy, or call NumPy outside of the traced function.",
+        ).__array__(dtype, copy)
+
+    def item(self, *args: int) -> Any:
+        return self._number("scalar (item)").item(*args)
+
+    def tolist(self) -> Any:
+        return self._number("list (tolist)").tolist()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._number("DLPack capsule").__dlpack__(**options)
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec) if not spec else format(self._number("formatted number"), spec)
+
+    def __reduce__(self) -> Any:
+        raise ConcretizationTypeError(f"{self!r} cannot be pickled or copied: it has no value while tracing")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval.str_short()}{'*' if self.aval.weak_type else ''}>"
