@@ -1,0 +1,67 @@
+"""Outcomes as a Markdown table and as JSON."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from . import machine
+from .harness import Outcome
+
+NAMES = {"hloom": "hloom", "jax": "JAX", "numpy": "NumPy", "numba": "Numba", "torch": "PyTorch"}
+
+
+def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """Medians, and hloom's part of JAX's: below 1, hloom is faster or smaller."""
+    peers = [peer for peer in NAMES if any(outcome.samples.get(peer) for outcome in outcomes)]
+    head = ["", *(NAMES[peer] for peer in peers), "hloom ÷ JAX"]
+    rows = [head, [":--", *(["--:"] * (len(head) - 1))]]
+    for outcome in outcomes:
+        cells = [_cell(outcome.median(peer), outcome.unit) for peer in peers]
+        rows.append([outcome.title, *cells, _ratio(outcome)])
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    lines = []
+    for row in rows:
+        padded = [cell.ljust(widths[k]) if k == 0 else cell.rjust(widths[k]) for k, cell in enumerate(row)]
+        lines.append("| " + " | ".join(padded) + " |")
+    notes = [f"{outcome.name}: {note}" for outcome in outcomes for note in outcome.notes]
+    shared = [note for note in dict.fromkeys(n.partition(": ")[2] for n in notes) if _everywhere(note, outcomes)]
+    notes = [note for note in notes if note.partition(": ")[2] not in shared] + shared
+    return "\n".join([*lines, "", machine.line(about), *(f"({note})" for note in notes)])
+
+
+def as_json(outcomes: Sequence[Outcome], about: dict[str, Any]) -> dict[str, Any]:
+    """All samples, so that another statistic may be taken later."""
+    cases = []
+    for outcome in outcomes:
+        peers = {}
+        for peer, samples in outcome.samples.items():
+            quarters = statistics.quantiles(samples, n=4) if len(samples) > 1 else [samples[0]] * 3
+            median = statistics.median(samples)
+            peers[peer] = {"median": median, "quartiles": [quarters[0], quarters[2]], "samples": samples}
+        cases.append(
+            {"name": outcome.name, "title": outcome.title, "unit": outcome.unit, "peers": peers, "notes": outcome.notes}
+        )
+    return {"machine": about, "cases": cases}
+
+
+def _everywhere(note: str, outcomes: Sequence[Outcome]) -> bool:
+    return sum(note in outcome.notes for outcome in outcomes) > 2
+
+
+def _ratio(outcome: Outcome) -> str:
+    own, jax = outcome.median("hloom"), outcome.median("jax")
+    return f"{own / jax:.2f}" if own and jax else ""
+
+
+def _cell(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    if unit == "byte":
+        return f"{value / 2**20:.0f} MiB"
+    for scale, name in ((1e-6, "us"), (1e-3, "ms"), (1.0, "s")):
+        if value < scale * 1000 or name == "s":
+            shown = value / scale
+            return f"{shown:.{max(0, 3 - len(str(int(shown))))}f} {name}"
+    raise AssertionError("unreachable")
