@@ -183,7 +183,7 @@ def _count_uses(computation: HloComputation) -> dict[HloInstruction, int]:
 
 
 _STEM: dict[Opcode, str] = {
-    Opcode.PARAMETER: "x",
+    Opcode.PARAMETER: "v",
     Opcode.EXP: "exp",
     Opcode.MULTIPLY: "mul",
     Opcode.SUBTRACT: "sub",

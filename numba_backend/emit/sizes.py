@@ -65,10 +65,7 @@ class Sizes:
         elif opcode is Opcode.TRANSPOSE:
             for d, e in enumerate(attributes.dimensions):
                 self._same((instruction.operands[0], e), (instruction, d))
-        elif opcode is Opcode.REVERSE or opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-            for d in range(rank):
-                self._same((instruction.operands[0], d), (instruction, d))
-        elif opcode is Opcode.GET_TUPLE_ELEMENT:
+        elif opcode is Opcode.REVERSE or opcode is Opcode.DYNAMIC_UPDATE_SLICE or opcode is Opcode.GET_TUPLE_ELEMENT:
             for d in range(rank):
                 self._same((instruction.operands[0], d), (instruction, d))
         elif opcode is Opcode.CONCATENATE:

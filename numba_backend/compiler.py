@@ -1,0 +1,54 @@
+"""NumbaCompiler: HLO in, executable out. The stages are visible in `compile`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..hlo.backend import Compiler, PassRecord
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import HloModule, InputOutputAlias
+from ..hlo.passes.buffer_assignment import assign_buffers
+from ..hlo.passes.pipeline import optimize
+from .dot import is_gemm
+from .executable import NumbaExecutable
+from .lowering import Bodies, lower
+
+
+class NumbaCompiler(Compiler):
+    """Compiles for the CPU that it runs on."""
+
+    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
+        if target != "cpu":
+            raise UnsupportedError(f"the Numba backend compiles for target 'cpu', not {target!r}")
+        module = _with_donated(module, donated)
+        optimized, records = optimize(module, target=target, is_gemm=is_gemm)
+        started = time.perf_counter()
+        bodies = Bodies()
+        assignment = assign_buffers(optimized, bodies.can_share)
+        assigned = time.perf_counter()
+        lowered = lower(assignment, bodies)
+        finished = time.perf_counter()
+        count = sum(1 for _ in optimized.instructions())
+        stages = [
+            PassRecord("buffer-assignment", (assigned - started) * 1e3, count, count, False),
+            PassRecord("code-generation", (finished - assigned) * 1e3, count, count, False),
+        ]
+        return NumbaExecutable(optimized, lowered, assignment, [*records, *stages])
+
+
+def _with_donated(module: HloModule, donated: Sequence[int]) -> HloModule:
+    """The module with each donated parameter's memory offered to a result of the same type, unless it says so itself."""
+    if not donated or module.input_output_aliases:
+        return module
+    root = module.entry.root.shape
+    leaves = [((k,), s) for k, s in enumerate(root.elements)] if root.is_tuple else [((), root)]
+    aliases = []
+    for number in donated:
+        shape = module.entry.parameters[number].shape
+        found = next((leaf for leaf in leaves if leaf[1] == shape), None)
+        if found is not None:
+            leaves.remove(found)
+            aliases.append(InputOutputAlias(found[0], number))
+    return replace(module, input_output_aliases=tuple(aliases))

@@ -1,0 +1,119 @@
+"""dot as a BLAS call: which matrices it multiplies, in whichever order its dimensions lie, without copies.
+
+An operand is a batch of matrices when its dimensions fall into three groups (batch, free, contracting), each of which
+lies in memory like one dimension, and one of free and contracting has neighbours next to each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import HloInstruction
+from .runtime.blas import BatchDimension, Gemm
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrices:
+    """One operand: rows x columns at these strides (in elements)."""
+
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+    batch_strides: tuple[int, ...]
+
+    @property
+    def transposed(self) -> bool:
+        """True when the columns lie contiguously."""
+        if self.columns == 1 or self.rows == 1:
+            # A vector: its elements may have any distance, which is then the leading dimension.
+            return self._unit(self.row_stride, self.rows) and not self._unit(self.column_stride, self.columns)
+        return self.column_stride != 1
+
+    @staticmethod
+    def _unit(stride: int, size: int) -> bool:
+        return size == 1 or stride == 1
+
+    @property
+    def is_blas(self) -> bool:
+        """True when one of the two dimensions has unit stride and the other does not overlap it."""
+        if self._unit(self.column_stride, self.columns):
+            return self.rows == 1 or self.row_stride >= max(self.columns, 1)
+        if self._unit(self.row_stride, self.rows):
+            return self.columns == 1 or self.column_stride >= max(self.rows, 1)
+        return False
+
+    @property
+    def leading(self) -> int:
+        """The distance between neighbouring rows (columns, if transposed)."""
+        if self.transposed:
+            return self.column_stride if self.columns > 1 else max(self.rows, 1)
+        return self.row_stride if self.rows > 1 else max(self.columns, 1)
+
+
+def _group(sizes: Sequence[int], strides: Sequence[int], dimensions: Sequence[int]) -> tuple[int, int] | None:
+    """(size, stride) of dimensions seen as one; None if they do not lie like one."""
+    total, stride = 1, 1
+    for d in reversed(dimensions):
+        if sizes[d] == 1:
+            continue
+        if total == 1:
+            stride = strides[d]
+        elif strides[d] != stride * total:
+            return None
+        total *= sizes[d]
+    return total, stride
+
+
+def _matrices(operand: HloInstruction, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> _Matrices | None:
+    sizes, strides = operand.shape.dimensions, operand.shape.strides()
+    if 0 in sizes:
+        row_count, column_count = (math.prod(sizes[d] for d in group) for group in (rows, columns))
+        return _Matrices(row_count, column_count, max(column_count, 1), 1, tuple(strides[d] for d in batch))
+    row, column = _group(sizes, strides, rows), _group(sizes, strides, columns)
+    if row is None or column is None:
+        return None
+    found = _Matrices(row[0], column[0], row[1], column[1], tuple(strides[d] for d in batch))
+    return found if found.is_blas else None
+
+
+def _operands(dot: HloInstruction) -> tuple[_Matrices | None, _Matrices | None]:
+    attributes = dot.attributes
+    lhs, rhs = dot.operands
+    lhs_used = {*attributes.lhs_batch_dims, *attributes.lhs_contracting_dims}
+    rhs_used = {*attributes.rhs_batch_dims, *attributes.rhs_contracting_dims}
+    lhs_free = [d for d in range(lhs.shape.rank) if d not in lhs_used]
+    rhs_free = [d for d in range(rhs.shape.rank) if d not in rhs_used]
+    return (
+        _matrices(lhs, attributes.lhs_batch_dims, lhs_free, attributes.lhs_contracting_dims),
+        _matrices(rhs, attributes.rhs_batch_dims, attributes.rhs_contracting_dims, rhs_free),
+    )
+
+
+def is_gemm(dot: HloInstruction) -> bool:
+    """True when BLAS can take both operands as they lie."""
+    return None not in _operands(dot)
+
+
+def gemm_of(dot: HloInstruction) -> Gemm:
+    """The BLAS call that computes `dot`, of lhs and rhs in this order.
+
+    UnsupportedError if an operand does not lie as BLAS needs it; the pass dot-canonicalization prevents that.
+    """
+    a, b = _operands(dot)
+    if a is None or b is None:
+        raise UnsupportedError(f"the operands of {dot.name or 'a dot'} do not lie as BLAS needs them")
+    m, k, n = a.rows, a.columns, b.columns
+    batch_sizes = [dot.operands[0].shape.dimensions[d] for d in dot.attributes.lhs_batch_dims]
+    c_strides = dot.shape.strides()[: len(batch_sizes)]
+    batch = tuple(
+        BatchDimension(*values) for values in zip(batch_sizes, a.batch_strides, b.batch_strides, c_strides, strict=True)
+    )
+    return Gemm(
+        dot.shape.element.value, m, n, k,
+        "T" if a.transposed else "N", "T" if b.transposed else "N",
+        max(a.leading, 1), max(b.leading, 1), max(n, 1), batch=batch,
+    )  # fmt: skip

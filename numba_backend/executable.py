@@ -1,0 +1,146 @@
+"""NumbaExecutable: a program with what surrounds it: memory for results and scratch, NumPy arrays in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..hlo.backend import DeviceBuffer, Executable, HostBuffer, MemoryAnalysis, PassRecord
+from ..hlo.errors import ExecutionError
+from ..hlo.ir import HloModule
+from ..hlo.passes.buffer_assignment import AllocationKind, BufferAssignment
+from ..hlo.shape import Shape
+from .lowering import LoweredModule
+from .runtime.memory import Block, allocate
+
+NDArray = np.ndarray[Any, Any]
+
+
+class BlockBuffer(DeviceBuffer):
+    """A result in a block of its own."""
+
+    __slots__ = ("_block", "address", "shape")
+
+    def __init__(self, shape: Shape, block: Block) -> None:
+        self.shape = shape
+        self._block = block
+        self.address = block.address
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        array = self._block.array(self.shape.element.dtype, self.shape.dimensions)
+        array.flags.writeable = False
+        return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+
+
+class NumbaExecutable(Executable):
+    """A compiled module. Safe to call from several threads at once."""
+
+    def __init__(
+        self, module: HloModule, lowered: LoweredModule, assignment: BufferAssignment, records: Sequence[PassRecord]
+    ) -> None:
+        self.module = module
+        self._lowered = lowered
+        self._assignment = assignment
+        self._records = tuple(records)
+        self._run = lowered.program.run
+        self._parameters = tuple(leaf for p in module.entry.parameters for leaf in p.shape.leaves())
+        self._results = tuple(module.entry.root.shape.leaves())
+        self._arena_size = assignment.arena_size
+        fresh: list[tuple[Shape, int]] = []
+        self._donated: list[tuple[int, int]] = []
+        for k, (shape, place) in enumerate(zip(self._results, assignment.outputs, strict=True)):
+            if place.allocation.kind is AllocationKind.PARAMETER:
+                self._donated.append((k, place.allocation.index))
+            fresh.append((shape, shape.byte_size))
+        self._fresh = tuple(fresh)
+
+    @property
+    def result_shapes(self) -> Sequence[Shape]:
+        return self._results
+
+    def call(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
+        if self._donated:
+            return self._call_with_donation(arguments)
+        blocks = [allocate(nbytes) for _, nbytes in self._fresh]
+        bases = [a.address for a in arguments]
+        bases += [b.address for b in blocks]
+        if self._arena_size:
+            arena = allocate(self._arena_size)
+            bases.append(arena.address)
+        self._run(bases)
+        return [BlockBuffer(shape, block) for (shape, _), block in zip(self._fresh, blocks)]
+
+    def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
+        reused = dict(self._donated)
+        results: list[DeviceBuffer] = [
+            arguments[reused[k]] if k in reused else BlockBuffer(shape, allocate(nbytes))
+            for k, (shape, nbytes) in enumerate(self._fresh)
+        ]
+        bases = [a.address for a in arguments]
+        bases += [r.address for r in results]
+        arena = allocate(self._arena_size)
+        bases.append(arena.address)
+        self._run(bases)
+        return results
+
+    def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
+        if len(arguments) != len(self._parameters):
+            raise ExecutionError(
+                f"{self.module.name} takes {len(self._parameters)} arrays, got {len(arguments)}"
+            )
+        donated = {parameter for _, parameter in self._donated}
+        buffers = [
+            self._argument(k, np.asarray(a), shape, copy=k in donated)
+            for k, (a, shape) in enumerate(zip(arguments, self._parameters, strict=True))
+        ]
+        results = self.call(buffers)
+        return [_logical(np.asarray(r), s) for r, s in zip(results, self._results, strict=True)]
+
+    def _argument(self, number: int, array: NDArray, shape: Shape, copy: bool) -> DeviceBuffer:
+        if array.dtype != shape.element.dtype or array.shape != shape.dimensions:
+            raise ExecutionError(
+                f"argument {number} of {self.module.name} must be {shape}, got {array.dtype}{list(array.shape)}"
+            )
+        physical = array
+        if not shape.array_layout.is_row_major:
+            physical = np.ascontiguousarray(array.transpose(shape.array_layout.minor_to_major[::-1]))
+        return HostBuffer(physical.copy() if copy else physical, shape)
+
+    def kernels(self) -> Mapping[str, str]:
+        uses: dict[str, list[tuple[str, str]]] = {}
+        for use in self._lowered.kernels:
+            values = ", ".join(f"{name} = {value}" for name, value in use.values)
+            uses.setdefault(use.source, []).append((use.instruction, values))
+        found = {}
+        for source, users in uses.items():
+            comments = [f"# {name}" + (f": {values}" if values else "") for name, values in users]
+            found[users[0][0]] = "\n".join([*comments, source])
+        return found
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        assignment = self._assignment
+        aliased = sum(self._results[k].byte_size for k, _ in self._donated)
+        return MemoryAnalysis(
+            argument_size_in_bytes=sum(s.byte_size for s in self._parameters),
+            output_size_in_bytes=sum(s.byte_size for s in self._results),
+            alias_size_in_bytes=aliased,
+            temp_size_in_bytes=assignment.arena_size,
+            constant_size_in_bytes=sum(c.array.nbytes for c in assignment.constants),
+            generated_code_size_in_bytes=self._lowered.program.code_bytes,
+            text=assignment.to_text(),
+        )
+
+    def passes(self) -> Sequence[PassRecord]:
+        return self._records
+
+
+def _logical(array: NDArray, shape: Shape) -> NDArray:
+    """The array as its dimensions are numbered, where the buffer has them in another order."""
+    layout = shape.array_layout
+    if layout.is_row_major:
+        return array
+    major_to_minor = layout.minor_to_major[::-1]
+    physical = array.reshape([shape.dimensions[d] for d in major_to_minor])
+    return physical.transpose(np.argsort(major_to_minor))

@@ -1,0 +1,226 @@
+"""From a fused, scheduled module with buffers to a program: one row an instruction that computes something.
+
+Fusions become kernels, dots BLAS calls, while and conditional jumps. What has a place but no work (tuples, reshapes)
+has no row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..hlo.element_type import ElementType
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.opcode import Opcode
+from ..hlo.passes.buffer_assignment import (
+    AllocationKind,
+    BufferAssignment,
+    BufferCopy,
+    BufferSlice,
+    is_alias,
+)
+from .dot import gemm_of
+from .emit import canonical, emit_fusion, may_overwrite
+from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
+from .runtime.kernel import KernelSource, Parameter
+from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size
+
+PIECE_NANOSECONDS = 20_000
+"""A thread's share of a kernel should take at least this long, or handing it over costs more than it gains."""
+
+
+class Bodies:
+    """The canonical fused computations of one module, each made once."""
+
+    def __init__(self) -> None:
+        self._canonical: dict[HloComputation, HloComputation] = {}
+
+    def of(self, fusion: HloInstruction) -> HloComputation:
+        computation = fusion.attributes.calls
+        found = self._canonical.get(computation)
+        if found is None:
+            found = self._canonical[computation] = canonical(computation)
+        return found
+
+    def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
+        """The rule that buffer assignment asks for; see `CanShare`."""
+        if instruction.opcode is not Opcode.FUSION:
+            return False
+        seen = [_origin(o) for o in instruction.operands]
+        if seen.count(seen[operand]) > 1:
+            # Two pointers to one buffer, of which the kernel would write through one and read through the other.
+            return False
+        return may_overwrite(self.of(instruction), operand, output)
+
+
+def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
+    """The instruction (and, for a tuple, the element) whose bytes an array-shaped value is."""
+    element = 0
+    while is_alias(instruction):
+        if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+            index = instruction.attributes.index
+            source = instruction.operands[0]
+            if source.opcode is Opcode.TUPLE:
+                instruction = source.operands[index]
+                continue
+            return source, index
+        if instruction.opcode is Opcode.TUPLE:
+            break
+        instruction = instruction.operands[0]
+    return instruction, element
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """One call of a kernel, for people: which instruction, and what its sizes and scalars are."""
+
+    instruction: str
+    source: str
+    values: tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredModule:
+    """The program, and what it is made of."""
+
+    program: Program
+    kernels: tuple[KernelUse, ...]
+
+
+def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
+    """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arena."""
+    lowering = _Lowering(assignment, bodies)
+    entry = assignment.module.entry
+    lowering.computation(entry)
+    return LoweredModule(lowering.builder.build(), tuple(lowering.kernels))
+
+
+class _Lowering:
+    def __init__(self, assignment: BufferAssignment, bodies: Bodies) -> None:
+        self.assignment = assignment
+        self.bodies = bodies
+        self.builder = ProgramBuilder()
+        self.kernels: list[KernelUse] = []
+        self._sources: dict[str, KernelSource] = {}
+        self._constants = [self.builder.constant(literal.array) for literal in assignment.constants]
+        self._outputs = len(assignment.parameters)
+        self._arena = self._outputs + len(assignment.outputs)
+        self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
+            Opcode.FUSION: self._fusion,
+            Opcode.DOT: self._dot,
+            Opcode.WHILE: self._while,
+            Opcode.CONDITIONAL: self._conditional,
+            Opcode.CALL: self._call,
+        }
+
+    def computation(self, computation: HloComputation) -> None:
+        for instruction in computation.instructions:
+            if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
+                continue
+            rule = self._rules.get(instruction.opcode)
+            if rule is None:
+                raise UnsupportedError(
+                    f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"
+                )
+            rule(instruction)
+        self._copies(self.assignment.copies_at_end(computation))
+
+    def place(self, place: BufferSlice) -> Argument:
+        """A buffer as an argument of the program."""
+        allocation = place.allocation
+        if allocation.kind is AllocationKind.PARAMETER:
+            return pointer(allocation.index, place.offset)
+        if allocation.kind is AllocationKind.OUTPUT:
+            return pointer(self._outputs + allocation.index, place.offset)
+        if allocation.kind is AllocationKind.ARENA:
+            return pointer(self._arena, place.offset)
+        constant = self._constants[allocation.index]
+        return Argument(constant.kind, constant.base, constant.word + place.offset)
+
+    def _copies(self, copies: Sequence[BufferCopy]) -> None:
+        for copy in copies:
+            self.builder.copy(self.place(copy.target), self.place(copy.source), copy.target.size)
+
+    def _fusion(self, instruction: HloInstruction) -> None:
+        outputs = self.assignment.leaves(instruction)
+        operands = self.assignment.operand_leaves(instruction)
+        if all(s.size == 0 for s in outputs):
+            return
+        sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
+        kernel = emit_fusion(self.bodies.of(instruction), sharing)
+        for operand, output in kernel.copied_operands:
+            self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
+        arguments = [self._argument(p, operands, outputs) for p in kernel.parameters]
+        grain = max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
+        self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain)
+        values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
+        self.kernels.append(KernelUse(instruction.name, kernel.source, values))
+
+    def _source(self, kernel: EmittedKernel) -> KernelSource:
+        found = self._sources.get(kernel.source)
+        parameters = tuple(_declared(p) for p in kernel.parameters)
+        if found is None or found.parameters != parameters:
+            name = kernel.source[len("def ") : kernel.source.index("(")]
+            found = self._sources[kernel.source] = KernelSource(name, kernel.source, parameters)
+        return found
+
+    def _argument(
+        self, parameter: KernelParameter, operands: Sequence[BufferSlice], outputs: Sequence[BufferSlice]
+    ) -> Argument:
+        if isinstance(parameter, SizeParameter):
+            return size(parameter.value)
+        if isinstance(parameter, PointerParameter):
+            if parameter.output is not None:
+                return self.place(outputs[parameter.output])
+            assert parameter.operand is not None
+            return self.place(operands[parameter.operand])
+        return scalar(parameter.value, parameter.element_type.value)
+
+    def _dot(self, instruction: HloInstruction) -> None:
+        (output,) = self.assignment.leaves(instruction)
+        lhs, rhs = self.assignment.operand_leaves(instruction)
+        self.builder.gemm(gemm_of(instruction), self.place(lhs), self.place(rhs), self.place(output))
+
+    def _while(self, instruction: HloInstruction) -> None:
+        condition, body = instruction.attributes.condition, instruction.attributes.body
+        builder = self.builder
+        self._copies(self.assignment.copies_before(instruction))
+        again, done = builder.label(), builder.label()
+        builder.place(again)
+        self.computation(condition)
+        builder.jump_if_false(self.place(self.assignment.slice(condition.root)), done)
+        self.computation(body)
+        builder.jump(again)
+        builder.place(done)
+
+    def _conditional(self, instruction: HloInstruction) -> None:
+        builder = self.builder
+        self._copies(self.assignment.copies_before(instruction))
+        branches = instruction.attributes.branch_computations
+        index = instruction.operands[0]
+        where = self.place(self.assignment.slice(index))
+        labels = [builder.label() for _ in branches]
+        done = builder.label()
+        if index.shape.element is ElementType.PRED:
+            builder.jump_if_false(where, labels[1])
+        else:
+            builder.switch(where, labels)
+        for label, branch in zip(labels, branches, strict=True):
+            builder.place(label)
+            self.computation(branch)
+            builder.jump(done)
+        builder.place(done)
+
+    def _call(self, instruction: HloInstruction) -> None:
+        self._copies(self.assignment.copies_before(instruction))
+        self.computation(instruction.attributes.to_apply)
+
+
+def _declared(parameter: KernelParameter) -> Parameter:
+    if isinstance(parameter, SizeParameter):
+        return Parameter("size", "s64")
+    kind = "pointer" if isinstance(parameter, PointerParameter) else "scalar"
+    return Parameter(kind, parameter.element_type.value)  # type: ignore[arg-type]
+
