@@ -1,4 +1,4 @@
-"""What every test run shares: where compiled kernels are kept, how hypothesis draws, where the examples are."""
+"""What every test run shares: the kernel store, how hypothesis draws, the path to examples and benchmarks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path += [str(ROOT / "examples"), str(ROOT)]  # the second for `benchmarks`
 
 # All workers of a run share one store, so that no kernel is compiled twice; it is the repository's own, so that a run
 # neither uses nor fills the user's. Set before anything imports hloom; workers inherit it.

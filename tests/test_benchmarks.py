@@ -1,0 +1,93 @@
+"""The measuring itself: equal results are demanded, missing peers are named, the table says what was measured."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from benchmarks import harness, machine, mlp, report
+from benchmarks.harness import Case, Mismatch, Outcome, Program
+
+
+def constant(value: float, seconds: float = 0.0) -> Callable[[], Program]:
+    def run() -> np.ndarray:
+        time.sleep(seconds)
+        return np.full(3, value)
+
+    return lambda: Program(run)
+
+
+def absent() -> Program:
+    raise ImportError("no module named snail")
+
+
+@pytest.fixture(autouse=True)
+def short_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "SAMPLE_SECONDS", 0.001)
+    monkeypatch.setattr(harness, "SETTLE_SECONDS", 0.0)
+
+
+def test_a_slower_program_measures_slower() -> None:
+    outcome = harness.measure(Case("nap", "a nap", {"hloom": constant(1), "jax": constant(1, 0.002)}), rounds=3)
+    assert [len(samples) for samples in outcome.samples.values()] == [3, 3]
+    own, other = outcome.median("hloom"), outcome.median("jax")
+    assert own is not None and other is not None
+    assert own < 0.002 <= other
+
+
+def test_programs_that_differ_are_not_compared() -> None:
+    case = Case("wrong", "wrong", {"hloom": constant(1), "jax": constant(1.001)})
+    with pytest.raises(Mismatch, match="hloom and jax differ"):
+        harness.measure(case, rounds=1)
+
+
+def test_a_missing_peer_is_noted_but_not_hloom() -> None:
+    outcome = harness.measure(Case("x", "x", {"hloom": constant(1), "torch": absent}), rounds=1)
+    assert list(outcome.samples) == ["hloom"]
+    assert outcome.notes == ["torch: not measured, no module named snail"]
+    with pytest.raises(ImportError):
+        harness.measure(Case("x", "x", {"hloom": absent}), rounds=1)
+
+
+def test_table_and_json() -> None:
+    outcomes = [
+        Outcome("quick", "a quick thing", samples={"hloom": [2e-6, 1e-6, 9e-6], "jax": [4e-6], "numpy": [0.5]}),
+        Outcome("room", "its room", unit="byte", samples={"hloom": [3 * 2**20], "jax": [2**20]}, notes=["all of it"]),
+    ]
+    about = machine.describe()
+    lines = report.table(outcomes, about).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:4]]
+    assert cells == [
+        ["", "hloom", "JAX", "NumPy", "hloom ÷ JAX"],
+        [":--", "--:", "--:", "--:", "--:"],
+        ["a quick thing", "2.00 us", "4.00 us", "500 ms", "0.50"],
+        ["its room", "3 MiB", "1 MiB", "", "3.00"],
+    ]
+    assert str(about["cores"]) in lines[5] and "(room: all of it)" in lines
+    written = json.loads(json.dumps(report.as_json(outcomes, about)))
+    assert written["cases"][0]["peers"]["hloom"]["median"] == 2e-6
+    assert written["cases"][0]["peers"]["hloom"]["samples"] == [2e-6, 1e-6, 9e-6]
+
+
+def test_the_numpy_step_descends_and_its_gradient_is_right() -> None:
+    """By finite differences in f64: the step that hloom's and JAX's are compared with."""
+    params, images, labels = mlp.inputs(5, (6, 4, 3))
+    wide = [{name: p.astype(np.float64) for name, p in layer.items()} for layer in params]
+    still = [{name: np.zeros_like(p) for name, p in layer.items()} for layer in wide]
+    moved = [{name: p.copy() for name, p in layer.items()} for layer in wide]
+    velocity = [{name: np.zeros_like(p) for name, p in layer.items()} for layer in wide]
+    mlp.numpy_step(moved, velocity, images.astype(np.float64), labels)
+
+    def loss_at(layer: int, name: str, index: tuple[int, ...], by: float) -> float:
+        nudged = [{n: p.copy() for n, p in each.items()} for each in wide]
+        nudged[layer][name][index] += by
+        at_rest = [{n: v.copy() for n, v in each.items()} for each in still]
+        return mlp.numpy_step(nudged, at_rest, images.astype(np.float64), labels)
+
+    for layer, name, index in ((0, "w", (2, 1)), (0, "b", (3,)), (1, "w", (0, 2)), (1, "b", (1,))):
+        slope = (loss_at(layer, name, index, 1e-6) - loss_at(layer, name, index, -1e-6)) / 2e-6
+        np.testing.assert_allclose(velocity[layer][name][index] / -mlp.RATE, slope, rtol=1e-5, atol=1e-8)
