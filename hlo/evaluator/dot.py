@@ -17,9 +17,9 @@ _NARROW = (ElementType.F16, ElementType.BF16)
 
 @EVALUATE.register(Opcode.DOT)
 def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) -> NDArray:
-    """Sums of products over the contracting dimensions, for each batch.
+    """Sums of products over the contracting dimensions, for each batch, in the result's element type.
 
-    Integers wrap around in the result's element type; f16 and bf16 are summed in f32 and rounded once.
+    Integers wrap around; f16 and bf16 are multiplied and summed in f32 and rounded once.
     """
     element_type = shape.element
     compute = np.dtype(np.float32) if element_type in _NARROW else element_type.dtype

@@ -248,11 +248,15 @@ def _clamp(shape: Shape, attributes: Any, low: NDArray, x: NDArray, high: NDArra
 
 @EVALUATE.register(Opcode.CONVERT)
 def _convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
-    """To pred: is it other than zero? Floats to integers: towards zero, saturating, NaN to 0. Integers to integers wrap
-    around; to floats, round to nearest even."""
+    """To pred: is it other than zero? Complex to real: the real part. Floats to integers: towards zero, saturating, NaN
+    to 0. Integers to integers wrap around; all to floats round to nearest even, f64 to f16 and bf16 by way of f32."""
     target = shape.element
     if target is ElementType.PRED:
         return np.asarray(x != 0)
+    if x.dtype.kind == "c" and not target.is_complex:
+        x = x.real
+    if x.dtype == np.float64 and target in _NARROW:
+        x = x.astype(np.float32)
     if target.is_integral and x.dtype.kind not in "biu":
         return _saturated(x, target.dtype)
     return x.astype(target.dtype)

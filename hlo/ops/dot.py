@@ -15,26 +15,22 @@ from .checks import array_of, fail, require_arrays, require_distinct_dimensions
 from .spec import OpSpec, Trait
 
 
-def _kind(element_type: ElementType) -> str:
-    if element_type.is_integral:
-        return "integer"
-    if element_type.is_complex:
-        return "complex"
-    return "float" if element_type.is_floating else "pred"
+def _rank_of_kind(element_type: ElementType) -> int:
+    """Pred, integers, floats, complex numbers: each kind holds those before it."""
+    return 3 if element_type.is_complex else 2 if element_type.is_floating else 1 if element_type.is_integral else 0
 
 
 def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Shape | None) -> Shape:
     """The result has the batch dimensions, then lhs's free ones, then rhs's free ones.
 
-    c1: both operands are arrays; c2: their element types are of one kind (integer, float, complex, pred); c3: each
-    operand's batch and contracting dimensions are its own, each once; c4: both operands have as many of them;
-    c5: and of the same sizes; c6: the result element type is declared where two equally wide ones differ, and is of
-    the operands' kind and not narrower than either.
+    The operands are multiplied and added up in the result's element type: by default the operands' common one.
+
+    c1: both operands are arrays; c2: the result type is declared if theirs differ; c3: each operand's batch and
+    contracting dimensions are its own, each once; c4: both operands have as many of them; c5: and of the same sizes;
+    c6: a declared type does not lose the operands' kind (floats do not become integers, nor complex numbers floats).
     """
     require_arrays(Opcode.DOT, operands, 1)
     lhs, rhs = operands
-    if _kind(lhs.element) != _kind(rhs.element):
-        fail(Opcode.DOT, operands, "element types must both be integers, floats, complex or pred", 2)
     lhs_fixed = (*attributes.lhs_batch_dims, *attributes.lhs_contracting_dims)
     rhs_fixed = (*attributes.rhs_batch_dims, *attributes.rhs_contracting_dims)
     require_distinct_dimensions(Opcode.DOT, operands, lhs_fixed, lhs.rank, "lhs batch and contracting dimensions", 3)
@@ -47,14 +43,13 @@ def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Sh
         if lhs.dimensions[i] != rhs.dimensions[j]:
             sizes = f"{lhs.dimensions[i]} and {rhs.dimensions[j]}"
             fail(Opcode.DOT, operands, f"lhs dimension {i} must match rhs dimension {j}, but the sizes are {sizes}", 5)
-    element_type = lhs.element if lhs.element.byte_width >= rhs.element.byte_width else rhs.element
+    element_type = lhs.element
     if declared is not None and declared.element_type is not None:
-        wanted = declared.element_type
-        if _kind(wanted) != _kind(element_type) or wanted.byte_width < element_type.byte_width:
-            fail(Opcode.DOT, operands, f"the result type {wanted.value} must be of the operands' kind, not narrower", 6)
-        element_type = wanted
-    elif lhs.element is not rhs.element and lhs.element.byte_width == rhs.element.byte_width:
-        fail(Opcode.DOT, operands, "the result element type must be given", 6)
+        element_type = declared.element_type
+        if _rank_of_kind(element_type) < max(_rank_of_kind(lhs.element), _rank_of_kind(rhs.element)):
+            fail(Opcode.DOT, operands, f"the result type {element_type.value} cannot hold the products", 6)
+    elif lhs.element is not rhs.element:
+        fail(Opcode.DOT, operands, "the element types differ, so the result's must be given", 2)
     dimensions = (
         *(lhs.dimensions[d] for d in attributes.lhs_batch_dims),
         *(size for d, size in enumerate(lhs.dimensions) if d not in lhs_fixed),

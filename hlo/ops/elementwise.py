@@ -127,16 +127,13 @@ def _clamp_rule(operands: Sequence[Shape], attributes: Attributes, declared: Sha
 
 
 def _convert_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """c1: operand and declared result are arrays; c2: the dimensions are equal; c3: no complex number becomes a
-    real one (take its real part first)."""
+    """Between any two types. c1: operand and declared result are arrays; c2: the dimensions are equal."""
     declared = require_declared(Opcode.CONVERT, operands, declared, 1)
     operand = operands[0]
     if operand.element_type is None or declared.element_type is None:
         fail(Opcode.CONVERT, operands, "operand and result must be arrays", 1)
     if operand.dimensions != declared.dimensions:
         fail(Opcode.CONVERT, operands, f"the result {declared} must have the operand's dimensions", 2)
-    if operand.element_type.is_complex and not declared.element_type.is_complex:
-        fail(Opcode.CONVERT, operands, f"complex to {declared.element_type.value}: take the real part first", 3)
     return declared
 
 
@@ -144,7 +141,7 @@ def _bitcast_convert_rule(operands: Sequence[Shape], attributes: Attributes, dec
     """Reinterpret bits. From wide to narrow a minor dimension is added (f64[3] -> u32[3,2]), from narrow to wide it is
     removed (u8[3,4] -> f32[3]); the least significant part is element 0.
 
-    c1: operand and declared result are arrays; c2: pred becomes only pred, and complex only complex; c3: the
+    c1: operand and declared result are arrays; c2: pred becomes only pred, and a complex type only itself; c3: the
     dimensions are those described.
     """
     declared = require_declared(Opcode.BITCAST_CONVERT, operands, declared, 1)
@@ -152,8 +149,8 @@ def _bitcast_convert_rule(operands: Sequence[Shape], attributes: Attributes, dec
     if operand.element_type is None or declared.element_type is None:
         fail(Opcode.BITCAST_CONVERT, operands, "operand and result must be arrays", 1)
     source, target = operand.element_type, declared.element_type
-    for kind in (PRED, COMPLEX):
-        if (source in kind) != (target in kind):
+    for element_type in (source, target):
+        if element_type in PRED | COMPLEX and source is not target:
             fail(Opcode.BITCAST_CONVERT, operands, f"{source.value} cannot be reinterpreted as {target.value}", 2)
     expected: tuple[int, ...] | None = operand.dimensions
     if source.byte_width > target.byte_width:

@@ -39,6 +39,7 @@ from .op_values import (
     near_integer,
     positive,
     shift_distance,
+    small_floats,
     small_integer,
 )
 
@@ -312,8 +313,6 @@ def _select_and_clamp() -> Iterator[OpCase]:
 
 def _convert() -> Iterator[OpCase]:
     for source, target in product(ALL, ALL):
-        if source.is_complex and not target.is_complex:
-            continue
         values = near_integer if source.is_floating and target.is_integral else any_value
         dims = (11, 17)
         yield _case(O.CONVERT, [Array(source, dims, values)], _array(target, dims), note=target.value)
@@ -323,7 +322,7 @@ def _convert() -> Iterator[OpCase]:
 
 def _bitcast_convert() -> Iterator[OpCase]:
     for source, target in product(ALL, ALL):
-        if (source in COMPLEX) != (target in COMPLEX) or (source is E.PRED) != (target is E.PRED):
+        if source is not target and {source, target} & {E.PRED, *COMPLEX}:
             continue
         before, after = source.byte_width, target.byte_width
         dims, result = (3, 5), (3, 5)
@@ -483,6 +482,22 @@ _REDUCERS: dict[Opcode, tuple[ElementType, ...]] = {
     O.OR: (E.PRED, *INTEGERS),
     O.XOR: (E.PRED, *INTEGERS),
 }
+
+
+def _identity(opcode: Opcode) -> Values:
+    """The value that `opcode` leaves alone: XLA may use a reduction's init value never, once or several times."""
+
+    def values(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
+        if opcode in (O.MAXIMUM, O.MINIMUM) and t is not E.PRED:
+            low, high = (-np.inf, np.inf) if t.is_floating else (np.iinfo(t.dtype).min, np.iinfo(t.dtype).max)
+            return np.full(dims, low if opcode is O.MAXIMUM else high, t.dtype)
+        if opcode is O.AND:
+            return np.invert(np.zeros(dims, t.dtype))
+        return np.full(dims, opcode in (O.MULTIPLY, O.MINIMUM), t.dtype)
+
+    return values
+
+
 _REDUCE_SIZES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((), ()),
     ((3, 4), ()),
@@ -512,12 +527,12 @@ def _reduce() -> Iterator[OpCase]:
             values = any_value if opcode in (O.MAXIMUM, O.MINIMUM) else positive
             ulps = 8 if opcode in (O.ADD, O.MULTIPLY) and t.is_inexact else 0
             reducer = binary_computation(opcode, t, swapped=t in (E.S16, E.F64))
-            operands = [Array(t, (3, 5, 7), values), Array(t, (), positive)]
+            operands = [Array(t, (3, 5, 7), values), Array(t, (), _identity(opcode))]
             attributes = a.ReduceAttributes((1,), reducer)
             result = _array(t, (3, 7))
             yield _case(O.REDUCE, operands, result, attributes, ulps=ulps, signed_zeros=False, note=opcode.value)
     for (dims, reduced), opcode in product(_REDUCE_SIZES, (O.ADD, O.MAXIMUM)):
-        operands = [Array(E.F32, dims, positive), Array(E.F32, (), positive)]
+        operands = [Array(E.F32, dims, positive), Array(E.F32, (), _identity(opcode))]
         attributes = a.ReduceAttributes(reduced, binary_computation(opcode, E.F32))
         result = _array(E.F32, _without(dims, reduced))
         ulps = 64 if opcode is O.ADD else 0
@@ -525,13 +540,16 @@ def _reduce() -> Iterator[OpCase]:
         yield _case(O.REDUCE, operands, result, attributes, ulps=ulps, signed_zeros=False, note=note)
     for dims, reduced in _REDUCE_SIZES:
         results = [_array(E.F32, _without(dims, reduced)), _array(E.S32, _without(dims, reduced))]
-        arrays = [Array(E.F32, dims, positive), Array(E.S32, dims), Array(E.F32, (), positive), Array(E.S32)]
+        lowest = _identity(O.MAXIMUM)
+        inits = [Array(E.F32, (), lowest), Array(E.S32, (), _identity(O.MINIMUM))]
+        arrays = [Array(E.F32, dims, small_floats), Array(E.S32, dims, finite), *inits]
         attributes = a.ReduceAttributes(reduced, argmax_computation(E.F32, E.S32))
         note = f"argmax-over-{'.'.join(map(str, reduced))}"
         yield _case(O.REDUCE, arrays, Shape.tuple(results), attributes, note=note)
         log_add_exp = a.ReduceAttributes(reduced, log_add_exp_computation(E.F32))
         note = f"logaddexp-over-{'.'.join(map(str, reduced))}"
-        yield _case(O.REDUCE, [arrays[0], arrays[2]], results[0], log_add_exp, ulps=64, note=note)
+        operands = [Array(E.F32, dims, positive), Array(E.F32, (), lowest)]
+        yield _case(O.REDUCE, operands, results[0], log_add_exp, ulps=64, note=note)
 
 
 # --- dot
@@ -566,8 +584,14 @@ def _dot() -> Iterator[OpCase]:
         (E.U8, E.U32),
         (E.S32, E.S64),
         (E.C64, E.C128),
+        (E.PRED, E.S32),
+        (E.S8, E.F32),
+        (E.S32, E.S8),
+        (E.F32, E.BF16),
     ]:
         yield _dot_case((t, t, wider), (3, 5), (5, 4), ((1,), (0,)))
+    for lhs_type, rhs_type, wider in [(E.S8, E.U8, E.S32), (E.BF16, E.F32, E.F32), (E.F32, E.C64, E.C64)]:
+        yield _dot_case((lhs_type, rhs_type, wider), (3, 5), (5, 4), ((1,), (0,)))
     f32 = (E.F32, E.F32, E.F32)
     for lhs, rhs, contracting, batch in [
         ((), (), ((), ()), ((), ())),

@@ -81,6 +81,13 @@ def positive(
     return values.astype(element_type.dtype).reshape(dimensions)
 
 
+def small_floats(
+    element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
+) -> NDArray:
+    """Few different values, so that many are equal."""
+    return (rng.integers(-4, 5, dimensions) / 4).astype(element_type.dtype)
+
+
 def small_integer(
     element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
 ) -> NDArray:
