@@ -27,12 +27,24 @@ class VerificationError(HloError):
 
 
 class HloParseError(HloError, ValueError):
-    """HLO text that cannot be read. Lines and columns count from 1."""
+    """HLO text that cannot be read. Lines and columns count from 1; `source` is the line, shown around the column."""
 
     def __init__(self, message: str, line: int, column: int, source: str = "", file: str = "<hlo>") -> None:
-        self.line, self.column, self.file = line, column, file
-        shown = f"\n  {source}\n  {' ' * (column - 1)}^" if source else ""
-        super().__init__(f"{file}:{line}:{column}: {message}{shown}")
+        self.message, self.line, self.column, self.file = message, line, column, file
+        super().__init__(f"{file}:{line}:{column}: {message}{_excerpt(source, column) if source else ''}")
+
+
+def _excerpt(source: str, column: int) -> str:
+    """The part of a line around `column`, a caret below it. Constants make lines of megabytes."""
+    start = max(0, column - 1 - _SHOWN_BEFORE)
+    shown = source[start : column + _SHOWN_AFTER]
+    left = "..." if start else ""
+    right = "..." if len(source) > column + _SHOWN_AFTER else ""
+    line = "".join(c if c.isprintable() else " " for c in shown)
+    return f"\n  {left}{line}{right}\n  {' ' * (len(left) + column - 1 - start)}^"
+
+
+_SHOWN_BEFORE, _SHOWN_AFTER = 80, 60
 
 
 class UnsupportedError(HloError, NotImplementedError):

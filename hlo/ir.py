@@ -6,12 +6,13 @@ Source: XLA's HloInstruction, HloComputation and HloModule. What an opcode means
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from .opcode import Opcode
 from .shape import Shape
+from .text.printer import print_module
 
 if TYPE_CHECKING:
     from .layout import Layout
@@ -156,9 +157,11 @@ class HloModule:
     entry: HloComputation
     input_output_aliases: tuple[InputOutputAlias, ...] = ()
     is_scheduled: bool = False
-    entry_parameter_layouts: tuple[Layout | None, ...] = field(default=())
+    entry_parameter_layouts: tuple[Layout | None, ...] = ()
     """The layout that the caller gives each parameter, where it is not the default."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()
+    entry_result_layouts: tuple[Layout | None, ...] = ()
+    """The layout that the caller wants for each leaf of the result, where it is not the default."""
 
     @cached_property
     def computations(self) -> tuple[HloComputation, ...]:
@@ -183,8 +186,6 @@ class HloModule:
 
     def to_text(self) -> str:
         """The module in XLA's HLO syntax."""
-        from .text.printer import print_module  # the printer needs this module: the one import that must wait
-
         return print_module(self)
 
     def __str__(self) -> str:

@@ -8,6 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .text.scanner import Scanner
+
+MAX_RANK = 64
+"""Dimensions of an array at most: NumPy's limit, and more than any program needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -69,3 +74,61 @@ def _descending(rank: int) -> tuple[int, ...]:
 def row_major(rank: int) -> Layout:
     """The default layout of an array with `rank` dimensions: the last dimension is the most minor."""
     return Layout(_descending(rank))
+
+
+def read_layout(scanner: Scanner) -> Layout:
+    """Read XLA's text, e.g. ``{1,0}`` or ``{1,0:T(8,128)(2,1)S(1)}``. HloParseError if malformed, or where the layout
+    has a property that `Layout` cannot hold."""
+    scanner.expect("{", "to open a layout")
+    minor_to_major = []
+    if not scanner.peek("}") and not scanner.peek(":"):
+        minor_to_major.append(scanner.integer("a dimension number"))
+        while scanner.accept(","):
+            minor_to_major.append(scanner.integer("a dimension number"))
+    tiles: tuple[Tile, ...] = ()
+    numbers = {"E": 0, "S": 0, "L": 1}
+    if scanner.accept(":"):
+        seen = set()
+        while not scanner.peek("}"):
+            position = scanner.skip()
+            letter = scanner.text[position : position + 1]
+            if letter in seen or (letter != "T" and letter not in numbers):
+                raise scanner.expected("a layout property (T, L, E or S, each once) or '}'")
+            seen.add(letter)
+            scanner.position = position + 1
+            if letter == "T":
+                tiles = _read_tiles(scanner)
+            else:
+                scanner.expect("(")
+                start = scanner.skip()
+                numbers[letter] = scanner.integer("a number")
+                if numbers[letter] < 0:
+                    raise scanner.error(f"layout property {letter} must not be negative", start)
+                scanner.expect(")")
+    scanner.expect("}", "to close the layout")
+    if not tiles and numbers == {"E": 0, "S": 0, "L": 1} and len(minor_to_major) <= MAX_RANK:
+        default = row_major(len(minor_to_major))
+        if default.minor_to_major == tuple(minor_to_major):
+            return default
+    return Layout(tuple(minor_to_major), tiles, numbers["E"], numbers["S"], numbers["L"])
+
+
+def _read_tiles(scanner: Scanner) -> tuple[Tile, ...]:
+    tiles = []
+    while scanner.accept("("):
+        sizes: list[int | None] = []
+        while True:
+            if scanner.accept("*"):
+                sizes.append(None)
+            else:
+                start = scanner.skip()
+                sizes.append(scanner.integer("a tile size or '*'"))
+                if sizes[-1] is not None and sizes[-1] < 1:
+                    raise scanner.error("a tile size must be positive", start)
+            if not scanner.accept(","):
+                break
+        scanner.expect(")", "to close the tile")
+        tiles.append(Tile(tuple(sizes)))
+    if not tiles:
+        raise scanner.expected("'(' to open a tile")
+    return tuple(tiles)

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import builtins
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .element_type import ElementType
+from .element_type import ElementType, element_type_named
 from .errors import ShapeError
-from .layout import Layout, row_major
+from .layout import MAX_RANK, Layout, read_layout, row_major
+from .text.scanner import Scanner
 
 MAX_BYTES = 2**63 - 1
+_LAYOUT_FOLLOWS = re.compile(r"\{[0-9:}]")
+MAX_TUPLE_DEPTH = 64
+"""Tuples in tuples that text may have: more than programs need, few enough for recursive functions on shapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,11 @@ class Shape:
     @staticmethod
     def parse(text: str) -> Shape:
         """Read a shape from XLA's text, e.g. ``f32[2,3]{1,0}`` or ``(f32[], s32[4])``; HloParseError if malformed."""
-        from .text.shapes import parse_shape  # the parser needs this module: the one import that must wait
-
-        return parse_shape(text)
+        scanner = Scanner(text)
+        shape = read_shape(scanner)
+        if not scanner.at_end():
+            raise scanner.expected("the end of the shape")
+        return shape
 
     @property
     def is_tuple(self) -> bool:
@@ -158,7 +165,52 @@ class Shape:
         if self.tuple_shapes is not None:
             return "(" + ", ".join(s.to_text(layout) for s in self.tuple_shapes) + ")"
         text = f"{self.element.value}[{','.join(map(str, self.dimensions))}]"
-        return text + str(self.layout) if layout and self.rank else text
+        return text + str(self.layout) if layout and self.layout is not row_major(0) else text
 
     def __str__(self) -> str:
         return self.to_text(layout=False)
+
+
+def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
+    """Read a shape from XLA's text. HloParseError if malformed, too large, or of an element type that is not supported.
+
+    An array without a layout gets the row-major one.
+    """
+    start = scanner.skip()
+    if scanner.accept("("):
+        if depth == MAX_TUPLE_DEPTH:
+            raise scanner.error(f"tuples are nested deeper than {MAX_TUPLE_DEPTH}", start)
+        shapes = []
+        if not scanner.peek(")"):
+            shapes.append(read_shape(scanner, depth + 1))
+            while scanner.accept(","):
+                shapes.append(read_shape(scanner, depth + 1))
+        scanner.expect(")", "or ',' after an element of a tuple shape")
+        return Shape.tuple(shapes)
+    name = scanner.word("a shape")
+    element_type = element_type_named(name)
+    if element_type is None or not scanner.peek("["):
+        known = ", ".join(t.value for t in ElementType)
+        found = "no element type is" if element_type is None else "'[' is missing after"
+        raise scanner.error(f"expected a shape, but {found} {name!r}; supported are {known}", start)
+    scanner.expect("[")
+    dimensions = []
+    if not scanner.peek("]"):
+        dimensions.append(_read_dimension(scanner))
+        while scanner.accept(","):
+            dimensions.append(_read_dimension(scanner))
+    scanner.expect("]", "or ',' after a dimension")
+    if len(dimensions) > MAX_RANK:
+        raise scanner.error(f"{len(dimensions)} dimensions are more than {MAX_RANK}", start)
+    # The body of a computation may follow its result's shape: only what looks like a layout is one.
+    layout = read_layout(scanner) if _LAYOUT_FOLLOWS.match(scanner.text, scanner.position) else None
+    try:
+        return Shape.array(element_type, dimensions, layout)
+    except ShapeError as error:
+        raise scanner.error(str(error), start) from None
+
+
+def _read_dimension(scanner: Scanner) -> int:
+    if scanner.peek("?") or scanner.peek("<="):
+        raise scanner.error("dynamic dimensions are not supported: expected the size of a dimension")
+    return scanner.integer("the size of a dimension")

@@ -1,0 +1,80 @@
+"""Strings and names as HLO text writes them: data on the way out, data again on the way in.
+
+Source: absl's CEscape and CUnescape, which XLA's printer and lexer use; XLA's GetSanitizedName.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_LONG = {"n": 10, "r": 13, "t": 9, '"': 34, "\\": 92, "'": 39, "?": 63, "a": 7, "b": 8, "f": 12, "v": 11}
+_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))?", re.DOTALL)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+
+
+def escape(text: str) -> str:
+    """The body of a string literal that reads back as `text`. Printable characters stay readable, ASCII or not."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    return "".join(_escaped_character(c) for c in text)
+
+
+def _escaped_character(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    if character.isprintable():
+        return character
+    return "".join(f"\\{byte:03o}" for byte in _to_bytes(character))
+
+
+def unescape(body: str) -> str:
+    """The string that the body of a literal stands for; ValueError names an escape that is none.
+
+    Bytes that are not UTF-8 become lone surrogates, as in Python's file names, and `escape` writes them back.
+    """
+    if "\\" not in body:
+        return body
+    pieces: list[bytes] = []
+    position = 0
+    for match in _ESCAPE.finditer(body):
+        pieces.append(_to_bytes(body[position : match.start()]))
+        position = match.end()
+        octal, hexadecimal, short, long, letter = match.groups()
+        if octal is not None:
+            pieces.append(bytes([_checked(int(octal, 8), 255, match)]))
+        elif hexadecimal is not None:
+            pieces.append(bytes([int(hexadecimal, 16)]))
+        elif short is not None or long is not None:
+            pieces.append(_to_bytes(chr(_checked(int(short or long, 16), 0x10FFFF, match))))
+        else:
+            code = _LONG.get(letter)
+            if code is None:
+                raise ValueError(f"{match.group()!r} is not an escape sequence")
+            pieces.append(bytes([code]))
+    pieces.append(_to_bytes(body[position:]))
+    return b"".join(pieces).decode("utf-8", "surrogateescape")
+
+
+def _checked(code: int, largest: int, match: re.Match[str]) -> int:
+    if code > largest:
+        raise ValueError(f"{match.group()!r} is not an escape sequence")
+    return code
+
+
+def _to_bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return text.encode("utf-8", "surrogatepass")
+
+
+def sanitized(name: str, fallback: str, reserved: re.Pattern[str]) -> str:
+    """`name` as an identifier of HLO text: itself if it is one, else with `_` for what may not stand in one, and after
+    a name that is `reserved`."""
+    if not NAME.fullmatch(name):
+        name = _NOT_IN_NAMES.sub("_", name) or fallback
+        if not NAME.fullmatch(name):
+            name = "_" + name
+    return name + "_" if reserved.fullmatch(name) else name

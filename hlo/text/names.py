@@ -1,0 +1,69 @@
+"""The names that instructions and computations have in text: their own where those are fit and unique.
+
+A name may hold anything, or be missing while a pass builds a computation; text needs an identifier that occurs once.
+Source: XLA's NameUniquer, and the names that its parser refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .escape import sanitized
+
+if TYPE_CHECKING:
+    from ..ir import HloComputation, HloInstruction
+
+_TYPES = r"pred|token|opaque|[su](?:1|2|4|8|16|32|64)|b?f16|f32|f64|c64|c128|f[48]e\w+"
+_KEYWORDS = (
+    "HloModule|ENTRY|ROOT|true|false|inf|nan|maximal|replicated|manual|unknown|unreduced|last_tile_dim_replicate|"
+    "shard_as|shard_like"
+)
+_RESERVED = re.compile(_TYPES)
+_RESERVED_FOR_MODULES = re.compile(f"{_TYPES}|{_KEYWORDS}")
+
+
+class Namer:
+    """Hands out identifiers, each once: the wanted name made fit, else with the lowest free `.N` suffix."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def unique(self, wanted: str, fallback: str) -> str:
+        name = sanitized(wanted, fallback, _RESERVED)
+        number = self._next.get(name, 1)
+        candidate = name
+        while candidate in self._used:
+            candidate = f"{name}.{number}"
+            number += 1
+        self._next[name] = number
+        self._used.add(candidate)
+        return candidate
+
+
+def module_name(name: str) -> str:
+    """A module's name in text."""
+    return sanitized(name, "module", _RESERVED_FOR_MODULES)
+
+
+class Names:
+    """The names of all instructions of `computations`, and of those that these call."""
+
+    def __init__(self, computations: Iterable[HloComputation]) -> None:
+        self.instructions: dict[HloInstruction, str] = {}
+        self.computations: dict[HloComputation, str] = {}
+        self._instruction_namer, self._computation_namer = Namer(), Namer()
+        for computation in computations:
+            self.of_computation(computation)
+            for instruction in computation.instructions:
+                wanted, fallback = instruction.name, instruction.opcode.value
+                self.instructions[instruction] = self._instruction_namer.unique(wanted, fallback)
+
+    def of_computation(self, computation: HloComputation) -> str:
+        """The name of a computation, whether its instructions are named here or not."""
+        name = self.computations.get(computation)
+        if name is None:
+            name = self.computations[computation] = self._computation_namer.unique(computation.name, "computation")
+        return name

@@ -1,0 +1,133 @@
+"""Printing: the IR as HLO text, in XLA's own syntax, so that XLA's parser takes it.
+
+Source: XLA's HloModule::ToString and HloInstruction::ToString. Operands are printed by name alone, attributes by
+`attribute_writer.py`, constants in full by `literals.py`. `parser.py` reads all of it back to an equal module. `ir.py`
+imports this module; so nothing here may import `ir.py` at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..layout import Layout
+from ..opcode import Opcode
+from ..shape import Shape
+from .attribute_writer import WRITERS, composite_frontend_attributes, frontend_attributes_text, integers
+from .escape import escape
+from .literals import literal_text
+from .names import Names, module_name
+
+if TYPE_CHECKING:
+    from ..ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Metadata
+
+
+def print_module(module: HloModule, *, elide_over: int | None = None) -> str:
+    """The text of `module`. Names that are no identifiers, or not unique, are made so.
+
+    With `elide_over`, constants of more elements are shown as `{...}`: for people, `parse` refuses it.
+    """
+    computations = module.computations
+    names = Names(computations)
+    parts = [_header(module)]
+    for computation in computations:
+        entry = "ENTRY " if computation is module.entry else ""
+        parts.append(entry + _computation_text(computation, names, elide_over))
+    return "\n\n".join(parts) + "\n"
+
+
+def print_computation(computation: HloComputation, *, elide_over: int | None = None) -> str:
+    """The text of one computation, without those that it calls."""
+    return _computation_text(computation, Names([computation]), elide_over)
+
+
+def instruction_text(instruction: HloInstruction, names: Names, elide_over: int | None = None) -> str:
+    """One instruction, without its metadata: `%add.1 = f32[2]{0} add(%x, %y)`."""
+    return f"%{names.instructions[instruction]} = {operation_text(instruction, names, elide_over)}"
+
+
+def operation_text(instruction: HloInstruction, names: Names, elide_over: int | None = None) -> str:
+    """What stands right of an instruction's `=`, without its metadata."""
+    opcode = instruction.opcode
+    if opcode is Opcode.CONSTANT:
+        inside = literal_text(instruction.attributes.literal, elide_over)
+    elif opcode is Opcode.PARAMETER:
+        inside = str(instruction.attributes.number)
+    else:
+        inside = ", ".join([f"%{names.instructions[operand]}" for operand in instruction.operands])
+    writer = WRITERS.get(opcode)
+    written = [f"{instruction.shape.to_text()} {opcode.value}({inside})"]
+    if writer is not None:
+        written.extend(writer(instruction, names.of_computation))
+    frontend_attributes = list(instruction.frontend_attributes)
+    if opcode is Opcode.CALL and instruction.attributes.composite is not None:
+        frontend_attributes[:0] = composite_frontend_attributes(instruction.attributes.composite)
+    if frontend_attributes:
+        written.append(frontend_attributes_text(frontend_attributes))
+    return ", ".join(written)
+
+
+def _computation_text(computation: HloComputation, names: Names, elide_over: int | None) -> str:
+    """
+    %name (x: f32[2]) -> f32[2] {
+      %x = f32[2]{0} parameter(0)
+      ROOT %negate = f32[2]{0} negate(%x)
+    }
+    """
+    parameters = ", ".join(f"{names.instructions[p]}: {p.shape}" for p in computation.parameters)
+    lines = [f"%{names.of_computation(computation)} ({parameters}) -> {computation.root.shape} {{"]
+    for instruction in computation.instructions:
+        root = "ROOT " if instruction is computation.root else ""
+        metadata = "" if instruction.metadata is None else _metadata_text(instruction.metadata)
+        lines.append(f"  {root}{instruction_text(instruction, names, elide_over)}{metadata}")
+    return "\n".join([*lines, "}"])
+
+
+def _metadata_text(metadata: Metadata) -> str:
+    fields = []
+    if metadata.op_name:
+        fields.append(f'op_name="{escape(metadata.op_name)}"')
+    if metadata.source_file:
+        fields.append(f'source_file="{escape(metadata.source_file)}"')
+    if metadata.source_line:
+        fields.append(f"source_line={metadata.source_line}")
+    return f", metadata={{{' '.join(fields)}}}" if fields else ""
+
+
+def _header(module: HloModule) -> str:
+    fields = [f"HloModule {module_name(module.name)}"]
+    if module.is_scheduled:
+        fields.append("is_scheduled=true")
+    if module.input_output_aliases:
+        aliases = ", ".join(_alias_text(alias) for alias in module.input_output_aliases)
+        fields.append(f"input_output_alias={{ {aliases} }}")
+    fields.append(f"entry_computation_layout={{{_entry_layout(module)}}}")
+    if module.frontend_attributes:
+        fields.append(frontend_attributes_text(module.frontend_attributes))
+    return ", ".join(fields)
+
+
+def _alias_text(alias: InputOutputAlias) -> str:
+    kind = "must-alias" if alias.must_alias else "may-alias"
+    return f"{integers(alias.output_index)}: ({alias.parameter}, {integers(alias.parameter_index)}, {kind})"
+
+
+def _entry_layout(module: HloModule) -> str:
+    """`(f32[2,3]{1,0})->f32[2]{0}`: the shapes as the caller sees them."""
+    layouts = module.entry_parameter_layouts
+    parameters = []
+    for i, parameter in enumerate(module.entry.parameters):
+        layout = layouts[i] if i < len(layouts) else None
+        shape = parameter.shape.with_default_layout() if layout is None else parameter.shape.with_layout(layout)
+        parameters.append(shape.to_text())
+    result = _with_leaf_layouts(module.entry.root.shape, iter(module.entry_result_layouts))
+    return f"({', '.join(parameters)})->{result.to_text()}"
+
+
+def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
+    """`shape` with one of `layouts` for each leaf; None, or none left, stands for the default."""
+    if shape.tuple_shapes is not None:
+        elements: Sequence[Shape] = [_with_leaf_layouts(element, layouts) for element in shape.tuple_shapes]
+        return Shape.tuple(elements)
+    layout = next(layouts, None)
+    return shape.with_default_layout() if layout is None else shape.with_layout(layout)

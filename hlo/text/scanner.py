@@ -1,0 +1,150 @@
+"""Scanner: a cursor over HLO text. Everything that reads text (shapes, layouts, literals, modules) reads through one.
+
+The tokens are XLA's (hlo_lexer.cc). Every method skips white space and comments first, and costs time linear in what
+it consumes. Nothing of the IR belongs here, so that `layout.py` and `shape.py` can import it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import HloParseError
+from .escape import unescape
+
+_SPACE = r"(?:\s+|/\*.*?\*/|//[^\n]*)*+"
+_SKIP = re.compile(_SPACE, re.DOTALL)
+_WORD = re.compile(_SPACE + r"([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
+_NAME = re.compile(_SPACE + r"%?([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
+_INTEGER = re.compile(_SPACE + r"(-?[0-9]+)", re.DOTALL)
+_STRING = re.compile(_SPACE + r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+_STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}]', re.DOTALL)
+_FOUND = re.compile(r"[A-Za-z0-9_.%\-]+|.", re.DOTALL)
+_INT64 = range(-(2**63), 2**63)
+_INT64_DIGITS = 20
+_SHOWN = 40
+"""Characters of an unexpected token that an error quotes."""
+
+
+class Scanner:
+    """Reads tokens of `text` from `position` on. What it expects and does not find raises HloParseError."""
+
+    __slots__ = ("file", "position", "text")
+
+    def __init__(self, text: str, file: str = "<hlo>") -> None:
+        self.text = text
+        self.file = file
+        self.position = 0
+
+    def error(self, message: str, position: int | None = None) -> HloParseError:
+        """An error at `position`, by default where the next token begins. The caller raises it."""
+        if position is None:
+            position = self.skip()
+        line_start = self.text.rfind("\n", 0, position) + 1
+        line_end = self.text.find("\n", position)
+        source = self.text[line_start : line_end if line_end >= 0 else len(self.text)]
+        line = self.text.count("\n", 0, position) + 1
+        return HloParseError(message, line, position - line_start + 1, source, self.file)
+
+    def expected(self, what: str) -> HloParseError:
+        """An error at the next token: `what` was expected, and what stands there. The caller raises it."""
+        position = self.skip()
+        found = _FOUND.match(self.text, position)
+        token = repr(found.group()[:_SHOWN]) if found else "the end of the text"
+        return self.error(f"expected {what}, found {token}", position)
+
+    def skip(self) -> int:
+        """Move to the next token; its position."""
+        match = _SKIP.match(self.text, self.position)
+        assert match is not None
+        self.position = match.end()
+        return self.position
+
+    def at_end(self) -> bool:
+        return self.skip() == len(self.text)
+
+    def peek(self, token: str) -> bool:
+        """True if `token` (punctuation) comes next."""
+        return self.text.startswith(token, self.skip())
+
+    def accept(self, token: str) -> bool:
+        """Move past `token` (punctuation) if it comes next."""
+        if self.text.startswith(token, self.skip()):
+            self.position += len(token)
+            return True
+        return False
+
+    def expect(self, token: str, why: str = "") -> None:
+        """Move past `token`, which must come next; `why` ends the sentence "expected '{' ..."."""
+        if not self.accept(token):
+            raise self.expected(f"{token!r} {why}" if why else repr(token))
+
+    def peek_word(self) -> str:
+        """The identifier that comes next, or "" if none does."""
+        match = _WORD.match(self.text, self.position)
+        return match.group(1) if match else ""
+
+    def accept_word(self, word: str) -> bool:
+        """Move past the identifier `word` if it comes next."""
+        match = _WORD.match(self.text, self.position)
+        if match is None or match.group(1) != word:
+            return False
+        self.position = match.end()
+        return True
+
+    def word(self, what: str) -> str:
+        """An identifier: a keyword, an opcode, an attribute's key or value."""
+        match = _WORD.match(self.text, self.position)
+        if match is None:
+            raise self.expected(what)
+        self.position = match.end()
+        return match.group(1)
+
+    def name(self, what: str) -> str:
+        """The name of an instruction or computation, with or without `%`; the result is without."""
+        match = _NAME.match(self.text, self.position)
+        if match is None:
+            raise self.expected(what)
+        self.position = match.end()
+        return match.group(1)
+
+    def integer(self, what: str) -> int:
+        """A decimal integer of 64 bits."""
+        match = _INTEGER.match(self.text, self.position)
+        if match is None:
+            raise self.expected(what)
+        digits = match.group(1)
+        if len(digits) > _INT64_DIGITS or int(digits) not in _INT64:
+            raise self.error(f"{what} {digits[:_SHOWN]} does not fit in 64 bits")
+        self.position = match.end()
+        return int(digits)
+
+    def string(self, what: str) -> str:
+        """A string in double quotes, its escapes resolved."""
+        match = _STRING.match(self.text, self.position)
+        if match is None:
+            if self.peek('"'):
+                raise self.error("expected '\"' at the end of this string")
+            raise self.expected(what)
+        try:
+            value = unescape(match.group(1))
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        self.position = match.end()
+        return value
+
+    def braced(self, what: str) -> str:
+        """The text from the `{` that comes next to its `}`, both included; braces in strings do not count."""
+        start = self.skip()
+        if not self.text.startswith("{", start):
+            raise self.expected(what)
+        depth = 0
+        for match in _STRING_OR_BRACE.finditer(self.text, start):
+            token = match.group()
+            if token == "{":
+                depth += 1
+            elif token == "}":
+                depth -= 1
+                if depth == 0:
+                    self.position = match.end()
+                    return self.text[start : self.position]
+        raise self.error("expected '}' for this '{'", start)
