@@ -1,0 +1,215 @@
+"""Forward mode: JVPTrace carries a tangent beside each value, and pushes both through each op by its JVP rule.
+
+Also here: the derivative of a whole computation (a nested jit, a branch, a loop body), made once and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..hlo.attributes import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.shape import Shape
+from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.core import (
+    Array,
+    Trace,
+    Tracer,
+    Value,
+    current_trace,
+    eval_computation,
+    set_current_trace,
+    trace_to_computation,
+)
+from .rules.build import instantiate
+from .rules.tables import JVP, ZERO_DERIVATIVE, JvpRule, Tangent, Zero
+
+FlatFunction = Callable[[list[Value]], Sequence[Value]]
+
+
+class JVPTracer(Tracer):
+    """A value and its tangent, which is not zero."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: JVPTrace, primal: Value, tangent: Value) -> None:
+        self._trace = trace
+        self.aval = primal.aval
+        self.primal = primal
+        self.tangent = tangent
+
+    def to_concrete_value(self) -> Array | None:
+        return self.primal if isinstance(self.primal, Array) else self.primal.to_concrete_value()
+
+    def origin(self) -> str:
+        return self.primal.origin() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTrace(Trace):
+    """Runs each op on primals and tangents under the parent trace.
+
+    Values of other traces are constants here: that is what keeps nested derivatives apart.
+    """
+
+    parent: Trace
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.rule_trace = parent
+        """The trace under which rules run."""
+
+    def rule(self, opcode: Opcode) -> JvpRule:
+        return JVP[opcode]
+
+    def split(self, operands: Sequence[Value]) -> tuple[list[Value], list[Tangent]]:
+        """Each operand's primal and tangent."""
+        primals: list[Value] = []
+        tangents: list[Tangent] = []
+        for x in operands:
+            if isinstance(x, JVPTracer) and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+            else:
+                primals.append(x)
+                tangents.append(Zero(x.aval))
+        return primals, tangents
+
+    def join(self, primal: Value, tangent: Tangent) -> Value:
+        """A tracer; the primal itself where the tangent is zero."""
+        return primal if isinstance(tangent, Zero) else JVPTracer(self, primal, tangent)
+
+    def process(
+        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
+    ) -> Value | list[Value]:
+        primals, tangents = self.split(operands)
+        if opcode in ZERO_DERIVATIVE or _all_zero(tangents) or not _can_move(shape):
+            with set_current_trace(self.parent):
+                return self.parent.process(opcode, tuple(primals), attributes, shape)
+        with set_current_trace(self.rule_trace):
+            result, tangent = self.rule(opcode)(primals, tangents, attributes, shape)
+        if isinstance(result, list):
+            return [self.join(p, t) for p, t in zip(result, tangent, strict=True)]
+        return self.join(result, tangent)
+
+    def _process_many(self, opcode: Opcode, operands: Sequence[Value], attributes: Any, shape: Shape) -> list[Value]:
+        primals, tangents = self.split(operands)
+        with set_current_trace(self.rule_trace):
+            results, tangents_out = self.rule(opcode)(primals, tangents, attributes, shape)
+        return [self.join(p, t) for p, t in zip(results, tangents_out, strict=True)]
+
+    def process_call(
+        self, computation: HloComputation, operands: tuple[Value, ...], composite: Composite | None
+    ) -> list[Value]:
+        if not any(isinstance(x, JVPTracer) and x._trace is self for x in operands):
+            with set_current_trace(self.parent):
+                return self.parent.process_call(computation, operands, composite)
+        attributes = CallAttributes(computation, composite)
+        return self._process_many(Opcode.CALL, operands, attributes, computation.root.shape)
+
+    def process_while(
+        self, condition: HloComputation, body: HloComputation, operands: tuple[Value, ...]
+    ) -> list[Value]:
+        if not any(isinstance(x, JVPTracer) and x._trace is self for x in operands):
+            with set_current_trace(self.parent):
+                return self.parent.process_while(condition, body, operands)
+        return self._process_many(Opcode.WHILE, operands, WhileAttributes(condition, body), body.root.shape)
+
+    def process_conditional(
+        self, branches: tuple[HloComputation, ...], index: Value, operands: tuple[Value, ...]
+    ) -> list[Value]:
+        if not any(isinstance(x, JVPTracer) and x._trace is self for x in operands):
+            with set_current_trace(self.parent):
+                return self.parent.process_conditional(branches, index, operands)
+        return self._process_many(
+            Opcode.CONDITIONAL, (index, *operands), ConditionalAttributes(branches), branches[0].root.shape
+        )
+
+    def described(self) -> str:
+        return " while it is differentiated" + self.parent.described()
+
+
+def _all_zero(tangents: Sequence[Tangent]) -> bool:
+    return all(isinstance(t, Zero) for t in tangents)
+
+
+def _can_move(shape: Shape) -> bool:
+    """True when a part of a result of `shape` has derivatives."""
+    if shape.tuple_shapes is None:
+        return shape.element.is_inexact
+    return any(s.element.is_inexact for s in shape.tuple_shapes)
+
+
+def jvp_flat(
+    fun: FlatFunction, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    """The results of `fun` at `primals` and their tangents, for `tangents` (Zero where an input does not move)."""
+    trace = JVPTrace(current_trace())
+    inputs = [trace.join(p, t) for p, t in zip(primals, tangents, strict=True)]
+    with set_current_trace(trace):
+        results = list(fun(inputs))
+    return trace.split(results)
+
+
+# --- derivatives of computations
+
+
+def parameter_avals(computation: HloComputation) -> list[ShapedArray]:
+    """The types of the values that `eval_computation` takes: the parameters', or the elements' of a single tuple."""
+    shapes = [p.shape for p in computation.parameters]
+    if len(shapes) == 1 and shapes[0].is_tuple:
+        return [aval_of_shape(s) for s in shapes[0].elements]
+    return [aval_of_shape(s) for s in shapes]
+
+
+@dataclass(frozen=True, slots=True)
+class JVPComputation:
+    """The derivative of a computation. It takes the primals, the tangents that are not zero, and `captured`; it returns
+    the results, and the tangents of those that `moves` names."""
+
+    computation: HloComputation
+    moves: tuple[bool, ...]
+    captured: tuple[Value, ...]
+
+    def unpack(self, results: Sequence[Value]) -> tuple[list[Value], list[Tangent]]:
+        """Results and tangents from what the computation returned."""
+        primals, moving = list(results[: len(self.moves)]), iter(results[len(self.moves) :])
+        return primals, [next(moving) if m else Zero(p.aval) for p, m in zip(primals, self.moves, strict=True)]
+
+
+_jvps: WeakKeyDictionary[HloComputation, dict[Any, JVPComputation]] = WeakKeyDictionary()
+
+
+def jvp_computation(
+    computation: HloComputation, moving: tuple[bool, ...], instantiated: tuple[bool, ...] | None = None
+) -> JVPComputation:
+    """The derivative of `computation` when the inputs that `moving` names have tangents.
+
+    Results that `instantiated` names have one even if it is zero. Made once for each computation, so that a jitted
+    function's derivative is compiled once. The new computation takes separate parameters whatever the old one takes.
+    """
+    made = _jvps.setdefault(computation, {})
+    found = made.get((moving, instantiated))
+    if found is not None:
+        return found
+    avals = parameter_avals(computation)
+    moves: tuple[bool, ...] = ()
+
+    def with_tangents(values: list[Value]) -> list[Value]:
+        nonlocal moves
+        primals, given = values[: len(avals)], iter(values[len(avals) :])
+        tangents = [next(given) if m else Zero(a) for a, m in zip(avals, moving, strict=True)]
+        results, tangents_out = jvp_flat(lambda xs: eval_computation(computation, xs), primals, tangents)
+        forced = instantiated or (False,) * len(results)
+        moves = tuple(f or not isinstance(t, Zero) for f, t in zip(forced, tangents_out, strict=True))
+        return [*results, *(instantiate(t) for t, m in zip(tangents_out, moves, strict=True) if m)]
+
+    inputs = [*avals, *(a for a, m in zip(avals, moving, strict=True) if m)]
+    traced = trace_to_computation(with_tangents, inputs, f"jvp_{computation.name}")
+    result = JVPComputation(traced.computation, moves, tuple(traced.captured))
+    if not any(isinstance(c, Tracer) for c in result.captured):
+        made[moving, instantiated] = result
+    return result

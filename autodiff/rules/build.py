@@ -1,0 +1,218 @@
+"""What rules are written with: HLO ops by short names, on values under the current trace.
+
+Only what rules need belongs here. Nothing promotes or broadcasts: operands have the dtypes and shapes that HLO wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...hlo.attributes import (
+    BroadcastAttributes,
+    CompareAttributes,
+    ComparisonDirection,
+    PadAttributes,
+    ReduceAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ...hlo.builder import make_computation, make_instruction, make_parameter
+from ...hlo.element_type import ElementType, element_type_of
+from ...hlo.ir import HloComputation
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from ...tracer.array import Array
+from ...tracer.aval import ShapedArray
+from ...tracer.core import Value, bind
+from .tables import Tangent, Zero
+
+
+def array_shape(dtype: np.dtype[Any], dimensions: Sequence[int]) -> Shape:
+    """The HLO shape of an array of `dtype`."""
+    return ShapedArray(tuple(dimensions), dtype).hlo
+
+
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """True for the dtypes that have derivatives: floats (bfloat16 too) and complex numbers."""
+    return element_type_of(dtype).is_inexact
+
+
+def is_complex(value: Value) -> bool:
+    return value.aval.dtype.kind == "c"
+
+
+# --- constants
+
+
+def scalar(value: complex, dtype: np.dtype[Any], weak_type: bool = False) -> Value:
+    """A concrete scalar."""
+    return Array(ShapedArray((), dtype, weak_type), np.asarray(value, dtype))
+
+
+def full(aval: ShapedArray, value: complex) -> Value:
+    """An array of `aval`'s type filled with `value`."""
+    return broadcast(scalar(value, aval.dtype, aval.weak_type), aval.shape, ())
+
+
+def full_like(like: Value, value: complex) -> Value:
+    """An array of `like`'s type filled with `value`."""
+    return full(like.aval, value)
+
+
+def zeros(aval: ShapedArray) -> Value:
+    return full(aval, 0)
+
+
+def instantiate(tangent: Tangent) -> Value:
+    """The tangent as a value: zeros for a symbolic zero."""
+    return zeros(tangent.aval) if isinstance(tangent, Zero) else tangent
+
+
+# --- arithmetic
+
+
+def add(x: Value, y: Value) -> Value:
+    return bind(Opcode.ADD, (x, y))
+
+
+def sub(x: Value, y: Value) -> Value:
+    return bind(Opcode.SUBTRACT, (x, y))
+
+
+def mul(x: Value, y: Value) -> Value:
+    return bind(Opcode.MULTIPLY, (x, y))
+
+
+def div(x: Value, y: Value) -> Value:
+    return bind(Opcode.DIVIDE, (x, y))
+
+
+def neg(x: Value) -> Value:
+    return bind(Opcode.NEGATE, (x,))
+
+
+def unary(opcode: Opcode, x: Value) -> Value:
+    return bind(opcode, (x,))
+
+
+def scale(x: Value, factor: float) -> Value:
+    """`x` times a number."""
+    return mul(x, full_like(x, factor))
+
+
+def shift(x: Value, term: float) -> Value:
+    """`x` plus a number."""
+    return add(x, full_like(x, term))
+
+
+def square(x: Value) -> Value:
+    return mul(x, x)
+
+
+def make_complex(real: Value, imag: Value) -> Value:
+    return bind(Opcode.COMPLEX, (real, imag))
+
+
+def conjugate(x: Value) -> Value:
+    return make_complex(unary(Opcode.REAL, x), neg(unary(Opcode.IMAG, x)))
+
+
+def compare(x: Value, direction: str, y: Value) -> Value:
+    """`x` EQ, NE, GT, GE, LT or LE `y`."""
+    return bind(Opcode.COMPARE, (x, y), CompareAttributes(ComparisonDirection(direction)))
+
+
+def select(pred: Value, on_true: Value, on_false: Value) -> Value:
+    return bind(Opcode.SELECT, (pred, on_true, on_false))
+
+
+def convert(x: Value, dtype: np.dtype[Any]) -> Value:
+    """`x` as `dtype`; itself if it has it. Complex numbers lose their imaginary part where `dtype` is real."""
+    if x.aval.dtype == dtype:
+        return x
+    if is_complex(x) and dtype.kind != "c":
+        return convert(unary(Opcode.REAL, x), dtype)
+    return bind(Opcode.CONVERT, (x,), shape=array_shape(dtype, x.aval.shape))
+
+
+# --- movement
+
+
+def broadcast(x: Value, sizes: Sequence[int], dimensions: Sequence[int]) -> Value:
+    """`x` repeated to `sizes`; its dimension i becomes dimension `dimensions[i]`."""
+    if tuple(sizes) == x.aval.shape and tuple(dimensions) == tuple(range(len(sizes))):
+        return x
+    return bind(
+        Opcode.BROADCAST, (x,), BroadcastAttributes(tuple(dimensions)), shape=array_shape(x.aval.dtype, sizes)
+    )
+
+
+def reshape(x: Value, sizes: Sequence[int]) -> Value:
+    if tuple(sizes) == x.aval.shape:
+        return x
+    return bind(Opcode.RESHAPE, (x,), shape=array_shape(x.aval.dtype, sizes))
+
+
+def transpose(x: Value, permutation: Sequence[int]) -> Value:
+    """Dimension i of the result is dimension `permutation[i]` of `x`."""
+    if tuple(permutation) == tuple(range(len(permutation))):
+        return x
+    return bind(Opcode.TRANSPOSE, (x,), TransposeAttributes(tuple(permutation)))
+
+
+def reverse(x: Value, dimensions: Sequence[int]) -> Value:
+    return bind(Opcode.REVERSE, (x,), ReverseAttributes(tuple(dimensions)))
+
+
+def slice_(x: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None) -> Value:
+    strides = tuple(strides) if strides is not None else (1,) * len(starts)
+    starts, limits = tuple(starts), tuple(limits)
+    if limits == x.aval.shape and not any(starts) and all(s == 1 for s in strides):
+        return x
+    return bind(Opcode.SLICE, (x,), SliceAttributes(starts, limits, strides))
+
+
+def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Value:
+    if not any(low) and not any(high) and not any(interior):
+        return x
+    return bind(Opcode.PAD, (x, value), PadAttributes(tuple(low), tuple(high), tuple(interior)))
+
+
+# --- reductions
+
+
+@lru_cache
+def scalar_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
+    """The computation that reduces scalars by `opcode`."""
+    shape = Shape.array(element_type)
+    x, y = make_parameter(0, shape, "x"), make_parameter(1, shape, "y")
+    return make_computation(f"{opcode.value}_{element_type.value}", make_instruction(opcode, (x, y)), (x, y))
+
+
+def reduce_with(opcode: Opcode, x: Value, init: Value, dimensions: Sequence[int]) -> Value:
+    """`x` reduced over `dimensions` by a binary op, starting from the scalar `init`."""
+    if not dimensions:
+        return x
+    reducer = scalar_reducer(opcode, element_type_of(x.aval.dtype))
+    return bind(Opcode.REDUCE, (x, init), ReduceAttributes(tuple(dimensions), reducer))
+
+
+def reduce_sum(x: Value, dimensions: Sequence[int]) -> Value:
+    return reduce_with(Opcode.ADD, x, scalar(0, x.aval.dtype), dimensions)
+
+
+def sum_all(x: Value) -> Value:
+    """The sum of all elements: a scalar."""
+    return reduce_sum(x, tuple(range(len(x.aval.shape))))
+
+
+def add_tangents(s: Tangent, t: Tangent) -> Tangent:
+    """The sum of two tangents of one type."""
+    if isinstance(s, Zero):
+        return t
+    return s if isinstance(t, Zero) else add(s, t)

@@ -1,0 +1,88 @@
+"""Derivatives of dot: bilinear, so each side's derivative is a dot with the other side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...hlo.attributes import DotAttributes
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from ...tracer.core import Value, bind
+from .build import add_tangents, array_shape, convert, transpose
+from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero
+
+_O = Opcode
+
+
+@JVP.register(_O.DOT)
+def _dot_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: DotAttributes, shape: Shape) -> Any:
+    x, y = primals
+    s, t = tangents
+    ans = bind(_O.DOT, (x, y), attributes, shape=shape)
+    return ans, add_tangents(
+        Zero(ans.aval) if isinstance(s, Zero) else bind(_O.DOT, (s, y), attributes, shape=shape),
+        Zero(ans.aval) if isinstance(t, Zero) else bind(_O.DOT, (x, t), attributes, shape=shape),
+    )
+
+
+@TRANSPOSE.register(_O.DOT)
+def _dot_transpose(ct: Value, operands: Sequence[Operand], attributes: DotAttributes, shape: Shape) -> Any:
+    lhs, rhs = operands
+    if isinstance(lhs, Linear):
+        if isinstance(rhs, Linear):
+            raise TypeError("dot of two values that depend on the tangents is not linear and cannot be transposed")
+        return [_toward(lhs, rhs, ct, attributes, is_lhs=True), None]
+    assert isinstance(rhs, Linear)
+    return [None, _toward(rhs, lhs, ct, attributes, is_lhs=False)]
+
+
+def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes, *, is_lhs: bool) -> Value:
+    """The cotangent of `operand`: `ct` with `other`, contracted over the free dimensions of `other`.
+
+    Its two orders give the dimensions of the result in two orders. One of them often is the operand's own, so that
+    no transpose is needed: for y = x @ w, ct_w is dot(x, ct) and ct_x is dot(ct, w), neither followed by a transpose.
+    """
+    a = attributes
+    if is_lhs:
+        my_batch, my_contracting, its_batch, its_contracting = (
+            a.lhs_batch_dims, a.lhs_contracting_dims, a.rhs_batch_dims, a.rhs_contracting_dims,
+        )  # fmt: skip
+    else:
+        my_batch, my_contracting, its_batch, its_contracting = (
+            a.rhs_batch_dims, a.rhs_contracting_dims, a.lhs_batch_dims, a.lhs_contracting_dims,
+        )  # fmt: skip
+    my_free = _free(len(operand.aval.shape), my_batch, my_contracting)
+    its_free = _free(len(other.aval.shape), its_batch, its_contracting)
+    # ct's dimensions: batch, then lhs's free ones, then rhs's free ones.
+    ct_batch = tuple(range(len(my_batch)))
+    its_start = len(my_batch) + (len(my_free) if is_lhs else 0)
+    its_in_ct = tuple(range(its_start, its_start + len(its_free)))
+
+    # What remains of `other` are its contracting dimensions, in its own order; name each by its place in `operand`.
+    partner = dict(zip(its_contracting, my_contracting, strict=True))
+    from_other = [partner[d] for d in sorted(its_contracting)]
+    orders = {
+        "ct first": [*my_batch, *my_free, *from_other],
+        "other first": [*my_batch, *from_other, *my_free],
+    }
+    wanted = list(range(len(operand.aval.shape)))
+    order = "other first" if orders["other first"] == wanted else "ct first"
+
+    element = max(ct.aval.dtype, other.aval.dtype, key=lambda dtype: dtype.itemsize)
+    ct, other = convert(ct, element), convert(other, element)
+    precision = a.operand_precision
+    if order == "ct first":
+        new = DotAttributes(ct_batch, its_batch, its_in_ct, its_free, precision)
+        pair = (ct, other)
+    else:
+        new = DotAttributes(its_batch, ct_batch, its_free, its_in_ct, precision)
+        pair = (other, ct)
+    sizes = [operand.aval.shape[d] for d in orders[order]]
+    result = bind(_O.DOT, pair, new, shape=array_shape(element, sizes))
+    result = transpose(result, [orders[order].index(d) for d in wanted])
+    return convert(result, operand.aval.dtype)
+
+
+def _free(rank: int, batch: Sequence[int], contracting: Sequence[int]) -> tuple[int, ...]:
+    return tuple(d for d in range(rank) if d not in batch and d not in contracting)

@@ -1,0 +1,198 @@
+"""Derivatives of ops that place elements: all are linear in what they place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...hlo.attributes import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ...hlo.ir import Attributes
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from ...tracer.core import Value, bind
+from .build import (
+    instantiate,
+    pad,
+    reduce_sum,
+    reshape,
+    reverse,
+    scalar,
+    slice_,
+    sub,
+    sum_all,
+    transpose,
+    zeros,
+)
+from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero, zero_derivative
+
+_O = Opcode
+
+zero_derivative(_O.IOTA)
+for _table in (JVP, TRANSPOSE):
+    _table.unsupported([_O.BITCAST], "passes make bitcasts, after differentiation; traced programs have reshapes")
+
+
+def _register_linear(opcode: Opcode) -> None:
+    """The jvp of an op that is linear in its only operand: the op on the tangent."""
+
+    def jvp(
+        primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
+    ) -> tuple[Value, Tangent]:
+        ans = bind(opcode, primals, attributes, shape=shape)
+        return ans, bind(opcode, (instantiate(tangents[0]),), attributes, shape=shape)
+
+    JVP[opcode] = jvp
+
+
+for _opcode in (_O.BROADCAST, _O.COPY, _O.RESHAPE, _O.REVERSE, _O.SLICE, _O.TRANSPOSE):
+    _register_linear(_opcode)
+
+
+@TRANSPOSE.register(_O.BROADCAST)
+def _broadcast_transpose(ct: Value, operands: Sequence[Operand], attributes: BroadcastAttributes, shape: Shape) -> Any:
+    """Sum over the dimensions that the broadcast made; the others back into the operand's order."""
+    kept = attributes.dimensions
+    ct = reduce_sum(ct, tuple(d for d in range(shape.rank) if d not in kept))
+    order = sorted(kept)
+    return [transpose(ct, [order.index(d) for d in kept])]
+
+
+@TRANSPOSE.register(_O.COPY)
+def _copy_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    return [ct]
+
+
+@TRANSPOSE.register(_O.RESHAPE)
+def _reshape_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    return [reshape(ct, operands[0].aval.shape)]
+
+
+@TRANSPOSE.register(_O.REVERSE)
+def _reverse_transpose(ct: Value, operands: Sequence[Operand], attributes: ReverseAttributes, shape: Shape) -> Any:
+    return [reverse(ct, attributes.dimensions)]
+
+
+@TRANSPOSE.register(_O.TRANSPOSE)
+def _transpose_transpose(ct: Value, operands: Sequence[Operand], attributes: TransposeAttributes, shape: Shape) -> Any:
+    inverse = [0] * len(attributes.dimensions)
+    for position, d in enumerate(attributes.dimensions):
+        inverse[d] = position
+    return [transpose(ct, inverse)]
+
+
+@TRANSPOSE.register(_O.SLICE)
+def _slice_transpose(ct: Value, operands: Sequence[Operand], attributes: SliceAttributes, shape: Shape) -> Any:
+    """Zeros before, after and, for strides, between."""
+    sizes = operands[0].aval.shape
+    low = attributes.start_indices
+    interior = [stride - 1 for stride in attributes.strides]
+    high = [
+        size - start - (count + max(count - 1, 0) * between)
+        for size, start, count, between in zip(sizes, low, shape.dimensions, interior, strict=True)
+    ]
+    return [pad(ct, scalar(0, ct.aval.dtype), low, high, interior)]
+
+
+@JVP.register(_O.PAD)
+def _pad_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: PadAttributes, shape: Shape) -> Any:
+    ans = bind(_O.PAD, primals, attributes)
+    return ans, bind(_O.PAD, (instantiate(tangents[0]), instantiate(tangents[1])), attributes)
+
+
+@TRANSPOSE.register(_O.PAD)
+def _pad_transpose(ct: Value, operands: Sequence[Operand], attributes: PadAttributes, shape: Shape) -> Any:
+    """To the array: what lies where its elements went. To the padding value: the sum of the rest."""
+    array, value = operands
+    zero = scalar(0, ct.aval.dtype)
+    none = [0] * shape.rank
+    unpadded = pad(ct, zero, [-n for n in attributes.low], [-n for n in attributes.high], none)
+    strides = [n + 1 for n in attributes.interior]
+    to_array = slice_(unpadded, none, unpadded.aval.shape, strides)
+    return [
+        to_array if isinstance(array, Linear) else None,
+        sub(sum_all(ct), sum_all(to_array)) if isinstance(value, Linear) else None,
+    ]
+
+
+@JVP.register(_O.CONCATENATE)
+def _concatenate_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ConcatenateAttributes, shape: Shape
+) -> Any:
+    ans = bind(_O.CONCATENATE, primals, attributes)
+    return ans, bind(_O.CONCATENATE, tuple(instantiate(t) for t in tangents), attributes)
+
+
+@TRANSPOSE.register(_O.CONCATENATE)
+def _concatenate_transpose(
+    ct: Value, operands: Sequence[Operand], attributes: ConcatenateAttributes, shape: Shape
+) -> Any:
+    start, found = 0, list[Value | None]()
+    d = attributes.dimension
+    for operand in operands:
+        stop = start + operand.aval.shape[d]
+        if isinstance(operand, Linear):
+            starts, limits = [0] * shape.rank, list(shape.dimensions)
+            starts[d], limits[d] = start, stop
+            found.append(slice_(ct, starts, limits))
+        else:
+            found.append(None)
+        start = stop
+    return found
+
+
+@JVP.register(_O.DYNAMIC_SLICE)
+def _dynamic_slice_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: DynamicSliceAttributes, shape: Shape
+) -> Any:
+    ans = bind(_O.DYNAMIC_SLICE, primals, attributes)
+    return ans, bind(_O.DYNAMIC_SLICE, (instantiate(tangents[0]), *primals[1:]), attributes)
+
+
+@TRANSPOSE.register(_O.DYNAMIC_SLICE)
+def _dynamic_slice_transpose(
+    ct: Value, operands: Sequence[Operand], attributes: DynamicSliceAttributes, shape: Shape
+) -> Any:
+    """The cotangent written into zeros at the same place (clamped alike)."""
+    array, *starts = operands
+    into = bind(_O.DYNAMIC_UPDATE_SLICE, (zeros(array.aval), ct, *_values(starts)))
+    return [into, *(None for _ in starts)]
+
+
+def _values(operands: Sequence[Operand]) -> tuple[Value, ...]:
+    values = tuple(o for o in operands if not isinstance(o, Linear))
+    assert len(values) == len(operands), "start indices are integers: they have no tangents"
+    return values
+
+
+@JVP.register(_O.DYNAMIC_UPDATE_SLICE)
+def _dynamic_update_slice_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
+) -> Any:
+    ans = bind(_O.DYNAMIC_UPDATE_SLICE, primals)
+    array, update = tangents[:2]
+    if isinstance(array, Zero) and isinstance(update, Zero):
+        return ans, Zero(ans.aval)
+    return ans, bind(_O.DYNAMIC_UPDATE_SLICE, (instantiate(array), instantiate(update), *primals[2:]))
+
+
+@TRANSPOSE.register(_O.DYNAMIC_UPDATE_SLICE)
+def _dynamic_update_slice_transpose(
+    ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape
+) -> Any:
+    """To the array: the cotangent with zeros where the update lies. To the update: what lies there."""
+    array, update, *rest = operands
+    starts = _values(rest)
+    to_array = to_update = None
+    if isinstance(array, Linear):
+        to_array = bind(_O.DYNAMIC_UPDATE_SLICE, (ct, zeros(update.aval), *starts))
+    if isinstance(update, Linear):
+        to_update = bind(_O.DYNAMIC_SLICE, (ct, *starts), DynamicSliceAttributes(update.aval.shape))
+    return [to_array, to_update, *(None for _ in starts)]

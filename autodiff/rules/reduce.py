@@ -1,0 +1,181 @@
+"""Derivatives of reduce. Sums are linear; extrema share a cotangent among ties; all else is differentiated as a tree.
+
+The tree for a general reducer (products, argmax-like pairs, user-written ones) applies the reducer to halves of the
+array, elementwise, log2(n) times. It is an ordinary program of elementwise ops, so their rules do the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.attributes import ConcatenateAttributes, ReduceAttributes
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from ...hlo.shape import Shape
+from ...tracer.array import Array
+from ...tracer.core import Value, bind
+from ..jvp import jvp_flat
+from .build import (
+    add,
+    broadcast,
+    compare,
+    convert,
+    div,
+    mul,
+    reduce_sum,
+    reduce_with,
+    reshape,
+    scalar,
+    slice_,
+    sum_all,
+)
+from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero
+
+_O = Opcode
+
+
+def reducer_opcode(reducer: HloComputation) -> Opcode | None:
+    """ADD, MULTIPLY, MAXIMUM... where the reducer is just that op on its two parameters, else None."""
+    root = reducer.root
+    if len(root.operands) == 2 and len(reducer.parameters) == 2 and set(root.operands) == set(reducer.parameters):
+        return root.opcode
+    return None
+
+
+@JVP.register(_O.REDUCE)
+def _reduce_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ReduceAttributes, shape: Shape
+) -> Any:
+    if len(primals) != 2:
+        return _tree_jvp(primals, tangents, attributes)
+    (x, init), (t, t_init) = primals, tangents
+    opcode = reducer_opcode(attributes.to_apply)
+    dims = attributes.dimensions
+    if opcode is _O.ADD:
+        return bind(_O.REDUCE, primals, attributes), _sum_tangent(t, t_init, dims, shape)
+    if opcode in (_O.MAXIMUM, _O.MINIMUM):
+        if isinstance(t_init, Zero) and _never_wins(init, opcode):
+            assert not isinstance(t, Zero)
+            return _extremum_jvp(opcode, x, t, init, dims)
+        worst = scalar(-np.inf if opcode is _O.MAXIMUM else np.inf, x.aval.dtype)
+
+        def apart(x: Value, init: Value) -> list[Value]:
+            reduced = reduce_with(opcode, x, worst, dims)
+            return [bind(opcode, (reduced, broadcast(init, shape.dimensions, ())))]
+
+        (ans,), (tangent,) = jvp_flat(lambda values: apart(*values), primals, tangents)
+        return ans, tangent
+    (ans,), (tangent,) = _tree_jvp(primals, tangents, attributes)
+    return ans, tangent
+
+
+def _sum_tangent(t: Tangent, t_init: Tangent, dims: tuple[int, ...], shape: Shape) -> Value:
+    if isinstance(t, Zero):
+        assert not isinstance(t_init, Zero)
+        return broadcast(t_init, shape.dimensions, ())
+    if isinstance(t_init, Zero):
+        return reduce_sum(t, dims)
+    return reduce_with(_O.ADD, t, t_init, dims) if dims else add(t, broadcast(t_init, shape.dimensions, ()))
+
+
+@TRANSPOSE.register(_O.REDUCE)
+def _reduce_transpose(ct: Any, operands: Sequence[Operand], attributes: ReduceAttributes, shape: Shape) -> Any:
+    if len(operands) != 2 or reducer_opcode(attributes.to_apply) is not _O.ADD:
+        raise UnsupportedError("only a reduce by add is linear and can be transposed")
+    x, init = operands
+    kept = [d for d in range(len(x.aval.shape)) if d not in attributes.dimensions]
+    return [
+        broadcast(ct, x.aval.shape, kept) if isinstance(x, Linear) else None,
+        sum_all(ct) if isinstance(init, Linear) else None,
+    ]
+
+
+def _never_wins(init: Value, opcode: Opcode) -> bool:
+    """True when the init value is known to be the identity of max or min."""
+    if not isinstance(init, Array):
+        return False
+    worst = -np.inf if opcode is _O.MAXIMUM else np.inf
+    return bool(np.asarray(init).astype(np.float64) == worst)
+
+
+def _extremum_jvp(
+    opcode: Opcode, x: Value, t: Value, init: Value, dims: tuple[int, ...]
+) -> tuple[Value, Value]:
+    """The mean of the tangents where the extremum is."""
+    ans = reduce_with(opcode, x, init, dims)
+    kept = [d for d in range(len(x.aval.shape)) if d not in dims]
+    hits = convert(compare(x, "EQ", broadcast(ans, x.aval.shape, kept)), x.aval.dtype)
+    count = reduce_sum(hits, dims)
+    return ans, div(reduce_sum(mul(t, hits), dims), count)
+
+
+# --- general reducers
+
+
+def _tree_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ReduceAttributes
+) -> tuple[list[Value], list[Tangent]]:
+    return jvp_flat(lambda values: _tree_reduce(values, attributes), primals, tangents)
+
+
+def _tree_reduce(values: Sequence[Value], attributes: ReduceAttributes) -> list[Value]:
+    """The reduction of `values` (N arrays, N init values) as elementwise applications of the reducer."""
+    count = len(values) // 2
+    arrays, inits = list(values[:count]), values[count:]
+    for d in attributes.dimensions:
+        while arrays[0].aval.shape[d] > 1:
+            size = arrays[0].aval.shape[d]
+            half = size // 2
+            first = [_part(a, d, 0, half) for a in arrays]
+            second = [_part(a, d, half, 2 * half) for a in arrays]
+            merged = _apply_reducer(attributes.to_apply, [*first, *second])
+            if size % 2:
+                join = ConcatenateAttributes(d)
+                rest = [_part(a, d, size - 1, size) for a in arrays]
+                merged = [bind(_O.CONCATENATE, (m, r), join) for m, r in zip(merged, rest, strict=True)]
+            arrays = merged
+    sizes = arrays[0].aval.shape
+    kept = tuple(size for d, size in enumerate(sizes) if d not in attributes.dimensions)
+    starts = [broadcast(init, kept, ()) for init in inits]
+    if any(sizes[d] == 0 for d in attributes.dimensions):
+        return starts
+    arrays = [reshape(a, kept) for a in arrays]
+    if reducer_opcode(attributes.to_apply) is _O.MULTIPLY and isinstance(inits[0], Array) and np.asarray(inits[0]) == 1:
+        return arrays
+    return _apply_reducer(attributes.to_apply, [*starts, *arrays])
+
+
+def _part(x: Value, d: int, start: int, stop: int) -> Value:
+    starts, limits = [0] * len(x.aval.shape), list(x.aval.shape)
+    starts[d], limits[d] = start, stop
+    return slice_(x, starts, limits)
+
+
+def _apply_reducer(reducer: HloComputation, operands: Sequence[Value]) -> list[Value]:
+    """The scalar computation `reducer` on arrays, element by element."""
+    sizes = operands[0].aval.shape
+    known: dict[HloInstruction, Any] = {}
+    for i in reducer.instructions:
+        inputs = [known[o] for o in i.operands]
+        if i.opcode is _O.PARAMETER:
+            known[i] = operands[i.attributes.number]
+        elif i.opcode is _O.CONSTANT:
+            known[i] = broadcast(scalar(i.attributes.literal.array.item(), i.attributes.literal.array.dtype), sizes, ())
+        elif i.opcode is _O.TUPLE:
+            known[i] = inputs
+        elif i.opcode is _O.GET_TUPLE_ELEMENT:
+            known[i] = inputs[0][i.attributes.index]
+        elif i.opcode is _O.CALL:
+            results = _apply_reducer(i.attributes.to_apply, inputs)
+            known[i] = results if i.shape.is_tuple else results[0]
+        elif has_trait(i.opcode, Trait.ELEMENTWISE):
+            known[i] = bind(i.opcode, inputs, i.attributes, shape=Shape.array(i.shape.element, sizes))
+        else:
+            raise UnsupportedError(f"derivative of a reduce whose reducer {reducer.name} contains {i.opcode.value}")
+    result = known[reducer.root]
+    return result if isinstance(result, list) else [result]

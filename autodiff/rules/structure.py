@@ -1,0 +1,33 @@
+"""What gives a program its structure has no derivative of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...hlo.ir import Attributes
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from ...tracer.core import Value, bind
+from .build import instantiate
+from .tables import JVP, TRANSPOSE, Operand, Tangent, zero_derivative
+
+_O = Opcode
+
+zero_derivative(_O.CONSTANT)
+for _table in (JVP, TRANSPOSE):
+    _table.unsupported([_O.PARAMETER], "the caller's values take its place before any rule is asked")
+    _table.unsupported([_O.TUPLE, _O.GET_TUPLE_ELEMENT], "traces see flat lists of values, never tuples")
+    _table.unsupported([_O.FUSION], "passes make fusions, after differentiation")
+
+
+@JVP.register(_O.OPT_BARRIER)
+def _opt_barrier_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
+) -> Any:
+    return bind(_O.OPT_BARRIER, primals), bind(_O.OPT_BARRIER, (instantiate(tangents[0]),))
+
+
+@TRANSPOSE.register(_O.OPT_BARRIER)
+def _opt_barrier_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    return [bind(_O.OPT_BARRIER, (ct,))]

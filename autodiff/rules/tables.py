@@ -1,0 +1,80 @@
+"""The two rule tables of autodiff and the types in which their rules speak.
+
+A JVP rule computes an op's result and how it moves when the operands move; a TRANSPOSE rule runs an op that is linear
+in some operands backwards. Both stand side by side in `<family>.py`. Nothing else belongs in this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...hlo.opcode import Opcode
+from ...hlo.rules import RuleTable
+from ...hlo.shape import Shape
+from ...tracer.aval import ShapedArray
+from ...tracer.core import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Zero:
+    """A tangent or cotangent that is zero whatever happens. No arithmetic is ever emitted for it."""
+
+    aval: ShapedArray
+    """The type of the primal value; for integers and booleans its only tangent is this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Stands in a transpose rule for an operand in which the op is linear: its type is known, its value is not."""
+
+    aval: ShapedArray
+
+
+Tangent = Value | Zero
+Operand = Value | Linear
+
+JvpRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], tuple[Any, Any]]
+"""rule(primals, tangents, attributes, result shape) -> (result, its tangent); two lists for ops with several results.
+
+At least one tangent is not Zero. A rule computes whatever does not depend on tangents first, so that what is left is
+linear in them with as few residuals as can be.
+"""
+
+TransposeRule = Callable[[Any, Sequence[Operand], Any, Shape], Sequence["Value | None"]]
+"""rule(cotangent, operands, attributes, result shape) -> a cotangent for each operand, None where it is zero or the
+operand is not Linear. For ops with several results the cotangent is a list with None for zeros."""
+
+JVP: RuleTable[JvpRule] = RuleTable("forward-mode derivative (jvp)")
+TRANSPOSE: RuleTable[TransposeRule] = RuleTable("transpose (reverse-mode derivative)")
+
+ZERO_DERIVATIVE: set[Opcode] = set()
+"""Ops whose results do not move with their operands: integers, booleans, steps. They have no rules."""
+
+
+def zero_derivative(*opcodes: Opcode) -> None:
+    """Declare that the results of `opcodes` have zero tangents wherever they have tangents at all."""
+    for opcode in opcodes:
+        assert opcode not in ZERO_DERIVATIVE, f"{opcode} declared twice"
+    ZERO_DERIVATIVE.update(opcodes)
+    JVP.unsupported(opcodes, "its derivative is zero; the trace must not ask for a rule")
+    TRANSPOSE.unsupported(opcodes, "its derivative is zero: it never is part of a linear program")
+
+
+def not_linear(*opcodes: Opcode) -> None:
+    """Declare that `opcodes` cannot be transposed because they are linear in no operand."""
+    TRANSPOSE.unsupported(opcodes, "it is not linear, so there is nothing to transpose; only linear ops come here")
+
+
+def is_linear(operand: Operand) -> bool:
+    return isinstance(operand, Linear)
+
+LINEARIZE: dict[Opcode, JvpRule] = {}
+"""As JVP, for ops that run computations, while tangents are being recorded (the current trace is a LinearTrace): what
+the primals alone determine is computed by one computation, what is done to tangents is recorded as another one."""
+
+COMPOSITE_JVP: dict[str, JvpRule] = {}
+COMPOSITE_LINEARIZE: dict[str, JvpRule] = {}
+COMPOSITE_TRANSPOSE: dict[str, TransposeRule] = {}
+"""The same for calls that stand for something, by the composite's name."""
