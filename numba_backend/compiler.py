@@ -11,6 +11,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule, InputOutputAlias
 from ..hlo.passes.buffer_assignment import assign_buffers
 from ..hlo.passes.pipeline import optimize
+from ..hlo.shape import Shape
 from .dot import is_gemm
 from .executable import NumbaExecutable
 from .lowering import Bodies, lower
@@ -39,11 +40,13 @@ class NumbaCompiler(Compiler):
 
 
 def _with_donated(module: HloModule, donated: Sequence[int]) -> HloModule:
-    """The module with each donated parameter's memory offered to a result of the same type, unless it says so itself."""
+    """The module with each donated parameter's memory offered to a result of its type, unless it has aliases."""
     if not donated or module.input_output_aliases:
         return module
     root = module.entry.root.shape
-    leaves = [((k,), s) for k, s in enumerate(root.elements)] if root.is_tuple else [((), root)]
+    leaves: list[tuple[tuple[int, ...], Shape]] = [((), root)]
+    if root.is_tuple:
+        leaves = [((k,), s) for k, s in enumerate(root.elements)]
     aliases = []
     for number in donated:
         shape = module.entry.parameters[number].shape

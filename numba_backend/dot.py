@@ -68,7 +68,9 @@ def _group(sizes: Sequence[int], strides: Sequence[int], dimensions: Sequence[in
     return total, stride
 
 
-def _matrices(operand: HloInstruction, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> _Matrices | None:
+def _matrices(
+    operand: HloInstruction, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
+) -> _Matrices | None:
     sizes, strides = operand.shape.dimensions, operand.shape.strides()
     if 0 in sizes:
         row_count, column_count = (math.prod(sizes[d] for d in group) for group in (rows, columns))

@@ -44,7 +44,10 @@ class NumbaExecutable(Executable):
         self._lowered = lowered
         self._assignment = assignment
         self._records = tuple(records)
-        self._run = lowered.program.run
+        program = lowered.program
+        total = len(assignment.parameters) + len(assignment.outputs) + (assignment.arena_size > 0)
+        # A program knows only the bases up to the last that a row needs; empty arrays are needed by none.
+        self._run = program.run if program.bases == total else lambda bases: program.run(bases[: program.bases])
         self._parameters = tuple(leaf for p in module.entry.parameters for leaf in p.shape.leaves())
         self._results = tuple(module.entry.root.shape.leaves())
         self._arena_size = assignment.arena_size

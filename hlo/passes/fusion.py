@@ -24,6 +24,7 @@ from ..builder import make_get_tuple_element, make_instruction, make_parameter, 
 from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
+from ..shape import Shape
 
 MAX_MEMBERS = 400
 """Instructions in one fusion: compile time grows faster than linearly with the length of a kernel."""
@@ -59,9 +60,15 @@ def is_free(instruction: HloInstruction) -> bool:
     if opcode is Opcode.CONSTANT:
         return instruction.shape.num_elements == 1
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
-        operand = instruction.operands[0]
-        return operand.shape.element_type is instruction.shape.element_type and squeezed(operand) == squeezed(instruction)
+        return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
     return opcode in (Opcode.IOTA, Opcode.BROADCAST)
+
+
+def _changes_rank_only(source: Shape, target: Shape) -> bool:
+    if not (source.is_array and target.is_array and source.array_layout.is_row_major):
+        return False
+    same = source.element_type is target.element_type and target.array_layout.is_row_major
+    return same and [d for d in source.dimensions if d != 1] == [d for d in target.dimensions if d != 1]
 
 
 @dataclass(eq=False)
@@ -338,11 +345,14 @@ def _joined(
                 return None
         if any(e.source.opcode is Opcode.REDUCE for e in edges):
             return None
-    elif reduced is not None and math.prod(domain) > SERIAL_ELEMENTS and math.prod(kept_sizes) < 8:
-        # A large reduction to few results is split over threads later or runs alone; what follows it must not
-        # become part of the same serial nest.
-        if any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges):
-            return None
+    elif (
+        reduced is not None
+        and math.prod(domain) > SERIAL_ELEMENTS
+        and math.prod(kept_sizes) < 8
+        and any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges)
+    ):
+        # A large reduction to few results runs serially: what follows it must not become part of the same nest.
+        return None
     return domain, reduced
 
 

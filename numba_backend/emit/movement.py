@@ -111,7 +111,7 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
             position = f"int64(minimum({raw}, uint64({1 << 62})))" if start.shape.element.value == "u64" else raw.text
             limit = e.sizes.of(operand, d)
             size = e.sizes.constant(slice_sizes[d])
-            found = e.writer.let("start", Expr(f"min(max(int64({position}), 0), {limit} - {size})", raw.depth))
+            found = e.writer.let("start", Expr(f"minimum(maximum(int64({position}), 0), {limit} - {size})", raw.depth))
             e.writer.remember(key, found)
         starts.append(found)
     return starts
@@ -131,9 +131,9 @@ def _inside(position: Expr, low: Expr, size: Expr) -> list[str]:
 
 
 def _choose(
-    e: ElementEmitter, instruction: HloInstruction, index: Index, tests: list[str], inside: Index, operand: HloInstruction,
+    e: ElementEmitter, tests: list[str], operand: HloInstruction, inside: Index,
     otherwise: HloInstruction, other_index: Index,
-) -> Expr:
+) -> Expr:  # fmt: skip
     """``if tests: name = operand[inside]`` / ``else: name = otherwise[other_index]``."""
     writer = e.writer
     name = writer.fresh("part")
@@ -171,7 +171,7 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
         source.append(shifted)
     if not tests:
         return e.value(operand, tuple(source))
-    return _choose(e, instruction, index, tests, tuple(source), operand, padding, ())
+    return _choose(e, tests, operand, tuple(source), padding, ())
 
 
 @ELEMENT.register(Opcode.CONCATENATE)
@@ -214,4 +214,4 @@ def _dynamic_update_slice(e: ElementEmitter, instruction: HloInstruction, index:
             f"{component.operand} - {start}", depth_of(component, start), atomic=False))
     if not tests:
         return e.value(update, tuple(local))
-    return _choose(e, instruction, index, tests, tuple(local), update, operand, index)
+    return _choose(e, tests, update, tuple(local), operand, index)

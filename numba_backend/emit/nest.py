@@ -7,6 +7,15 @@ A fusion without reductions is one nest over its result::
             for j in range(n0):
                 out[i * n0 + j] = maximum(x0[i * n0 + j] + x1[j], c0)
 
+When an operand's neighbours lie along another loop than the innermost (it is transposed), the two loops go in tiles,
+so that each cache line that is read is used whole::
+
+    for i_tile in range(lo, hi, 32):
+        for j_tile in range(0, n0, 32):
+            for i in range(i_tile, minimum(i_tile + 32, hi)):
+                for j in range(j_tile, minimum(j_tile + 32, n0)):
+                    out[i * n0 + j] = x0[j * n1 + i]
+
 The nests of fusions with reductions are in `nest_reduce.py`, those that end in an in-place update in this file.
 """
 
@@ -22,7 +31,10 @@ from .alignment import roots_of
 from .element import ElementEmitter, stored
 from .movement import clamped_starts
 from .sizes import Sizes
-from .source import EmittedKernel, Expr, Index, PointerParameter, Writer, plus
+from .source import EmittedKernel, Expr, Index, KernelParameter, PointerParameter, Writer, plus
+
+TILE = 32
+"""Rows and columns of a tile: 32 x 32 floats are 64 cache lines on either side, well within the first level."""
 
 LOOP_VARIABLES = ("i", "j", "k", "l", "m", "p", "q", "r")
 
@@ -86,7 +98,7 @@ class NestEmitter:
         e = self.elements
         inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
         fresh = [p for k, p in enumerate(self.outputs) if k not in self.sharing]
-        parameters = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
+        parameters: tuple[KernelParameter, ...] = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
         header = f"def {kernel_name(self.body)}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
         source = "\n".join([header, *("    " + line for line in self.writer.text())]) + "\n"
         return EmittedKernel(source, parameters, extent, elements_per_iteration * self._element_cost())
@@ -140,10 +152,59 @@ def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Ind
     inner = 1
     for size in dimensions[1:]:
         inner *= size
-    with nest.sliced_loop() as first:
-        with nest.loops([nest.sizes.of(domain, d) for d in range(1, len(dimensions))], 1) as rest:
-            write((first, *rest))
+    tiled = strided_dimension(nest.roots) if len(dimensions) > 1 else None
+    bounds = [("lo", "hi"), *(("0", nest.sizes.of(domain, d).text) for d in range(1, len(dimensions)))]
+    with ExitStack() as stack:
+        index: dict[int, Expr] = {}
+
+        def loop(header: str) -> None:
+            stack.enter_context(nest.writer.block(header))
+
+        for d, (low, high) in enumerate(bounds):
+            name = loop_variable(d)
+            if tiled is not None and d in (tiled, len(dimensions) - 1):
+                loop(f"for {name}_tile in range({low}, {high}, {TILE}):")
+            else:
+                loop(f"for {name} in range({high}):" if low == "0" else f"for {name} in range({low}, {high}):")
+                index[d] = Expr(name, nest.writer.depth)
+        for d in () if tiled is None else (tiled, len(dimensions) - 1):
+            name = loop_variable(d)
+            loop(f"for {name} in range({name}_tile, minimum({name}_tile + {TILE}, {bounds[d][1]})):")
+            index[d] = Expr(name, nest.writer.depth)
+        write(tuple(index[d] for d in range(len(dimensions))))
     return nest.finish(dimensions[0], inner)
+
+
+def strided_dimension(roots: Sequence[HloInstruction]) -> int | None:
+    """The domain dimension along which an operand lies contiguously, if it is not the innermost; None if there is none.
+
+    Dimensions are followed from the roots through element-wise ops, transposes and broadcasts; an operand that does
+    not vary along the innermost dimension does not count.
+    """
+    last = roots[0].shape.rank - 1
+    stack: list[tuple[HloInstruction, tuple[int, ...]]] = [(r, tuple(range(r.shape.rank))) for r in roots]
+    seen = set(stack)
+    while stack:
+        node, where = stack.pop()
+        if node.opcode is Opcode.PARAMETER:
+            if where and last in where and where[-1] != last:
+                return where[-1]
+            continue
+        below: list[tuple[HloInstruction, tuple[int, ...]]] = []
+        if node.opcode is Opcode.TRANSPOSE:
+            source = [0] * len(where)
+            for d, e in enumerate(node.attributes.dimensions):
+                source[e] = where[d]
+            below.append((node.operands[0], tuple(source)))
+        elif node.opcode is Opcode.BROADCAST:
+            below.append((node.operands[0], tuple(where[d] for d in node.attributes.dimensions)))
+        elif has_trait(node.opcode, Trait.ELEMENTWISE):
+            below.extend((o, where) for o in node.operands if o.shape.rank == len(where))
+        for item in below:
+            if item not in seen:
+                seen.add(item)
+                stack.append(item)
+    return None
 
 
 def emit_update(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
@@ -152,7 +213,7 @@ def emit_update(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKern
     The output must hold the operand already: it shares the operand's buffer, or a copy goes before::
 
         def fused_add_dynamic_update_slice(lo, hi, io0, x1, x2, n0, n1, k0):
-            start0 = min(max(int64(x1[0]), 0), n0 - k0)
+            start0 = minimum(maximum(int64(x1[0]), 0), n0 - k0)
             for i in range(lo, hi):
                 for j in range(n1):
                     io0[(start0 + i) * n1 + j] = x2[i * n1 + j]

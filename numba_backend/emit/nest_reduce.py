@@ -20,7 +20,7 @@ An expensive value that a later loop needs again waits in an output that is not 
 Columns: the most minor dimension is kept. The accumulators are the output itself, a block of columns at a time::
 
     for start in range(lo, hi, 1024):
-        stop = min(start + 1024, hi)
+        stop = minimum(start + 1024, hi)
         for j in range(start, stop):
             out[j] = c0
         for i in range(n1):
@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
@@ -164,7 +164,7 @@ class _ReductionNest(NestEmitter):
                 remember((user, kept_index if user.shape.rank else ()), accumulator)
 
     def _plan_spill(self, stages: int) -> tuple[HloInstruction, int, int] | None:
-        """(value, stage, output): an expensive value of one loop that a later one needs again, and where it can wait."""
+        """(value, stage, output): an expensive value of one loop that a later one needs, and where it can wait."""
         free = [k for k in self.full_roots if k not in self.sharing]
         if not free:
             return None
@@ -214,13 +214,13 @@ class _ReductionNest(NestEmitter):
         sizes = self.domain.shape.dimensions
         self.sizes.mark_outer(self.domain, outer[0] if outer else minor[0])
         if outer:
-            with self.sliced_loop() as first:
-                with self.loops([self.sizes.of(self.domain, d) for d in outer[1:]], 1) as rest:
-                    self._column_block(dict(zip(outer, (first, *rest), strict=True)), minor, None)
+            outer_sizes = [self.sizes.of(self.domain, d) for d in outer[1:]]
+            with self.sliced_loop() as first, self.loops(outer_sizes, 1) as rest:
+                self._column_block(dict(zip(outer, (first, *rest), strict=True)), minor, None)
             inner = math.prod(sizes) // max(sizes[outer[0]], 1)
             return self.finish(sizes[outer[0]], inner)
         with self.writer.block(f"for start in range(lo, hi, {COLUMN_BLOCK}):"):
-            stop = Expr(f"min(start + {COLUMN_BLOCK}, hi)", self.writer.depth)
+            stop = Expr(f"minimum(start + {COLUMN_BLOCK}, hi)", self.writer.depth)
             self.writer.line(f"stop = {stop}")
             self._column_block({}, minor, ("start", "stop"))
         return self.finish(sizes[minor[0]], math.prod(sizes) // max(sizes[minor[0]], 1))
@@ -233,10 +233,10 @@ class _ReductionNest(NestEmitter):
             kept_index = tuple(place[d] for d in self.kept)
             for reduce in self.reductions:
                 half = len(reduce.operands) // 2
-                for output, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
-                    if output is not None:
+                for place_of, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
+                    if place_of is not None:
                         value = self.elements.value(init, ())
-                        self.store(output, self.sizes.offset(self.roots[output], kept_index), value)
+                        self.store(place_of, self.sizes.offset(self.roots[place_of], kept_index), value)
         reduced_sizes = [self.sizes.of(self.domain, d) for d in self.reduced]
         with self.loops(reduced_sizes, len(outer)) as variables:
             rows = {**outer, **dict(zip(self.reduced, variables, strict=True))}
@@ -256,7 +256,7 @@ class _ReductionNest(NestEmitter):
         with self.writer.block(f"for {name} in range({block[0]}, {block[1]}):"):
             place[minor[0]] = Expr(name, self.writer.depth)
             rest = [self.sizes.of(self.domain, d) for d in minor[1:]]
-            with self.loops(rest, position + 1) if rest else nullcontext([]) as variables:
+            with self.loops(rest, position + 1) as variables:
                 yield {**place, **dict(zip(minor[1:], variables, strict=True))}
 
     def _column_step(self, place: Mapping[int, Expr]) -> None:
@@ -267,11 +267,10 @@ class _ReductionNest(NestEmitter):
             self.store(output, self.sizes.offset(self.roots[output], index), value)
         for reduce in self.reductions:
             half = len(reduce.operands) // 2
-            outputs = self._outputs_of(reduce)
-            assert None not in outputs, "a result of a column reduction that nobody reads"
+            outputs = [output for output in self._outputs_of(reduce) if output is not None]
+            assert len(outputs) == half, "a result of a column reduction that nobody reads"
             accumulators = []
             for output in outputs:
-                assert output is not None
                 pointer = self.outputs[output]
                 offset = self.sizes.offset(self.roots[output], kept_index)
                 accumulators.append(Expr(loaded(pointer.element_type, f"{pointer.name}[{offset}]"), self.writer.depth))
@@ -282,7 +281,6 @@ class _ReductionNest(NestEmitter):
             if half > 1:
                 results = [self.writer.let("next", r) for r in results]
             for output, result in zip(outputs, results, strict=True):
-                assert output is not None
                 self.store(output, self.sizes.offset(self.roots[output], kept_index), result)
 
     def _outputs_of(self, reduce: HloInstruction) -> list[int | None]:
