@@ -1,1 +1,35 @@
+"""Derivatives of traced programs: jvp by a trace, reverse mode by linearisation and transposition.
 
+    tables, build   what rules are registered in, and written with
+    jvp             JVPTrace: a tangent beside each value
+    linearize       LinearizeTrace: tangents recorded as a linear HLO program
+    transpose       that program backwards
+    rules/          each op's jvp and transpose
+    custom          custom_jvp, custom_vjp, stop_gradient
+    api             grad, value_and_grad, jvp, vjp, linearize
+
+The modules here stand on `tracer` and know nothing of backends.
+"""
+
+from .api import grad, jvp, linearize, value_and_grad, vjp
+from .custom import custom_jvp, custom_vjp, float0, stop_gradient
+from .rules import control_flow, dot, elementwise, movement, random, reduce, structure
+
+__all__ = [
+    "control_flow",
+    "custom_jvp",
+    "custom_vjp",
+    "dot",
+    "elementwise",
+    "float0",
+    "grad",
+    "jvp",
+    "linearize",
+    "movement",
+    "random",
+    "reduce",
+    "stop_gradient",
+    "structure",
+    "value_and_grad",
+    "vjp",
+]

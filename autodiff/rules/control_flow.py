@@ -115,9 +115,10 @@ def _jit_linearize(
     parts = linearize_computation(attributes.to_apply, _moving(tangents))
     inputs = [*primals, *parts.captured]
     results = bind_call(parts.primal, inputs, attributes.composite)
-    linear = linear_trace()
+    if not any(parts.moves):
+        return parts.spread(results, [])
     residuals = parts.residual_values(inputs, results)
-    moving = linear.record_call(parts.linear, [*_nonzero(tangents), *residuals], attributes.composite)
+    moving = linear_trace().record_call(parts.linear, [*_nonzero(tangents), *residuals], attributes.composite)
     return parts.spread(results, moving)
 
 

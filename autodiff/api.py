@@ -1,0 +1,451 @@
+"""grad, value_and_grad, jvp, vjp and linearize: the transformations that users call, on pytrees of arrays.
+
+Names, arguments and meanings are JAX's. They work on concrete values (op by op, so that Python control flow on them
+works), within jit, around jit, and within each other.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..hlo.ir import HloComputation
+from ..tracer import tree
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, current_trace, eval_computation
+from ..tracer.source import function_line, user_line
+from .custom import TANGENT_OF_CUSTOM_VJP, float0, float0_zeros
+from .jvp import JVPTracer, jvp_flat
+from .linearize import LinearProgram, linearize_flat
+from .rules.build import instantiate, is_inexact, scalar, zeros
+from .rules.tables import Tangent, Zero
+from .transpose import transpose_program
+
+Function = Callable[..., Any]
+
+# --- running a function on flat lists of values
+
+
+class _Flat:
+    """`fun` on a flat list of values. After it ran: the tree of its results, and what it returned as aux."""
+
+    def __init__(self, fun: Function, in_tree: Any, has_aux: bool) -> None:
+        self._fun = fun
+        self._shown = inspect.unwrap(fun)
+        self._in_tree = in_tree
+        self._has_aux = has_aux
+        self.tree: Any = None
+        self._aux: Any = None
+
+    def __call__(self, values: Sequence[Value]) -> list[Value]:
+        result = self._fun(*tree.unflatten(self._in_tree, list(values)))
+        if self._has_aux:
+            if not isinstance(result, tuple | list) or len(result) != 2:
+                raise TypeError(
+                    "with has_aux=True the function must return a pair (result, aux), but "
+                    f"{function_line(self._shown)} returned {_described(result)}"
+                )
+            result, self._aux = result
+        leaves, self.tree = tree.flatten(result)
+        return [_output_value(leaf, self._shown) for leaf in leaves]
+
+    def aux(self) -> Any:
+        """The second result, with the tangents taken off."""
+        leaves, structure = tree.flatten(self._aux)
+        return tree.unflatten(structure, [x.primal if isinstance(x, JVPTracer) else x for x in leaves])
+
+
+def _output_value(leaf: Any, fun: Function) -> Value:
+    try:
+        value: Value = as_value(leaf)
+    except TypeError:
+        raise TypeError(
+            f"{function_line(fun)} returned {_described(leaf)}, which is not an array: functions that are "
+            "differentiated return (pytrees of) arrays and numbers"
+        ) from None
+    return value
+
+
+def _described(value: object) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
+
+
+def _check_callable(fun: object, name: str) -> None:
+    if not callable(fun):
+        raise TypeError(f"{name} expects a function, but got {_described(fun)}")
+
+
+def _at(fun: Function) -> str:
+    """Where, for messages: the function and the line of the user's call."""
+    line = user_line()
+    return f"\n  differentiating {function_line(inspect.unwrap(fun))}" + (f"\n  called at {line}" if line else "")
+
+
+# --- forward mode
+
+
+def jvp(
+    fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """`fun(*primals)` and how it moves when `primals` move along `tangents`. JAX's `jvp`.
+
+    Args:
+      fun: takes and returns pytrees of arrays; with `has_aux`, returns (result, aux).
+      primals: a tuple or list of arguments.
+      tangents: the same trees, shapes and dtypes; `float0` zeros for integers and booleans.
+
+    Returns:
+      (result, tangent of the result), and aux if `has_aux`.
+
+    Raises:
+      TypeError, ValueError: `tangents` do not fit `primals`.
+    """
+    _check_callable(fun, "jvp")
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeError(
+            "primal and tangent arguments to jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}.{_at(fun)}"
+        )
+    leaves, structure = tree.flatten(tuple(primals))
+    directions, tangent_structure = tree.flatten(tuple(tangents))
+    if structure != tangent_structure:
+        raise TypeError(
+            "primal and tangent arguments to jvp must have the same tree structure; primals have tree structure "
+            f"{structure} whereas tangents have tree structure {tangent_structure}.{_at(fun)}"
+        )
+    values = [as_value(leaf) for leaf in leaves]
+    moves = [_input_tangent(v, t, fun) for v, t in zip(values, directions, strict=True)]
+    flat = _Flat(fun, structure, has_aux)
+    results, tangents_out = jvp_flat(flat, values, moves)
+    out = (
+        tree.unflatten(flat.tree, results),
+        tree.unflatten(flat.tree, [_output_tangent(t) for t in tangents_out]),
+    )
+    return (*out, flat.aux()) if has_aux else out
+
+
+def _input_tangent(primal: Value, tangent: Any, fun: Function) -> Tangent:
+    """The tangent that a user gave for `primal`, checked."""
+    is_float0 = getattr(tangent, "dtype", None) == float0
+    if is_float0:
+        shape, dtype = tuple(tangent.shape), float0
+    else:
+        tangent = as_value(tangent)
+        shape, dtype = tangent.aval.shape, tangent.aval.dtype
+    wanted = primal.aval.dtype if is_inexact(primal.aval.dtype) else float0
+    if dtype != wanted:
+        name = "float0" if wanted == float0 else wanted.name
+        raise TypeError(
+            "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal "
+            f"dtype the tangent dtype must be float0. Got primal dtype {primal.aval.dtype.name} and so expected "
+            f"tangent dtype {name}, but got tangent dtype {'float0' if is_float0 else dtype.name} instead.{_at(fun)}"
+        )
+    if shape != primal.aval.shape:
+        raise ValueError(
+            "jvp called with different primal and tangent shapes; got primal shape "
+            f"{primal.aval.shape} and tangent shape {shape}.{_at(fun)}"
+        )
+    return Zero(primal.aval) if is_float0 else tangent
+
+
+def _output_tangent(tangent: Tangent) -> Any:
+    if isinstance(tangent, Zero) and not is_inexact(tangent.aval.dtype):
+        return float0_zeros(tangent.aval)
+    return instantiate(tangent)
+
+
+def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """`fun(*primals)` and the function that pushes tangents through at this point. JAX's `linearize`.
+
+    Returns:
+      (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) does only what depends on tangents.
+    """
+    _check_callable(fun, "linearize")
+    leaves, structure = tree.flatten(primals)
+    values = [as_value(leaf) for leaf in leaves]
+    flat = _Flat(fun, structure, has_aux)
+    results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+    f_jvp = LinearizedFunction(fun, program, structure, [v.aval for v in values], flat.tree, [r.aval for r in results])
+    out = tree.unflatten(flat.tree, results)
+    return (out, f_jvp, flat.aux()) if has_aux else (out, f_jvp)
+
+
+class LinearizedFunction:
+    """What `linearize` returns: tangents of the arguments in, tangent of the result out."""
+
+    def __init__(
+        self,
+        fun: Function,
+        program: LinearProgram,
+        in_tree: Any,
+        in_avals: Sequence[ShapedArray],
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray],
+    ) -> None:
+        self._fun = fun
+        self._in_tree, self._in_avals = in_tree, tuple(in_avals)
+        self._out_tree, self._out_avals = out_tree, tuple(out_avals)
+        self._moves = [o is not None for o in program.outputs]
+        self.computation, self._residuals = program.computation(f"linear_{getattr(fun, '__name__', 'function')}")
+        """`computation`: the linear program, as HLO, of the tangents and the residuals."""
+
+    def __call__(self, *tangents: Any) -> Any:
+        leaves, structure = tree.flatten(tangents)
+        if structure != self._in_tree:
+            raise TypeError(f"expected tangents of tree structure {self._in_tree}, got {structure}.{_at(self._fun)}")
+        _refuse_custom_vjp(self.computation)
+        given = []
+        for aval, leaf in zip(self._in_avals, leaves, strict=True):
+            if not is_inexact(aval.dtype):
+                continue
+            tangent = as_value(leaf)
+            if (tangent.aval.shape, tangent.aval.dtype) != (aval.shape, aval.dtype):
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the original primal values: got "
+                    f"{tangent.aval.str_short()} for primal {aval.str_short()}.{_at(self._fun)}"
+                )
+            given.append(tangent)
+        moved = iter(eval_computation(self.computation, [*given, *self._residuals]))
+        out = [
+            _output_tangent(next(moved) if m else Zero(a)) for a, m in zip(self._out_avals, self._moves, strict=True)
+        ]
+        return tree.unflatten(self._out_tree, out)
+
+
+def _refuse_custom_vjp(computation: HloComputation) -> None:
+    """TypeError if a custom_vjp function is in the linear program: nothing is known of its forward derivative."""
+    pending = [computation]
+    while pending:
+        for instruction in pending.pop().instructions:
+            composite = getattr(instruction.attributes, "composite", None)
+            if composite is not None and composite.name == TANGENT_OF_CUSTOM_VJP:
+                raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
+            pending.extend(instruction.called_computations())
+
+
+# --- reverse mode
+
+
+def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """`fun(*primals)` and the function that pulls cotangents back from this point. JAX's `vjp`.
+
+    Returns:
+      (result, f_vjp), and aux if `has_aux`. f_vjp(cotangent of the result) is a tuple with a cotangent for each
+      argument; `float0` zeros for integers and booleans.
+    """
+    _check_callable(fun, "vjp")
+    leaves, structure = tree.flatten(primals)
+    values = [as_value(leaf) for leaf in leaves]
+    flat = _Flat(fun, structure, has_aux)
+    results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+    f_vjp = PullbackFunction(fun, program, structure, [v.aval for v in values], flat.tree, [r.aval for r in results])
+    out = tree.unflatten(flat.tree, results)
+    return (out, f_vjp, flat.aux()) if has_aux else (out, f_vjp)
+
+
+class PullbackFunction:
+    """What `vjp` returns: the cotangent of the result in, a tuple of the arguments' cotangents out."""
+
+    def __init__(
+        self,
+        fun: Function,
+        program: LinearProgram,
+        in_tree: Any,
+        in_avals: Sequence[ShapedArray],
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray],
+    ) -> None:
+        self._fun = fun
+        self._program = program
+        self._in_tree, self._in_avals = in_tree, tuple(in_avals)
+        self._out_tree, self._out_avals = out_tree, tuple(out_avals)
+
+    def __call__(self, cotangent: Any) -> Any:
+        leaves, structure = tree.flatten(cotangent)
+        if structure != self._out_tree:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got "
+                f"{structure}, but expected {self._out_tree}.{_at(self._fun)}"
+            )
+        cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
+        return tree.unflatten(self._in_tree, _pull_back(self._program, self._in_avals, cotangents))
+
+
+def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | None:
+    wanted = aval.str_short() if is_inexact(aval.dtype) else f"float0[{','.join(map(str, aval.shape))}]"
+    if getattr(leaf, "dtype", None) == float0:
+        got, value = f"float0[{','.join(map(str, leaf.shape))}]", None
+    else:
+        value = as_value(leaf)
+        got = value.aval.str_short()
+    if got != wanted:
+        raise ValueError(
+            f"unexpected type (shape, dtype) of argument to vjp function: got {got}, but expected {wanted} because "
+            f"the corresponding output of the differentiated function has type {aval.str_short()}.{_at(fun)}"
+        )
+    return value
+
+
+def _pull_back(
+    program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None]
+) -> list[Any]:
+    """A cotangent for each input, zeros where there is none."""
+    found = iter(transpose_program(program, cotangents))
+    trace = current_trace()
+    out: list[Any] = []
+    for aval in avals:
+        if not is_inexact(aval.dtype):
+            out.append(float0_zeros(aval))
+            continue
+        ct = next(found)
+        out.append(zeros(aval) if ct is None else trace.with_weak_type(ct, aval.weak_type))
+    return out
+
+
+def grad(
+    fun: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Function:
+    """The function that computes the gradient of `fun`, which returns a scalar. JAX's `grad`.
+
+    Args:
+      fun: its arguments named by `argnums` are pytrees of floating-point arrays; it returns one real scalar, or with
+        `has_aux` a pair (scalar, aux).
+      argnums: which positional arguments to differentiate by; a tuple gives a tuple of gradients.
+      holomorphic: `fun` is holomorphic, with complex inputs and output.
+      allow_int: also by integers and booleans, whose gradient is `float0` zeros.
+
+    Returns:
+      A function of the same arguments that returns the gradient; with `has_aux`, (gradient, aux).
+
+    Raises:
+      TypeError: (when called) the output is not a real scalar, or an argument has no derivative.
+    """
+    value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
+
+    @functools.wraps(fun)
+    def grad_f(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = value_and_grad_f(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return grad_f
+
+
+def value_and_grad(
+    fun: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    _name: str = "value_and_grad",
+) -> Function:
+    """The function that computes `fun` and its gradient. As `grad`; returns (value, gradient), with `has_aux`
+    ((value, aux), gradient). JAX's `value_and_grad`."""
+    _check_callable(fun, _name)
+    positions = _argnums(argnums)
+
+    @functools.wraps(fun)
+    def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
+        chosen = _resolve(positions, len(args), argnums, fun)
+        moving = tuple(args[i] for i in chosen)
+        leaves, structure = tree.flatten(moving)
+        values = [_grad_input(leaf, fun, holomorphic, allow_int) for leaf in leaves]
+
+        @functools.wraps(fun)
+        def partial(*given: Any) -> Any:
+            filled = list(args)
+            for i, value in zip(chosen, given, strict=True):
+                filled[i] = value
+            return fun(*filled, **kwargs)
+
+        flat = _Flat(partial, structure, has_aux)
+        results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+        _check_scalar_output(results, flat.tree, fun, holomorphic)
+        (result,) = results
+        one = scalar(1, result.aval.dtype)
+        gradient = tree.unflatten(structure, _pull_back(program, [v.aval for v in values], [one]))
+        if isinstance(argnums, int):
+            (gradient,) = gradient
+        value = (result, flat.aux()) if has_aux else result
+        return value, gradient
+
+    return value_and_grad_f
+
+
+def _argnums(argnums: int | Sequence[int]) -> tuple[int, ...]:
+    found = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not found or not all(isinstance(i, int) and not isinstance(i, bool) for i in found):
+        raise TypeError(f"argnums must be an integer or a non-empty sequence of integers, but got {argnums!r}")
+    return found
+
+
+def _resolve(positions: tuple[int, ...], count: int, argnums: object, fun: Function) -> tuple[int, ...]:
+    """Positions counted from 0; TypeError if an argument is not there."""
+    if any(not -count <= i < count for i in positions):
+        needed = max(i + 1 if i >= 0 else -i for i in positions)
+        raise TypeError(
+            f"differentiating with respect to {argnums=} requires at least {needed} positional arguments to be passed "
+            f"by the caller, but got only {count} positional arguments.{_at(fun)}"
+        )
+    chosen = tuple(i % count for i in positions)
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"argnums names an argument twice: {argnums!r}.{_at(fun)}")
+    return chosen
+
+
+def _grad_input(leaf: Any, fun: Function, holomorphic: bool, allow_int: bool) -> Value:
+    """An argument as a value; TypeError if it has no derivative."""
+    value: Value = as_value(leaf)
+    dtype = value.aval.dtype
+    if holomorphic and dtype.kind != "c":
+        raise TypeError(
+            f"grad with holomorphic=True requires inputs with complex dtype, but got {dtype.name}.{_at(fun)}"
+        )
+    if not is_inexact(dtype) and not allow_int:
+        raise TypeError(
+            "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
+            f"{dtype.name}. If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True."
+            f"{_at(fun)}"
+        )
+    return value
+
+
+def _check_scalar_output(results: Sequence[Value], structure: Any, fun: Function, holomorphic: bool) -> None:
+    """TypeError unless the output is one real scalar (complex if `holomorphic`)."""
+    if structure != tree.structure(0):
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output was a pytree: {structure}.{_at(fun)}"
+        )
+    (result,) = results
+    if result.aval.shape != ():
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output had shape: {result.aval.shape}.{_at(fun)}"
+        )
+    dtype = result.aval.dtype
+    if holomorphic:
+        if dtype.kind != "c":
+            raise TypeError(
+                f"grad with holomorphic=True requires outputs with complex dtype, but got {dtype.name}.{_at(fun)}"
+            )
+    elif dtype.kind == "c":
+        raise TypeError(
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
+            f"{dtype.name}. For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+            f"non-holomorphic functions involving complex outputs, use vjp directly.{_at(fun)}"
+        )
+    elif not is_inexact(dtype):
+        raise TypeError(
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
+            f"{dtype.name}. For differentiation of functions with integer outputs, use vjp directly.{_at(fun)}"
+        )
+
+
+__all__ = ["float0", "grad", "jvp", "linearize", "value_and_grad", "vjp"]
