@@ -7,7 +7,7 @@ arrays, and a chain of eager operations never makes buffers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,6 +18,9 @@ from .dtypes import canonical_dtype, python_scalar_dtype
 from .errors import DeletedArrayError, UnsupportedElementTypeError
 from .operators import ArrayBase
 from .source import user_line
+
+if TYPE_CHECKING:
+    from .core import Value
 
 NDArray = np.ndarray[Any, Any]
 
@@ -264,19 +267,19 @@ def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] 
     return Array(ShapedArray((), dtype, weak), _frozen(np.array(value, dtype)))
 
 
-def as_value(value: Any) -> Any:
+def as_value(value: Any) -> Value:
     """`value` as an Array or Tracer: Python scalars (weakly typed), NumPy scalars and arrays are converted.
 
     TypeError for anything else, lists included, as in JAX.
     """
     if isinstance(value, ArrayBase):
-        return value
+        return value  # type: ignore[return-value]  # an ArrayBase is an Array or a Tracer
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         return array_from_scalar(value)
     if isinstance(value, np.ndarray | np.generic):
         return array_from_numpy(value)
     if hasattr(value, "__jax_array__"):
-        return value.__jax_array__()
+        return as_value(value.__jax_array__())
     raise TypeError(
         f"an array or a number is needed, not {type(value).__name__} ({_short(value)})\n"
         f"  at {user_line() or '<unknown>'}\n"

@@ -36,7 +36,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
-from .errors import UnexpectedTracerError
+from .errors import OperandError, UnexpectedTracerError
 from .execution import run_call, run_while
 from .source import user_line, user_metadata
 from .tracer import Tracer
@@ -311,7 +311,7 @@ def _checked_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attrib
     try:
         return check_shape(opcode, operands, attributes, declared)
     except ShapeError as error:
-        located = ShapeError(f"{error}\n  at {user_line() or '<unknown>'}")
+        located = OperandError(f"{error}\n  at {user_line() or '<unknown>'}")
         located.label = error.label
         raise located from None
 
@@ -380,7 +380,8 @@ class HloTrace(Trace):
     def _add(
         self, opcode: Opcode, operands: Sequence[HloInstruction], attributes: Attributes, shape: Shape
     ) -> HloInstruction:
-        return HloInstruction(opcode, shape, tuple(operands), attributes, "", current_metadata(f"{self.name}/{opcode.value}"))
+        metadata = current_metadata(f"{self.name}/{opcode.value}")
+        return HloInstruction(opcode, shape, tuple(operands), attributes, "", metadata)
 
     def _elements(self, result: HloInstruction) -> list[Value]:
         """Tracers of the elements of a tuple."""

@@ -14,6 +14,7 @@ __all__ = [
     "HloError",
     "NonConcreteBooleanIndexError",
     "NonHashableStaticArgumentsError",
+    "OperandError",
     "ShapeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
@@ -50,6 +51,13 @@ class NonHashableStaticArgumentsError(ValueError):
 
 class UnexpectedTracerError(ValueError):
     """A traced value was used after (or outside) the transformation that made it: it leaked."""
+
+
+class OperandError(ShapeError, TypeError):
+    """Operands of an operation have shapes or dtypes that do not go together. `label` names the violated rule.
+
+    It is both a ValueError and a TypeError, because JAX raises now the one and now the other.
+    """
 
 
 class DeletedArrayError(RuntimeError):

@@ -1,0 +1,126 @@
+"""Products over contracting dimensions. Source for names and argument meaning: jax.lax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, TypeAlias
+
+from numpy.typing import DTypeLike
+
+from ...hlo.attributes import DotAttributes
+from ...hlo.element_type import element_type_of
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from .. import dtypes
+from ..array import as_value
+from ..core import Value, bind
+from ..errors import OperandError
+from ..source import user_line
+from .elementwise import convert
+
+DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+"""((lhs contracting, rhs contracting), (lhs batch, rhs batch))."""
+
+
+class Precision(Enum):
+    """How exactly to multiply. On the CPU all mean the operands' own precision."""
+
+    DEFAULT = "default"
+    HIGH = "high"
+    HIGHEST = "highest"
+
+
+PrecisionLike: TypeAlias = "Precision | str | tuple[Any, Any] | None"
+_PRECISION_NAMES = {
+    **{p.value: p for p in Precision},
+    "fastest": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "tensorfloat32": Precision.HIGH,
+    "float32": Precision.HIGHEST,
+}
+
+
+def _operand_precision(precision: PrecisionLike) -> tuple[str, str]:
+    lhs, rhs = precision if isinstance(precision, tuple) else (precision, precision)
+    return _precision(lhs), _precision(rhs)
+
+
+def _precision(precision: Any) -> str:
+    if precision is None:
+        return Precision.DEFAULT.value
+    if isinstance(precision, Precision):
+        return precision.value
+    if precision not in _PRECISION_NAMES:
+        raise ValueError(f"unknown precision {precision!r}; known: {', '.join(_PRECISION_NAMES)}")
+    return _PRECISION_NAMES[precision].value
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    *,
+    out_sharding: None = None,
+) -> Value:
+    """Sum of products over the contracting dimensions, for each index of the batch dimensions.
+
+    The result has the batch dimensions, then lhs's free ones, then rhs's; of the dtype that both promote to, or of
+    `preferred_element_type`, in which it is also summed.
+    """
+    x, y = as_value(lhs), as_value(rhs)
+    if x.aval.dtype is not y.aval.dtype:
+        dtype, weak = dtypes.promote([dtypes.type_of(x), dtypes.type_of(y)])
+        x, y = convert(x, dtype, weak), convert(y, dtype, weak)
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    attributes = DotAttributes(
+        *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
+        operand_precision=_operand_precision(precision),
+    )
+    if preferred_element_type is None:
+        return bind(Opcode.DOT, (x, y), attributes)
+    element_type = element_type_of(dtypes.canonical_dtype(preferred_element_type))
+    dims = _result_dimensions(x, y, attributes)
+    return bind(Opcode.DOT, (x, y), attributes, shape=Shape.array(element_type, dims), weak_type=False)
+
+
+def _result_dimensions(x: Value, y: Value, attributes: DotAttributes) -> list[int]:
+    """The result's sizes; what does not fit is left to the op's own rule to report."""
+    a, b = x.aval.shape, y.aval.shape
+    lhs_fixed = {*attributes.lhs_batch_dims, *attributes.lhs_contracting_dims}
+    rhs_fixed = {*attributes.rhs_batch_dims, *attributes.rhs_contracting_dims}
+    return [
+        *(a[d] for d in attributes.lhs_batch_dims if d < len(a)),
+        *(size for d, size in enumerate(a) if d not in lhs_fixed),
+        *(size for d, size in enumerate(b) if d not in rhs_fixed),
+    ]
+
+
+def dot(
+    lhs: Any, rhs: Any, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Value:
+    """The product of vectors and matrices: the last dimension of lhs with the first of rhs."""
+    x, y = as_value(lhs), as_value(rhs)
+    if not (1 <= x.aval.ndim <= 2 and 1 <= y.aval.ndim <= 2):
+        raise OperandError(
+            f"lax.dot takes vectors and matrices, not {x.aval.str_short()} and {y.aval.str_short()}\n"
+            f"  at {user_line()}",
+            "dot_rank",
+        )
+    return dot_general(x, y, (((x.aval.ndim - 1,), (0,)), ((), ())), precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Value:
+    """Matrix products over equal leading batch dimensions: [..., m, k] and [..., k, n] to [..., m, n]."""
+    x, y = as_value(lhs), as_value(rhs)
+    rank = x.aval.ndim
+    if rank < 2 or y.aval.ndim != rank:
+        raise OperandError(
+            f"lax.batch_matmul takes two arrays of one rank of at least 2, not {x.aval.str_short()} and "
+            f"{y.aval.str_short()}\n  at {user_line()}",
+            "batch_matmul_rank",
+        )
+    batch = tuple(range(rank - 2))
+    return dot_general(x, y, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)

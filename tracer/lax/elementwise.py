@@ -1,0 +1,332 @@
+"""Elementwise operations. Operands have one dtype; a scalar, or a dimension of size 1, meets any size.
+
+Source for names and argument meaning: jax.lax. Names here shadow Python's (`abs`, `max`, `round`), as they do there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...hlo.attributes import CompareAttributes, ComparisonDirection
+from ...hlo.element_type import element_type_of
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from .. import dtypes
+from ..array import Array, array_from_scalar, as_value
+from ..aval import ShapedArray
+from ..core import Value, bind
+from ..errors import OperandError
+from ..source import user_line
+from .movement import broadcast_in_dim, broadcast_shapes, full_like
+
+Unary = Callable[[Any], Value]
+Binary = Callable[[Any, Any], Value]
+F = TypeVar("F", bound=Callable[..., Value])
+
+
+def _unary(name: str, opcode: Opcode, doc: str) -> Unary:
+    def op(x: Any) -> Value:
+        return bind(opcode, (as_value(x),))
+
+    return _named(op, name, doc)
+
+
+def _binary(name: str, opcode: Opcode, doc: str) -> Binary:
+    def op(x: Any, y: Any) -> Value:
+        return bind(opcode, _matched(name, as_value(x), as_value(y)))
+
+    return _named(op, name, doc)
+
+
+def _compare(name: str, direction: ComparisonDirection, doc: str) -> Binary:
+    attributes = CompareAttributes(direction)
+
+    def op(x: Any, y: Any) -> Value:
+        return bind(Opcode.COMPARE, _matched(name, as_value(x), as_value(y)), attributes)
+
+    return _named(op, name, doc)
+
+
+def _named(op: F, name: str, doc: str) -> F:
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = doc
+    op.__module__ = __name__
+    return op
+
+
+def _matched(name: str, *values: Value) -> tuple[Value, ...]:
+    """`values`, of one dtype, broadcast to one shape."""
+    first = values[0].aval
+    if any(v.aval.dtype is not first.dtype for v in values):
+        names = ", ".join(v.aval.dtype.name for v in values)
+        raise OperandError(
+            f"lax.{name} requires arguments to have the same dtypes, got {names} "
+            f"(hloom.numpy functions promote dtypes)\n  at {user_line() or '<unknown>'}",
+            f"{name}_dtypes",
+        )
+    if all(v.aval.shape == first.shape for v in values):
+        return values
+    ranks = {len(v.aval.shape) for v in values} - {0}
+    if len(ranks) > 1:
+        shapes = ", ".join(v.aval.str_short() for v in values)
+        raise OperandError(
+            f"lax.{name}: arrays must have the same number of dimensions, got {shapes}\n  at {user_line()}",
+            f"{name}_rank",
+        )
+    shape = broadcast_shapes(*(v.aval.shape for v in values))
+    return tuple(
+        v if v.aval.shape == shape else broadcast_in_dim(v, shape, tuple(range(len(v.aval.shape)))) for v in values
+    )
+
+
+# ---- one operand
+
+abs = _unary("abs", Opcode.ABS, "|x|; for complex numbers the modulus, of the real dtype.")
+neg = _unary("neg", Opcode.NEGATE, "-x; unsigned integers wrap.")
+sign = _unary("sign", Opcode.SIGN, "-1, 0 (with its sign) or 1; NaN for NaN; x/|x| for complex numbers.")
+floor = _unary("floor", Opcode.FLOOR, "The largest integral value not above x.")
+ceil = _unary("ceil", Opcode.CEIL, "The smallest integral value not below x.")
+exp = _unary("exp", Opcode.EXP, "e**x.")
+expm1 = _unary("expm1", Opcode.EXPM1, "e**x - 1, accurate near 0.")
+log = _unary("log", Opcode.LOG, "The natural logarithm.")
+log1p = _unary("log1p", Opcode.LOG1P, "log(1 + x), accurate near 0.")
+sqrt = _unary("sqrt", Opcode.SQRT, "The square root.")
+rsqrt = _unary("rsqrt", Opcode.RSQRT, "1 / sqrt(x).")
+cbrt = _unary("cbrt", Opcode.CBRT, "The real cube root.")
+sin = _unary("sin", Opcode.SIN, "The sine of radians.")
+cos = _unary("cos", Opcode.COS, "The cosine of radians.")
+tan = _unary("tan", Opcode.TAN, "The tangent of radians.")
+asin = _unary("asin", Opcode.ASIN, "The inverse sine, in radians.")
+acos = _unary("acos", Opcode.ACOS, "The inverse cosine, in radians.")
+sinh = _unary("sinh", Opcode.SINH, "The hyperbolic sine.")
+cosh = _unary("cosh", Opcode.COSH, "The hyperbolic cosine.")
+tanh = _unary("tanh", Opcode.TANH, "The hyperbolic tangent.")
+asinh = _unary("asinh", Opcode.ASINH, "The inverse hyperbolic sine.")
+acosh = _unary("acosh", Opcode.ACOSH, "The inverse hyperbolic cosine.")
+atanh = _unary("atanh", Opcode.ATANH, "The inverse hyperbolic tangent.")
+logistic = _unary("logistic", Opcode.LOGISTIC, "1 / (1 + e**-x).")
+erf = _unary("erf", Opcode.ERF, "The error function.")
+is_finite = _unary("is_finite", Opcode.IS_FINITE, "True where x is neither infinite nor NaN; for floats.")
+bitwise_not = _unary("bitwise_not", Opcode.NOT, "All bits inverted; logical not of booleans.")
+population_count = _unary("population_count", Opcode.POPULATION_COUNT, "The number of bits that are 1.")
+clz = _unary("clz", Opcode.COUNT_LEADING_ZEROS, "The number of 0 bits above the highest 1.")
+_real = _unary("real", Opcode.REAL, "The real part.")
+_imag = _unary("imag", Opcode.IMAG, "The imaginary part.")
+
+# ---- two operands
+
+add = _binary("add", Opcode.ADD, "x + y; logical or of booleans.")
+sub = _binary("sub", Opcode.SUBTRACT, "x - y.")
+mul = _binary("mul", Opcode.MULTIPLY, "x * y; logical and of booleans.")
+div = _binary("div", Opcode.DIVIDE, "x / y; integers truncate towards 0, and x / 0 is -1 (all bits set).")
+rem = _binary("rem", Opcode.REMAINDER, "The remainder of truncating division: it has the sign of x.")
+max = _binary("max", Opcode.MAXIMUM, "The larger one; NaN if one is NaN.")
+min = _binary("min", Opcode.MINIMUM, "The smaller one; NaN if one is NaN.")
+atan2 = _binary("atan2", Opcode.ATAN2, "The angle of the point (y, x): atan2(x, y) is the inverse tangent of x / y.")
+bitwise_and = _binary("bitwise_and", Opcode.AND, "Bits set in both; logical and of booleans.")
+bitwise_or = _binary("bitwise_or", Opcode.OR, "Bits set in one or both.")
+bitwise_xor = _binary("bitwise_xor", Opcode.XOR, "Bits set in exactly one.")
+shift_left = _binary("shift_left", Opcode.SHIFT_LEFT, "x * 2**y; 0 where y is the number of bits or more.")
+shift_right_logical = _binary("shift_right_logical", Opcode.SHIFT_RIGHT_LOGICAL, "Bits moved down, 0 moved in.")
+shift_right_arithmetic = _binary(
+    "shift_right_arithmetic", Opcode.SHIFT_RIGHT_ARITHMETIC, "Bits moved down, the sign bit moved in."
+)
+eq = _compare("eq", ComparisonDirection.EQ, "x == y.")
+ne = _compare("ne", ComparisonDirection.NE, "x != y.")
+ge = _compare("ge", ComparisonDirection.GE, "x >= y.")
+gt = _compare("gt", ComparisonDirection.GT, "x > y.")
+le = _compare("le", ComparisonDirection.LE, "x <= y.")
+lt = _compare("lt", ComparisonDirection.LT, "x < y.")
+
+
+def complex(x: Any, y: Any) -> Value:
+    """x + iy of real parts of one dtype, float32 or float64."""
+    return bind(Opcode.COMPLEX, _matched("complex", as_value(x), as_value(y)))
+
+
+def real(x: Any) -> Value:
+    """The real part, of the real dtype."""
+    return _real(as_value(x))
+
+
+def imag(x: Any) -> Value:
+    """The imaginary part, of the real dtype; 0 for floats."""
+    return _imag(as_value(x))
+
+
+def conj(x: Any) -> Value:
+    """The complex conjugate; a float becomes complex first."""
+    x = as_value(x)
+    if not dtypes.is_complex(x.aval.dtype):
+        return complex(x, full_like(x, 0))
+    return complex(real(x), neg(imag(x)))
+
+
+def square(x: Any) -> Value:
+    """x * x."""
+    x = as_value(x)
+    return mul(x, x)
+
+
+def reciprocal(x: Any) -> Value:
+    """1 / x."""
+    x = as_value(x)
+    return div(full_like(x, 1), x)
+
+
+def atan(x: Any) -> Value:
+    """The inverse tangent, in radians."""
+    x = as_value(x)
+    return atan2(x, full_like(x, 1))
+
+
+def exp2(x: Any) -> Value:
+    """2**x."""
+    x = as_value(x)
+    return exp(mul(x, scalar_like(x, math.log(2))))
+
+
+def pow(x: Any, y: Any) -> Value:
+    """x**y, for an integer or floating x; y may be an integer where x is not."""
+    x, y = as_value(x), as_value(y)
+    if dtypes.is_inexact(x.aval.dtype) and y.aval.dtype.kind in "iub":
+        y = convert_element_type(y, x.aval.dtype)
+    return bind(Opcode.POWER, _matched("pow", x, y))
+
+
+def integer_pow(x: Any, y: int) -> Value:
+    """x**y for a Python integer y, by repeated squaring."""
+    x = as_value(x)
+    if y == 0:
+        return full_like(x, 1)
+    if y < 0:
+        return reciprocal(integer_pow(x, -y))
+    result: Value | None = None
+    power = x
+    while True:
+        if y & 1:
+            result = power if result is None else mul(result, power)
+        y >>= 1
+        if not y:
+            assert result is not None
+            return result
+        power = mul(power, power)
+
+
+class RoundingMethod(IntEnum):
+    """What `round` does halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Value:
+    """The nearest integral value."""
+    even = RoundingMethod(rounding_method) is RoundingMethod.TO_NEAREST_EVEN
+    return bind(Opcode.ROUND_NEAREST_EVEN if even else Opcode.ROUND_NEAREST_AFZ, (as_value(x),))
+
+
+# ---- select, clamp
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Value:
+    """Elements of `on_true` where `pred` (bool, a scalar or of their shape) is true, else of `on_false`."""
+    pred, on_true, on_false = as_value(pred), as_value(on_true), as_value(on_false)
+    return bind(Opcode.SELECT, (pred, on_true, on_false), weak_type=_all_weak(on_true, on_false))
+
+
+def select_n(which: Any, *cases: Any) -> Value:
+    """Elements of cases[which]; `which` is bool (then: cases[0] where false) or int32, a scalar or of their shape."""
+    which, values = as_value(which), [as_value(c) for c in cases]
+    if not values:
+        raise ValueError("lax.select_n needs at least one case")
+    if which.aval.dtype == np.bool_:
+        if len(values) > 2:
+            raise OperandError(f"lax.select_n: a boolean chooses between 2 cases, not {len(values)}", "select_n_c1")
+        return values[0] if len(values) == 1 else select(which, values[1], values[0])
+    result = values[-1]
+    for k in range(len(values) - 2, -1, -1):
+        result = select(le(which, scalar_like(which, k)), values[k], result)
+    return result
+
+
+def clamp(min: Any, x: Any, max: Any) -> Value:
+    """x limited to [min, max]; the bounds are scalars or of its shape."""
+    low, x, high = as_value(min), as_value(x), as_value(max)
+    if not low.aval.dtype is x.aval.dtype is high.aval.dtype:
+        _matched("clamp", low, x, high)  # says which dtypes differ
+    return bind(Opcode.CLAMP, (low, x, high), weak_type=_all_weak(low, x, high))
+
+
+def _all_weak(*values: Value) -> bool:
+    return all(v.aval.weak_type for v in values)
+
+
+# ---- changing the element type
+
+
+def convert_element_type(x: Any, new_dtype: DTypeLike | None) -> Value:
+    """x with another dtype, strongly typed.
+
+    Floats become integers by truncation, saturating; complex numbers drop their imaginary part.
+    """
+    if new_dtype is None:
+        raise ValueError("convert_element_type: a dtype must be given")
+    return convert(as_value(x), dtypes.canonical_dtype(new_dtype), False)
+
+
+def convert(x: Value, dtype: np.dtype[Any], weak_type: bool) -> Value:
+    """x with a canonical dtype, weakly typed or not; x itself if it is so already."""
+    aval = x.aval
+    if aval.dtype is dtype:
+        return x if aval.weak_type is weak_type else reinterpret_weak(x, weak_type)
+    if aval.dtype.kind == "c" and dtype.kind != "c":
+        x = ne(x, full_like(x, 0)) if dtype.kind == "b" else real(x)
+        if x.aval.dtype is dtype:
+            return x
+    if isinstance(x, Array) and x.aval.size == 1 and not x.aval.shape:
+        folded = _convert_scalar(x, dtype, weak_type)
+        if folded is not None:
+            return folded
+    target = ShapedArray(aval.shape, dtype)
+    return bind(Opcode.CONVERT, (x,), shape=target.hlo, weak_type=weak_type)
+
+
+def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:
+    """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
+    if not x.aval.weak_type:
+        return None
+    with np.errstate(all="ignore"):
+        return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))
+
+
+def reinterpret_weak(x: Value, weak_type: bool) -> Value:
+    """The same value, weakly typed or not."""
+    from_trace = x._trace if not isinstance(x, Array) else None
+    if from_trace is not None:
+        return from_trace.with_weak_type(x, weak_type)
+    assert isinstance(x, Array)
+    return x.with_aval(x.aval.with_weak_type(weak_type))
+
+
+def bitcast_convert_type(x: Any, new_dtype: DTypeLike) -> Value:
+    """The same bits as another dtype. A narrower one adds a last dimension, a wider one takes it away."""
+    x, dtype = as_value(x), dtypes.canonical_dtype(new_dtype)
+    shape, old = x.aval.shape, x.aval.dtype
+    if old.itemsize > dtype.itemsize:
+        shape = (*shape, old.itemsize // dtype.itemsize)
+    elif old.itemsize < dtype.itemsize:
+        shape = shape[:-1]
+    return bind(Opcode.BITCAST_CONVERT, (x,), shape=Shape.array(element_type_of(dtype), shape), weak_type=False)
+
+
+def scalar_like(x: Value, number: float) -> Array:
+    """A Python number as a scalar of x's dtype and weak type."""
+    scalar = array_from_scalar(number, x.aval.dtype)
+    return scalar.with_aval(scalar.aval.with_weak_type(True)) if x.aval.weak_type else scalar

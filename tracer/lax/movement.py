@@ -1,0 +1,294 @@
+"""Operations that place elements: broadcast, reshape, transpose, slice, pad, concatenate; full and iota make them.
+
+Source for names and argument meaning: jax.lax.
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...hlo.attributes import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    IotaAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ...hlo.element_type import element_type_of
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from .. import dtypes
+from ..array import Array, array_from_numpy, array_from_scalar, as_value
+from ..aval import ShapedArray
+from ..core import Value, bind
+from ..errors import OperandError
+from ..source import user_line
+
+
+def canonical_axis(axis: int, rank: int) -> int:
+    """A dimension's number counted from the front; ValueError if there is none."""
+    number = operator.index(axis)
+    if not -rank <= number < rank:
+        raise ValueError(f"axis {axis} is out of bounds for an array of {rank} dimensions\n  at {user_line()}")
+    return number % rank
+
+
+def canonical_shape(shape: Any) -> tuple[int, ...]:
+    """Sizes as Python integers; a single integer is one dimension. TracerIntegerConversionError for a traced size."""
+    if isinstance(shape, Sequence | np.ndarray):
+        return tuple(operator.index(s) for s in shape)
+    try:
+        return (operator.index(shape),)
+    except TypeError as error:
+        if type(error) is not TypeError:
+            raise
+        raise TypeError(f"a shape must be an integer or a sequence of integers, not {shape!r}") from None
+
+
+# ---- broadcasting
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which all of `shapes` broadcast by NumPy's rule; OperandError if there is none."""
+    rank = max((len(s) for s in shapes), default=0)
+    result = []
+    for d in range(-rank, 0):
+        sizes = {s[d] for s in shapes if len(s) >= -d} - {1}
+        if len(sizes) > 1:
+            listed = ", ".join(str(tuple(s)) for s in shapes)
+            raise OperandError(
+                f"Incompatible shapes for broadcasting: {listed}: sizes along a dimension must be equal or 1\n"
+                f"  at {user_line()}",
+                "broadcast_shapes",
+            )
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Value:
+    """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; size 1 is repeated."""
+    x, shape, dims = as_value(operand), canonical_shape(shape), tuple(broadcast_dimensions)
+    if x.aval.shape == shape and dims == tuple(range(len(shape))):
+        return x
+    if len(dims) == len(x.aval.shape) and all(0 <= d < len(shape) for d in dims):
+        # HLO's broadcast repeats along new dimensions only: one of size 1 that grows must go first.
+        kept = [i for i, d in enumerate(dims) if x.aval.shape[i] != 1 or shape[d] == 1]
+        if len(kept) < len(dims):
+            x = reshape(x, [x.aval.shape[i] for i in kept])
+            dims = tuple(dims[i] for i in kept)
+    if x.aval.shape == shape and dims == tuple(range(len(shape))):
+        return x
+    result = Shape.array(element_type_of(x.aval.dtype), shape)
+    return bind(Opcode.BROADCAST, (x,), BroadcastAttributes(dims), shape=result)
+
+
+def broadcast(operand: Any, sizes: Sequence[int]) -> Value:
+    """The operand repeated along new leading dimensions of `sizes`."""
+    x, sizes = as_value(operand), canonical_shape(sizes)
+    return broadcast_in_dim(x, (*sizes, *x.aval.shape), range(len(sizes), len(sizes) + x.aval.ndim))
+
+
+# ---- shape
+
+
+def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None) -> Value:
+    """The elements in row-major order under another shape (after transposing by `dimensions`, where given)."""
+    x, sizes = as_value(operand), canonical_shape(new_sizes)
+    if dimensions is not None:
+        x = transpose(x, dimensions)
+    if x.aval.shape == sizes:
+        return x
+    if min(sizes, default=0) < 0 or math.prod(sizes) != x.aval.size:
+        raise OperandError(
+            f"reshape: {x.aval.str_short()} has {x.aval.size} elements, which do not make shape {sizes}\n"
+            f"  at {user_line()}",
+            "reshape_c2",
+        )
+    return bind(Opcode.RESHAPE, (x,), shape=Shape.array(element_type_of(x.aval.dtype), sizes))
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Value:
+    """Dimension i of the result is dimension `permutation[i]` of the operand."""
+    x, order = as_value(operand), tuple(operator.index(d) for d in permutation)
+    if order == tuple(range(len(x.aval.shape))):
+        return x
+    return bind(Opcode.TRANSPOSE, (x,), TransposeAttributes(order))
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Value:
+    """New dimensions of size 1 at these places of the result."""
+    x = as_value(array)
+    rank = x.aval.ndim + len(dimensions)
+    places = {canonical_axis(d, rank) for d in dimensions}
+    if len(places) != len(dimensions):
+        raise ValueError(f"expand_dims: repeated dimensions in {tuple(dimensions)}")
+    sizes = iter(x.aval.shape)
+    return reshape(x, [1 if d in places else next(sizes) for d in range(rank)])
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
+    """Without these dimensions, which have size 1."""
+    x = as_value(array)
+    places = {canonical_axis(d, x.aval.ndim) for d in dimensions}
+    for d in places:
+        if x.aval.shape[d] != 1:
+            raise OperandError(
+                f"squeeze: dimension {d} of {x.aval.str_short()} has not size 1\n  at {user_line()}", "squeeze_c1"
+            )
+    return reshape(x, [s for d, s in enumerate(x.aval.shape) if d not in places])
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Value:
+    """Dimensions [start, stop) merged into one."""
+    x = as_value(operand)
+    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(x.aval.ndim)
+    shape = x.aval.shape
+    return reshape(x, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Value:
+    """Elements in reverse order along `dimensions`."""
+    dims = tuple(operator.index(d) for d in dimensions)
+    x = as_value(operand)
+    return bind(Opcode.REVERSE, (x,), ReverseAttributes(dims)) if dims else x
+
+
+# ---- slices, padding, joining
+
+
+def slice(
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Value:
+    """Elements start, start + stride, ... below limit, along each dimension."""
+    x = as_value(operand)
+    starts, limits = canonical_shape(start_indices), canonical_shape(limit_indices)
+    steps = canonical_shape(strides) if strides is not None else (1,) * len(starts)
+    if not any(starts) and limits == x.aval.shape and all(s == 1 for s in steps):
+        return x
+    return bind(Opcode.SLICE, (x,), SliceAttributes(starts, limits, steps))
+
+
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Value:
+    """`slice` along one axis; negative indices count from the end."""
+    x = as_value(operand)
+    axis = canonical_axis(axis, x.aval.ndim)
+    starts, limits, strides = [0] * x.aval.ndim, list(x.aval.shape), [1] * x.aval.ndim
+    size = x.aval.shape[axis]
+    start = 0 if start_index is None else operator.index(start_index)
+    limit = size if limit_index is None else operator.index(limit_index)
+    starts[axis] = start + size if start < 0 else start
+    limits[axis] = limit + size if limit < 0 else limit
+    strides[axis] = operator.index(stride)
+    return slice(x, starts, limits, strides)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Value:
+    """The element at a constant index along one axis."""
+    x = as_value(operand)
+    axis = canonical_axis(axis, x.aval.ndim)
+    size, number = x.aval.shape[axis], operator.index(index)
+    if not -size <= number < size:
+        raise IndexError(f"index {number} is out of bounds for axis {axis} with size {size}\n  at {user_line()}")
+    found = slice_in_dim(x, number % size, number % size + 1, 1, axis)
+    return found if keepdims else squeeze(found, [axis])
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Value:
+    """(low, high, interior) elements of `padding_value` a dimension; negative low or high remove elements."""
+    x = as_value(operand)
+    value = as_value(padding_value)
+    if isinstance(value, Array) and value.aval.weak_type and not value.aval.shape:
+        value = array_from_scalar(value.item(), x.aval.dtype)
+    low, high, interior = (tuple(operator.index(c[k]) for c in padding_config) for k in range(3))
+    return bind(Opcode.PAD, (x, value), PadAttributes(low, high, interior), weak_type=x.aval.weak_type)
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Value:
+    """Arrays of one dtype joined along a dimension."""
+    if len(operands) == 0:
+        raise ValueError("concatenate needs at least one array")
+    values = [as_value(o) for o in operands]
+    if len({v.aval.dtype for v in values}) > 1:
+        names = ", ".join(v.aval.dtype.name for v in values)
+        raise OperandError(
+            f"lax.concatenate requires arguments to have the same dtypes, got {names} "
+            f"(hloom.numpy.concatenate promotes dtypes)\n  at {user_line()}",
+            "concatenate_c2",
+        )
+    if len(values) == 1:
+        return values[0]
+    return bind(Opcode.CONCATENATE, values, ConcatenateAttributes(operator.index(dimension)))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
+    """Consecutive pieces of `sizes` along an axis."""
+    x = as_value(operand)
+    axis, pieces = canonical_axis(axis, x.aval.ndim), canonical_shape(sizes)
+    if sum(pieces) != x.aval.shape[axis] or min(pieces, default=0) < 0:
+        raise OperandError(f"split: sizes {pieces} do not add up to {x.aval.shape[axis]}\n  at {user_line()}", "split")
+    ends = np.cumsum([0, *pieces]).tolist()
+    return [slice_in_dim(x, a, b, 1, axis) for a, b in itertools.pairwise(ends)]
+
+
+# ---- making arrays
+
+
+def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Value:
+    """An array of one value; `dtype` defaults to the value's, weak type included."""
+    sizes = canonical_shape(shape)
+    value = as_value(fill_value) if dtype is None else _as_dtype(fill_value, dtypes.canonical_dtype(dtype))
+    if value.aval.shape:
+        raise OperandError(f"full needs a scalar, not {value.aval.str_short()}\n  at {user_line()}", "full_c1")
+    return broadcast_in_dim(value, sizes, ())
+
+
+def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Value:
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        return array_from_scalar(value, dtype)
+    if isinstance(value, np.ndarray | np.generic):
+        return array_from_numpy(np.asarray(value).astype(dtype))
+    found = as_value(value)
+    if found.aval.dtype is dtype and not found.aval.weak_type:
+        return found
+    return bind(Opcode.CONVERT, (found,), shape=ShapedArray(found.aval.shape, dtype).hlo, weak_type=False)
+
+
+def full_like(x: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Value:
+    """An array of one value with the shape, dtype and weak type of x, unless others are given."""
+    x = as_value(x)
+    sizes = x.aval.shape if shape is None else canonical_shape(shape)
+    if dtype is not None:
+        return full(sizes, fill_value, dtype)
+    scalar = _as_dtype(fill_value, x.aval.dtype)
+    if x.aval.weak_type and isinstance(scalar, Array):
+        scalar = scalar.with_aval(scalar.aval.with_weak_type(True))
+    return broadcast_in_dim(scalar, sizes, ())
+
+
+def zeros_like_array(x: Any) -> Value:
+    """Zeros of the type of x."""
+    return full_like(x, 0)
+
+
+def iota(dtype: DTypeLike, size: int) -> Value:
+    """0, 1, ..., size - 1."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int) -> Value:
+    """An array whose elements are their own index along `dimension`."""
+    sizes, element_type = canonical_shape(shape), element_type_of(dtypes.canonical_dtype(dtype))
+    attributes = IotaAttributes(canonical_axis(dimension, len(sizes)))
+    return bind(Opcode.IOTA, (), attributes, shape=Shape.array(element_type, sizes), weak_type=False)

@@ -1,0 +1,257 @@
+"""Reductions over dimensions, and cumulative ones along a dimension. Source for names and meaning: jax.lax."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...hlo.attributes import ReduceAttributes
+from ...hlo.builder import make_instruction, make_parameter
+from ...hlo.element_type import ElementType, element_type_of
+from ...hlo.ir import HloComputation
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from .. import dtypes, tree
+from ..array import array_from_scalar, as_value
+from ..core import ShapedArray, Value, bind, bind_multi, trace_to_computation
+from ..errors import OperandError, UnsupportedError
+from ..source import function_line, user_line
+from . import elementwise as ew
+from .movement import broadcasted_iota, canonical_axis, concatenate, full_like, reshape, rev, slice_in_dim
+
+
+def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The lowest and highest value of a dtype: infinities for floats, False and True for bool."""
+    if dtype == np.bool_:
+        return False, True
+    if dtypes.is_floating(dtype):
+        return -math.inf, math.inf
+    if dtypes.is_integer(dtype):
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    raise OperandError(f"{dtype.name} has no order\n  at {user_line()}", "order")
+
+
+@lru_cache(maxsize=256)
+def _monoid(opcode: Opcode, element_type: ElementType) -> HloComputation:
+    """The computation of one binary op on scalars."""
+    a, b = (make_parameter(k, Shape.array(element_type)) for k in range(2))
+    root = make_instruction(opcode, (a, b))
+    return HloComputation(f"{opcode.value}_{element_type.value}", (a, b, root), root)
+
+
+def reduce_monoid(opcode: Opcode, operand: Any, init: Any, axes: Sequence[int]) -> Value:
+    """Reduce by one binary opcode from a scalar `init`."""
+    x = as_value(operand)
+    dims = tuple(sorted(operator.index(a) for a in axes))
+    start = ew.scalar_like(x, init)
+    attributes = ReduceAttributes(dims, _monoid(opcode, element_type_of(x.aval.dtype)))
+    return bind(Opcode.REDUCE, (x, start), attributes, weak_type=x.aval.weak_type)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int]) -> Value:
+    """The sum over `axes`."""
+    return reduce_monoid(Opcode.ADD, operand, 0, axes)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Value:
+    """The product over `axes`."""
+    return reduce_monoid(Opcode.MULTIPLY, operand, 1, axes)
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Value:
+    """The largest value over `axes`; NaN if there is one."""
+    x = as_value(operand)
+    return reduce_monoid(Opcode.MAXIMUM, x, limits(x.aval.dtype)[0], axes)
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Value:
+    """The smallest value over `axes`; NaN if there is one."""
+    x = as_value(operand)
+    return reduce_monoid(Opcode.MINIMUM, x, limits(x.aval.dtype)[1], axes)
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Value:
+    """Bitwise (for bool: logical) and over `axes`."""
+    x = as_value(operand)
+    return reduce_monoid(Opcode.AND, x, x.aval.dtype == np.bool_ or _all_bits(x.aval.dtype), axes)
+
+
+def _all_bits(dtype: np.dtype[Any]) -> int:
+    return -1 if dtype.kind == "i" else limits(dtype)[1]
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Value:
+    """Bitwise (for bool: logical) or over `axes`."""
+    return reduce_monoid(Opcode.OR, operand, 0, axes)
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Value:
+    """Bitwise (for bool: logical) exclusive or over `axes`."""
+    return reduce_monoid(Opcode.XOR, operand, 0, axes)
+
+
+_MONOIDS: dict[Any, Opcode] = {
+    ew.add: Opcode.ADD,
+    ew.mul: Opcode.MULTIPLY,
+    ew.max: Opcode.MAXIMUM,
+    ew.min: Opcode.MINIMUM,
+    ew.bitwise_and: Opcode.AND,
+    ew.bitwise_or: Opcode.OR,
+    ew.bitwise_xor: Opcode.XOR,
+}
+
+
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+    """Reduce arrays (a pytree, of equal shapes) over `dimensions` by `computation(accumulators, elements)`.
+
+    `init_values` and what `computation` returns have the same structure; it must be associative, and may not use
+    traced values or arrays from outside (UnsupportedError).
+    """
+    leaves, treedef = tree.flatten(operands)
+    inits, init_treedef = tree.flatten(init_values)
+    if treedef != init_treedef:
+        raise OperandError(f"reduce: operands are {treedef}, but init_values {init_treedef}", "reduce_c1")
+    arrays = [as_value(a) for a in leaves]
+    starts = [ew.convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
+    dims = tuple(canonical_axis(d, arrays[0].aval.ndim) for d in dimensions)
+    if computation in _MONOIDS and len(arrays) == 1:
+        reducer = _monoid(_MONOIDS[computation], element_type_of(arrays[0].aval.dtype))
+    else:
+        reducer = _traced_reducer(computation, treedef, [ShapedArray((), a.aval.dtype) for a in arrays])
+    attributes = ReduceAttributes(dims, reducer)
+    if len(arrays) == 1:
+        results = [bind(Opcode.REDUCE, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
+    else:
+        results = bind_multi(Opcode.REDUCE, (*arrays, *starts), attributes)
+    return tree.unflatten(treedef, results)
+
+
+def _traced_reducer(
+    computation: Callable[[Any, Any], Any], treedef: Any, scalars: Sequence[ShapedArray]
+) -> HloComputation:
+    count = len(scalars)
+
+    def flat(values: list[Value]) -> list[Value]:
+        result = computation(tree.unflatten(treedef, values[:count]), tree.unflatten(treedef, values[count:]))
+        found, out_treedef = tree.flatten(result)
+        if out_treedef != treedef:
+            raise OperandError(f"reduce: the computation returns {out_treedef}, not {treedef}", "reduce_c6")
+        return [ew.convert(as_value(r), s.dtype, False) for r, s in zip(found, scalars, strict=True)]
+
+    traced = trace_to_computation(flat, [*scalars, *scalars], getattr(computation, "__name__", "reducer"))
+    if traced.captured:
+        raise UnsupportedError(
+            f"the reducer {function_line(computation)} uses values from outside; it may use constants only"
+        )
+    return _without_tuple(traced.computation) if count == 1 else traced.computation
+
+
+def _without_tuple(computation: HloComputation) -> HloComputation:
+    """A computation whose root is the only element of the original's root."""
+    root = computation.root.operands[0]
+    kept = tuple(i for i in computation.instructions if i is not computation.root)
+    return HloComputation(computation.name, kept, root)
+
+
+# ---- arg-reductions
+
+
+@lru_cache(maxsize=64)
+def _arg_reducer(opcode: Opcode, value: np.dtype[Any], index: np.dtype[Any]) -> HloComputation:
+    """Of two (value, index) pairs the one with the larger (smaller) value; NaN wins, then the lower index."""
+    better = ew.gt if opcode is Opcode.MAXIMUM else ew.lt
+
+    def choose(values: list[Value]) -> list[Value]:
+        a, i, b, j = values
+        first = ew.bitwise_or(better(a, b), ew.ne(a, a))
+        tie = ew.bitwise_and(ew.eq(a, b), ew.lt(i, j))
+        both_nan = ew.bitwise_and(ew.bitwise_and(ew.ne(a, a), ew.ne(b, b)), ew.lt(j, i))
+        take_first = ew.bitwise_and(ew.bitwise_or(first, tie), ew.bitwise_not(both_nan))
+        return [ew.select(take_first, a, b), ew.select(take_first, i, j)]
+
+    scalars = [ShapedArray((), value), ShapedArray((), index)]
+    return trace_to_computation(choose, [*scalars, *scalars], f"arg_{opcode.value}").computation
+
+
+def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
+    x, dtype = as_value(operand), dtypes.canonical_dtype(index_dtype)
+    axis = canonical_axis(axis, x.aval.ndim)
+    if x.aval.shape[axis] == 0:
+        raise ValueError(f"an argmax or argmin over axis {axis} of size 0 has no value\n  at {user_line()}")
+    worst = limits(x.aval.dtype)[0 if opcode is Opcode.MAXIMUM else 1]
+    index = broadcasted_iota(dtype, x.aval.shape, axis)
+    starts = [array_from_scalar(worst, x.aval.dtype), array_from_scalar(0, dtype)]
+    reducer = _arg_reducer(opcode, x.aval.dtype, dtype)
+    return bind_multi(Opcode.REDUCE, (x, index, *starts), ReduceAttributes((axis,), reducer))[1]
+
+
+def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
+    """The index of the first largest value along an axis; of the first NaN if there is one."""
+    return _arg_reduce(Opcode.MAXIMUM, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
+    """The index of the first smallest value along an axis; of the first NaN if there is one."""
+    return _arg_reduce(Opcode.MINIMUM, operand, axis, index_dtype)
+
+
+# ---- cumulative
+
+
+def _cumulative(op: Callable[[Value, Value], Value], operand: Any, axis: int, reverse: bool) -> Value:
+    """Prefixes in about log2(n) steps (Hillis and Steele): after step k each element covers 2**k elements."""
+    x = as_value(operand)
+    axis = canonical_axis(axis, x.aval.ndim)
+    if reverse:
+        x = rev(x, [axis])
+    size, step = x.aval.shape[axis], 1
+    while step < size:
+        done = slice_in_dim(x, 0, step, 1, axis)
+        rest = op(slice_in_dim(x, 0, size - step, 1, axis), slice_in_dim(x, step, size, 1, axis))
+        x = concatenate([done, rest], axis)
+        step *= 2
+    return rev(x, [axis]) if reverse else x
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
+    """Sums of prefixes (of suffixes if `reverse`) along an axis."""
+    return _cumulative(ew.add, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
+    """Products of prefixes along an axis."""
+    return _cumulative(ew.mul, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
+    """Largest values of prefixes along an axis."""
+    return _cumulative(ew.max, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
+    """Smallest values of prefixes along an axis."""
+    return _cumulative(ew.min, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
+    """log(sum(exp(prefix))) along an axis."""
+
+    def logaddexp(a: Value, b: Value) -> Value:
+        top = ew.max(a, b)
+        safe = ew.select(ew.is_finite(top), top, full_like(top, 0))
+        return ew.add(ew.log(ew.add(ew.exp(ew.sub(a, safe)), ew.exp(ew.sub(b, safe)))), safe)
+
+    return _cumulative(logaddexp, operand, axis, reverse)
+
+
+def keep_dimensions(reduced: Value, shape: Sequence[int], axes: Sequence[int]) -> Value:
+    """A reduction's result with the reduced `axes` of `shape` back as dimensions of size 1."""
+    return reshape(reduced, [1 if d in axes else s for d, s in enumerate(shape)])
+
+

@@ -1,0 +1,120 @@
+"""`hloom.tree`: pytrees, by optree, with JAX's names and meaning: None is an empty node, dictionaries are sorted by key.
+
+Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None, and what users register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeAlias, TypeVar
+
+import optree
+
+_NAMESPACE = "hloom"
+PyTreeDef: TypeAlias = Any
+"""A tree's structure: hashable, compared by value."""
+C = TypeVar("C", bound=type)
+IsLeaf: TypeAlias = "Callable[[Any], bool] | None"
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """(leaves, structure)."""
+    leaves, treedef = optree.tree_flatten(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE)
+    return leaves, treedef
+
+
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of this structure with these leaves; ValueError if their number is wrong."""
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves, in order."""
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure alone."""
+    return flatten(tree, is_leaf)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """The tree of f(leaf, leaf of each of rest); ValueError if a tree of `rest` has not `tree` as a prefix."""
+    first, treedef = flatten(tree, is_leaf)
+    others = [treedef.flatten_up_to(r) for r in rest]
+    return unflatten(treedef, [f(*xs) for xs in zip(first, *others, strict=True)])
+
+
+def reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: IsLeaf = None) -> Any:
+    """functools.reduce over the leaves."""
+    return optree.tree_reduce(
+        function, tree, *initializer, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE
+    )
+
+
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """True if all leaves are true."""
+    return bool(optree.tree_all(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE))
+
+
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+    """A tree of trees turned inside out. `inner_treedef` None: found from the first inner tree."""
+    if inner_treedef is None:
+        inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
+    rows = [inner_treedef.flatten_up_to(t) for t in outer_treedef.flatten_up_to(pytree_to_transpose)]
+    return unflatten(inner_treedef, [unflatten(outer_treedef, column) for column in zip(*rows, strict=True)])
+
+
+def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
+    """([(path, leaf), ...], structure); a path is a tuple of keys and indices."""
+    paths, found, treedef = optree.tree_flatten_with_path(
+        tree, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE
+    )
+    return list(zip(paths, found, strict=True)), treedef
+
+
+def register_pytree_node(
+    nodetype: type[Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+) -> None:
+    """Make a class a container: (children, auxiliary data) = flatten(node); node = unflatten(auxiliary, children)."""
+    optree.register_pytree_node(
+        nodetype,
+        lambda node: tuple(flatten_func(node)),
+        lambda auxiliary, children: unflatten_func(auxiliary, tuple(children)),
+        namespace=_NAMESPACE,
+    )
+
+
+def register_pytree_node_class(cls: C) -> C:
+    """Class decorator: the class has `tree_flatten(self)` and a class method `tree_unflatten(cls, auxiliary, children)`."""
+    node: Any = cls
+    register_pytree_node(node, lambda x: x.tree_flatten(), node.tree_unflatten)
+    return cls
+
+
+def register_dataclass(
+    nodetype: C, data_fields: Iterable[str] | None = None, meta_fields: Iterable[str] | None = None
+) -> C:
+    """Make a dataclass a container: `data_fields` are children, `meta_fields` part of the structure (hashable)."""
+    data, meta = dataclass_fields(nodetype, data_fields, meta_fields)
+    register_pytree_node(
+        nodetype,
+        lambda node: ([getattr(node, f) for f in data], tuple([getattr(node, f) for f in meta])),
+        lambda auxiliary, children: nodetype(**dict(zip(data, children)), **dict(zip(meta, auxiliary))),
+    )
+    return nodetype
+
+
+def dataclass_fields(
+    nodetype: type[Any], data_fields: Iterable[str] | None, meta_fields: Iterable[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Data and meta fields; where not given, those whose `metadata` has not `static=True`, and those that have."""
+    if data_fields is not None and meta_fields is not None:
+        return tuple(data_fields), tuple(meta_fields)
+    declared: dict[str, Any] = getattr(nodetype, "__dataclass_fields__", {})
+    if not declared:
+        raise TypeError(f"{nodetype.__name__} is no dataclass: give data_fields and meta_fields")
+    static = [name for name, f in declared.items() if f.init and f.metadata.get("static", False)]
+    return tuple(n for n, f in declared.items() if f.init and n not in static), tuple(static)
