@@ -45,15 +45,20 @@ def module_header() -> tuple[str, str]:
     return _native_target()[0], str(target_machine().target_data)
 
 
+def optimise(module: Any) -> None:
+    """Run LLVM's pipeline, once, on a parsed module."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    builder = llvm.create_pass_builder(target_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+
+
 def emit_object(text: str) -> bytes:
     """Optimise a module of LLVM IR and translate it to an object file. Raises RuntimeError for invalid IR."""
     with _lock:
         module = llvm.parse_assembly(text)
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
-        options.slp_vectorization = True
-        builder = llvm.create_pass_builder(target_machine(), options)
-        builder.getModulePassManager().run(module, builder)
+        optimise(module)
         return bytes(target_machine().emit_object(module))
 
 

@@ -144,6 +144,6 @@ SCOPE: dict[str, object] = {
     "compare_exchange": _define("compare_exchange", 3, _compare_exchange),
     "pause": _define("pause", 0, _pause),
 }
-"""`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`: memory
-until return; `callN(function, ...)`: a C function of N integers or pointers; `atomic_add` returns the old value;
+"""`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`:
+memory until return; `callN(function, ...)`: a C function of N integers or pointers; `atomic_add` returns the old value;
 `compare_exchange(address, expected, new)`: 1 when it did."""

@@ -11,6 +11,7 @@ intrinsics. The global ones, which load all of Numba's NumPy support, stay untou
 from __future__ import annotations
 
 import functools
+from types import CodeType, FunctionType
 from typing import Any
 
 import llvmlite.ir as llir
@@ -138,6 +139,18 @@ class _Library:
         raise errors.LoweringError("a kernel may only use what lowers in place (intrinsics), not compiled functions")
 
 
+def _body_name(name: str, arguments: Any, **_: Any) -> str:
+    """The symbol of the Numba function. It is internal to its object, so that all can have the same."""
+    return "body"
+
+
+class _Lower(lowering.Lower):  # type: ignore[misc]
+    """Numba's lowering, without what only functions called from Python need."""
+
+    def emit_environment_object(self) -> None:
+        """Nothing: a kernel has no Python objects."""
+
+
 class _Compiler:
     """The contexts, made once a process."""
 
@@ -162,6 +175,7 @@ class _Compiler:
     def lower(self, function: Any, arguments: list[Any], result: Any) -> Any:
         """The llvmlite module that holds `function`, as the module's only definition, and its name."""
         identity = bytecode.FunctionIdentity.from_function(function)
+        identity.unique_id, identity.unique_name = 0, "body"  # Numba counts; equal kernels must give equal objects
         ir = interpreter.Interpreter(identity).interpret(bytecode.ByteCode(identity))
         if ir.arg_count != len(arguments):
             raise TypeError(f"the function takes {ir.arg_count} arguments, {len(arguments)} parameters are given")
@@ -180,11 +194,11 @@ class _Compiler:
         postproc.PostProcessor(ir).run(emit_dels=True)
         with ConfigStack().enter(self.flags):
             descriptor = funcdesc.PythonFunctionDescriptor.from_specialized_function(
-                ir, typemap, returned, calltypes, mangler=self.target.mangler, inline=False, noalias=False, abi_tags=()
+                ir, typemap, returned, calltypes, mangler=_body_name, inline=False, noalias=False, abi_tags=()
             )
             library = _Library()
             with self.target.push_code_library(library):
-                lowering.Lower(self.target, library, descriptor, ir, metadata={}).lower()
+                _Lower(self.target, library, descriptor, ir, metadata={}).lower()
         return library.module, descriptor.llvm_func_name
 
 
@@ -214,9 +228,8 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object]) -> str:
             arguments = [types.int64, types.int64, *arguments]
             result = types.none
         try:
-            exec(compile(kernel.source, f"<hloom {kernel.name}>", "exec"), namespace)
-            module, name = compiler.lower(namespace[kernel.name], arguments, result)
-        except (errors.NumbaError, SyntaxError, TypeError, KeyError, NotImplementedError) as error:
+            module, name = compiler.lower(_function(kernel, namespace), arguments, result)
+        except (errors.NumbaError, SyntaxError, TypeError, NotImplementedError) as error:
             raise KernelCompilationError(kernel.name, kernel.source, str(error)) from error
         function = module.get_global(name)
         function.linkage = "internal"
@@ -228,6 +241,15 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object]) -> str:
         else:
             _add_native_entry(module, function, kernel.symbol)
         return str(module)
+
+
+def _function(kernel: KernelSource, namespace: dict[str, Any]) -> FunctionType:
+    """The Python function that the source defines. Nothing of the source is executed to get it."""
+    module = compile(kernel.source, f"<hloom {kernel.name}>", "exec")
+    for constant in module.co_consts:
+        if isinstance(constant, CodeType) and constant.co_name == kernel.name:
+            return FunctionType(constant, namespace)
+    raise TypeError(f"the source does not define {kernel.name}")
 
 
 _I64 = llir.IntType(64)

@@ -229,7 +229,10 @@ class Program:
 
         Addresses are trusted: a wrong one reads or writes whatever lies there. Raises what a callback raised.
         """
-        status = self._execute(self._address, self._pack(0, *bases), pool_address() if self._parallel else 0)
+        if len(bases) < self.bases:
+            raise ProgramError(f"the program needs {self.bases} bases, got {len(bases)}")
+        pool = pool_address() if self._parallel else 0
+        status = self._execute(self._address, self._pack(0, *bases[: self.bases]), pool)
         if status:
             self._fail(status)
 

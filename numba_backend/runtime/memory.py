@@ -1,0 +1,223 @@
+"""Blocks of memory for outputs and arenas, recycled so that programs do not pay for fresh pages again and again.
+
+The first touch of a fresh page is a fault: 0.25 us for each 4 KiB, more than computing what goes there. So a block
+whose last reference dies goes back to a bin of its size class, and the next allocation of that class takes it from
+there. Memory comes from `mmap`, 64-byte aligned, with transparent huge pages for blocks of several MiB; it is not
+zeroed on reuse.
+
+Sizes up to 32 KiB are cut from slabs and stay with the process; larger blocks
+are kept up to `set_pool_limit` bytes altogether, and beyond that given back to the system.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .executor import libc_address
+
+_SMALL = 32 << 10
+_SLAB = 256 << 10
+_HUGE_PAGE = 2 << 20
+_DEFAULT_LIMIT = 1 << 30
+
+_unmap = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(libc_address("munmap"))
+_map = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64
+)(libc_address("mmap"))
+_advise = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("madvise"))
+
+
+class Block:
+    """`nbytes` bytes of uninitialised memory at `address`, a multiple of 64, for as long as the object lives.
+
+    NumPy arrays made from it (`numpy.asarray(block)`: uint8; `block.array(...)`) keep it alive.
+    """
+
+    __slots__ = ("__weakref__", "_free", "address", "nbytes")
+    address: int
+    nbytes: int
+    _free: list[int]
+    """Where the address goes when the block dies. (Attributes are set by `allocate`: an __init__ would double its
+    time.)"""
+
+    def __del__(self) -> None:
+        self._free.append(self.address)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"version": 3, "typestr": "|u1", "shape": (self.nbytes,), "data": (self.address, False)}
+
+    def array(self, dtype: Any, shape: Sequence[int], offset: int = 0) -> np.ndarray:
+        """A row-major array over the bytes from `offset` on; ValueError when they do not suffice."""
+        dtype = np.dtype(dtype)
+        count = dtype.itemsize
+        for extent in shape:
+            count *= extent
+        if not 0 <= offset <= offset + count <= self.nbytes:
+            raise ValueError(f"{dtype}{list(shape)} at byte {offset} does not lie within {self.nbytes} bytes")
+        array: np.ndarray = np.asarray(self)[offset : offset + count].view(dtype).reshape(shape)
+        return array
+
+    def __repr__(self) -> str:
+        return f"Block({self.nbytes} bytes at {self.address:#x})"
+
+
+class _LargeBlock(Block):
+    """A block that is kept after its death only when there is room under the limit."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        size = size_class(self.nbytes)
+        if _large.gave(size):
+            self._free.append(self.address)
+        else:
+            _unmap(self.address, size)
+
+
+class _Large:
+    """The bins of large blocks, how many bytes lie in them, and how many may.
+
+    The lock guards only the count. Addresses move by list.append and list.pop, which are atomic, since `__del__` may
+    run at any allocation of an object, also in the middle of `allocate`.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.bins: dict[int, list[int]] = {}
+        self.bytes = 0
+        self.limit = _DEFAULT_LIMIT
+
+    def gave(self, size: int) -> bool:
+        with self.lock:
+            if self.bytes + size > self.limit:
+                return False
+            self.bytes += size
+            return True
+
+    def take(self, size: int, free: list[int]) -> int:
+        """An address from the bin `free` of that size; 0 when it is empty."""
+        try:
+            address = free.pop()
+        except IndexError:
+            return 0
+        with self.lock:
+            self.bytes -= size
+        return address
+
+    def clear(self) -> None:
+        for size, free in list(self.bins.items()):
+            while address := self.take(size, free):
+                _unmap(address, size)
+
+
+def _fresh_pages(size: int) -> int:
+    """`size` bytes (a multiple of the page size) from the system; MemoryError when it has none.
+
+    Blocks of several huge pages start at one, so that the system can use them.
+    """
+    extra = _HUGE_PAGE if size >= 2 * _HUGE_PAGE else 0
+    protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    start = _map(None, size + extra, protection, flags, -1, 0)
+    if start is None or start == ctypes.c_void_p(-1).value:
+        raise MemoryError(f"the system has no {size} bytes")
+    if not extra:
+        return int(start)
+    address: int = (start + extra - 1) & -extra
+    if address > start:
+        _unmap(start, address - start)
+    if start + extra > address:
+        _unmap(address + size, start + extra - address)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        _advise(address, size, mmap.MADV_HUGEPAGE)
+    return address
+
+
+def size_class(nbytes: int) -> int:
+    """The size to allocate for `nbytes`: four classes to each power of two, at least 64, whole pages when large."""
+    if nbytes <= 256:
+        return max(64, (nbytes + 63) & -64)
+    unit = 1 << ((nbytes - 1).bit_length() - 3)
+    if nbytes > _SMALL:
+        unit = max(unit, mmap.PAGESIZE)
+    return (nbytes + unit - 1) & -unit
+
+
+def _small_bins() -> list[list[int]]:
+    """The bin for each multiple of 64 bytes; multiples of one size class share theirs."""
+    bins: dict[int, list[int]] = {}
+    return [bins.setdefault(size_class(nbytes), []) for nbytes in range(0, _SMALL + 1, 64)]
+
+
+_large = _Large()
+_bins = _small_bins()
+
+
+def allocate(nbytes: int) -> Block:
+    """A block of `nbytes` bytes (0 is fine), uninitialised. Raises MemoryError, or ValueError for a negative size."""
+    if not 0 <= nbytes <= _SMALL:
+        return _allocate_large(nbytes)
+    free = _bins[(nbytes + 63) >> 6]
+    try:
+        address = free.pop()
+    except IndexError:
+        address = _fresh_small(nbytes, free)
+    block = Block()
+    block.address = address
+    block.nbytes = nbytes
+    block._free = free
+    return block
+
+
+def _allocate_large(nbytes: int) -> Block:
+    if nbytes < 0:
+        raise ValueError(f"a block cannot have {nbytes} bytes")
+    size = size_class(nbytes)
+    free = _large.bins.setdefault(size, [])
+    address = _large.take(size, free) or _fresh_pages(size)
+    block = _LargeBlock()
+    block.address = address
+    block.nbytes = nbytes
+    block._free = free
+    return block
+
+
+def _fresh_small(nbytes: int, free: list[int]) -> int:
+    """Cut a slab into blocks of the size class; one is returned, the others go to the bin."""
+    size = size_class(nbytes)
+    slab = _fresh_pages(_SLAB)
+    free.extend(range(slab + size, slab + _SLAB - size + 1, size))
+    return slab
+
+
+def set_pool_limit(nbytes: int) -> None:
+    """Keep at most this many bytes of unused large blocks; what is kept beyond that is given back now."""
+    if nbytes < 0:
+        raise ValueError(f"the limit must not be negative, got {nbytes}")
+    _large.limit = nbytes
+    if _large.bytes > nbytes:
+        release_unused()
+
+
+def release_unused() -> None:
+    """Give all unused large blocks back to the system."""
+    _large.clear()
+
+
+def pooled_bytes() -> int:
+    """How many bytes of unused large blocks are kept."""
+    return _large.bytes
+
+
+def _after_fork() -> None:
+    _large.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,59 @@
+"""Kernels and helpers that the runtime's tests share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.program import Program
+
+F32 = Parameter("pointer", "f32")
+S64 = Parameter("pointer", "s64")
+PRED = Parameter("pointer", "pred")
+
+ADD = KernelSource(
+    "add",
+    """def add(lo, hi, x, y, out):
+    for i in range(lo, hi):
+        out[i] = x[i] + y[i]
+""",
+    (F32, F32, F32),
+)
+
+CANARY = 0xA5
+
+
+class Guarded:
+    """An array between canaries: `check` fails when a byte before or after it was written."""
+
+    def __init__(self, values: np.ndarray, guard: int = 256) -> None:
+        self._block = np.full(values.nbytes + 2 * guard, CANARY, np.uint8)
+        self._guard = guard
+        self.array = self._block[guard : guard + values.nbytes].view(values.dtype).reshape(values.shape)
+        self.array[...] = values
+
+    @property
+    def address(self) -> int:
+        return self.array.ctypes.data
+
+    def check(self) -> None:
+        assert (self._block[: self._guard] == CANARY).all(), "bytes before the buffer were written"
+        assert (self._block[self._block.size - self._guard :] == CANARY).all(), "bytes after the buffer were written"
+
+
+def run(program: Program, *arrays: np.ndarray) -> None:
+    """Run with the arrays' memory as bases."""
+    program.run([array.ctypes.data for array in arrays])
+
+
+def python(code: str, *arguments: str, environment: dict[str, str] | None = None, timeout: float = 60) -> str:
+    """Run code in a new interpreter with warnings as errors; its standard output."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        capture_output=True, text=True, timeout=timeout, check=False, env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout

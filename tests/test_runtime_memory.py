@@ -1,0 +1,140 @@
+"""Blocks of memory: alignment, recycling, views that keep them alive, limits, threads."""
+
+from __future__ import annotations
+
+import gc
+import random
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hloom.numba_backend.runtime import memory
+
+from support.runtime_kernels import python
+
+SIZES = [0, 1, 63, 64, 65, 255, 256, 257, 1000, 4096, 32767, 32768, 32769, 65536, 1 << 20, (1 << 20) + 1, 5 << 20]
+
+
+@pytest.mark.parametrize("nbytes", SIZES)
+def test_blocks_are_aligned_and_writable(nbytes: int) -> None:
+    blocks = [memory.allocate(nbytes) for _ in range(3)]
+    for value, block in enumerate(blocks):
+        assert block.address % 64 == 0 and block.nbytes == nbytes
+        np.asarray(block)[:] = value
+    for value, block in enumerate(blocks):
+        assert (np.asarray(block) == value).all()
+
+
+def test_size_classes_waste_little() -> None:
+    for nbytes in [*range(40_000), *range(40_000, 10_000_000, 997)]:
+        size = memory.size_class(nbytes)
+        assert size >= nbytes and size % (64 if nbytes <= 32768 else 4096) == 0
+        assert size <= max(64, nbytes * 1.25 + 63) if nbytes <= 32768 else nbytes * 1.25 + 4095
+
+
+@pytest.mark.parametrize("nbytes", [100, 10_000, 1 << 20])
+def test_memory_is_used_again(nbytes: int) -> None:
+    block = memory.allocate(nbytes)
+    address = block.address
+    del block
+    assert memory.allocate(nbytes).address == address
+
+
+@pytest.mark.parametrize("nbytes", [128, 1 << 20])
+def test_views_keep_the_block_alive(nbytes: int) -> None:
+    block = memory.allocate(nbytes)
+    alive = weakref.ref(block)
+    assert np.asarray(block).base is block
+    view = block.array(np.float32, (nbytes // 8, 2))[1:, ::-1].T
+    address = block.address
+    del block
+    gc.collect()
+    assert alive() is not None
+    other = memory.allocate(nbytes)
+    assert other.address != address
+    del view
+    assert alive() is None
+    assert memory.allocate(nbytes).address == address
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.complex128, np.int8, bool, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
+)
+def test_arrays(dtype: object) -> None:
+    block = memory.allocate(1000)
+    array = block.array(dtype, (3, 5), offset=64)
+    assert (
+        array.shape == (3, 5) and array.dtype == np.dtype(dtype) and array.flags.c_contiguous and array.flags.writeable
+    )
+    assert array.ctypes.data == block.address + 64
+    array[...] = 1
+    assert block.array(dtype, ()).shape == () and block.array(dtype, (0, 7)).size == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset"), [((251,), 0), ((250,), 1), ((1,), -1), ((1,), 1000), ((-1,), 0), ((1 << 62, 8), 0)]
+)
+def test_arrays_lie_within_the_block(shape: tuple[int, ...], offset: int) -> None:
+    with pytest.raises(ValueError, match="within"):
+        memory.allocate(1000).array(np.float32, shape, offset)
+
+
+def test_limit_on_unused_memory() -> None:
+    memory.release_unused()
+    assert memory.pooled_bytes() == 0
+    try:
+        memory.set_pool_limit(3 << 20)
+        blocks = [memory.allocate(1 << 20) for _ in range(8)]
+        blocks.clear()
+        assert memory.pooled_bytes() == 3 << 20
+        memory.set_pool_limit(0)
+        assert memory.pooled_bytes() == 0
+        address = memory.allocate(1 << 20).address
+        assert address and memory.pooled_bytes() == 0
+    finally:
+        memory.set_pool_limit(1 << 30)
+
+
+@pytest.mark.parametrize("nbytes", [-1, -64, -100_000])
+def test_negative_sizes_are_refused(nbytes: int) -> None:
+    with pytest.raises(ValueError, match=str(nbytes)):
+        memory.allocate(nbytes)
+
+
+def test_too_much_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError):
+        memory.allocate(1 << 60)
+
+
+def test_blocks_of_several_threads_never_overlap() -> None:
+    def work(seed: int) -> bool:
+        rng = random.Random(seed)
+        held: list[tuple[np.ndarray, int]] = []
+        for step in range(400):
+            nbytes = rng.choice([8, 100, 3000, 20_000, 70_000])
+            array = np.asarray(memory.allocate(nbytes))
+            array[:] = (seed * 37 + step) % 251
+            held.append((array, (seed * 37 + step) % 251))
+            if len(held) > 10:
+                array, value = held.pop(rng.randrange(len(held)))
+                if not (array == value).all():
+                    return False
+        return all((array == value).all() for array, value in held)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+
+
+def test_exit_with_live_blocks() -> None:
+    code = """
+import numpy as np
+from hloom.numba_backend.runtime import memory
+blocks = [memory.allocate(size) for size in (10, 100_000)]
+arrays = [np.asarray(block) for block in blocks]
+cycle = [arrays]
+cycle.append(cycle)
+print("ok")
+"""
+    assert python(code).strip() == "ok"

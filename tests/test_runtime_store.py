@@ -1,0 +1,245 @@
+"""The kernel store: memory, disk, and everything that can be wrong with a disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hloom.numba_backend.runtime import store as store_module
+from hloom.numba_backend.runtime.errors import KernelCompilationError, KernelStoreWarning
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.store import KernelStore, default_folder
+
+from support.runtime_kernels import ADD, F32, python
+
+LOAD = """
+import sys
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.store import KernelStore
+store = KernelStore(sys.argv[1])
+parameters = (("pointer", "f32"),) * 3
+store.get(KernelSource("add", sys.argv[2], parameters))
+print(store.statistics.compiled, store.statistics.loaded_from_disk, "numba" in sys.modules)
+"""
+
+
+def numbered(value: int) -> KernelSource:
+    return KernelSource("k", f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {value}\n", (F32,))
+
+
+def object_file(store: KernelStore, kernel: KernelSource) -> Path:
+    assert store.folder is not None
+    return store.folder / f"{store.key(kernel)}.o"
+
+
+def test_memory_then_disk(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path / "store")
+    address = store.get(ADD)
+    assert store.get(ADD) == address
+    assert (store.statistics.compiled, store.statistics.found_in_memory) == (1, 1)
+    again = KernelStore(tmp_path / "store")
+    assert again.get(ADD)
+    assert (again.statistics.compiled, again.statistics.loaded_from_disk) == (0, 1)
+
+
+def test_a_stored_kernel_needs_no_numba(tmp_path: Path) -> None:
+    assert python(LOAD, str(tmp_path), ADD.source).split() == ["1", "0", "True"]
+    assert python(LOAD, str(tmp_path), ADD.source).split() == ["0", "1", "False"]
+
+
+def test_the_folder_is_private_and_its_sources_are_readable(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path / "a" / "store")
+    store.get(ADD)
+    assert store.folder is not None
+    assert store.folder.stat().st_mode & 0o777 == 0o700
+    text = (store.folder / f"{store.key(ADD)}.py").read_text()
+    assert text.startswith("# kernel add(pointer f32, pointer f32, pointer f32)\n# llvmlite ") and ADD.source in text
+    assert object_file(store, ADD).read_bytes()[:4] == b"\x7fELF"
+    assert sorted(path.suffix for path in store.folder.iterdir()) == [".o", ".py"]
+
+
+def truncate(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def flip(data: bytes) -> bytes:
+    return data[:700] + bytes([data[700] ^ 1]) + data[701:]
+
+
+CORRUPTIONS = {
+    "truncated": truncate, "one bit flipped": flip, "empty": lambda data: b"", "text": lambda data: b"hello\n" * 100,
+    "too long": lambda data: data + b"\0", "seal cut": lambda data: data[:-1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("corruption", CORRUPTIONS)
+def test_a_damaged_entry_is_compiled_again_and_told_once(corruption: str, tmp_path: Path) -> None:
+    KernelStore(tmp_path).get(ADD)
+    path = object_file(KernelStore(tmp_path), ADD)
+    good = path.read_bytes()
+    path.write_bytes(CORRUPTIONS[corruption](good))
+    store = KernelStore(tmp_path)
+    with pytest.warns(KernelStoreWarning, match="damaged") as told:
+        assert store.get(ADD)
+    assert len(told) == 1 and store.statistics.compiled == 1
+    assert path.read_bytes() == good
+    repaired = KernelStore(tmp_path)
+    repaired.get(ADD)
+    assert repaired.statistics.loaded_from_disk == 1
+
+
+def test_an_entry_under_a_foreign_key_is_not_loaded(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    store.get(ADD)
+    object_file(store, numbered(1)).write_bytes(object_file(store, ADD).read_bytes())
+    with pytest.warns(KernelStoreWarning, match="damaged"):
+        KernelStore(tmp_path).get(numbered(1))
+
+
+def test_a_folder_in_place_of_an_entry(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    object_file(store, ADD).mkdir()
+    with pytest.warns(KernelStoreWarning) as told:
+        assert store.get(ADD)
+    assert len(told) == 2  # it can neither be read nor replaced
+    store.get_many([numbered(2), ADD])
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_that_others_can_write_to_is_refused(mode: int, tmp_path: Path) -> None:
+    KernelStore(tmp_path / "s").get(ADD)
+    (tmp_path / "s").chmod(mode)
+    store = KernelStore(tmp_path / "s")
+    with pytest.warns(KernelStoreWarning, match="writable by others") as told:
+        store.get(ADD)
+        store.get(numbered(3))
+    assert len(told) == 1 and store.statistics.compiled == 2
+    assert len(list((tmp_path / "s").iterdir())) == 2
+
+
+def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module.os, "geteuid", lambda: os.getuid() + 1)
+    store = KernelStore(tmp_path)
+    with pytest.warns(KernelStoreWarning, match="another user"):
+        store.get(ADD)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "store"):
+        store = KernelStore(folder)
+        with pytest.warns(KernelStoreWarning) as told:
+            assert store.get_many([ADD, numbered(4)])
+            store.get(numbered(5))
+        assert len(told) == 1
+
+
+@pytest.mark.parametrize(("code", "says"), [(28, "is full"), (30, "cannot be written")])
+def test_a_full_or_read_only_folder(code: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(store_module.os, "replace", refuse)
+    store = KernelStore(tmp_path)
+    with pytest.warns(KernelStoreWarning, match=says) as told:
+        store.get(ADD)
+        store.get(numbered(6))
+    assert len(told) == 1 and store.statistics.compiled == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_warnings_as_errors_leave_the_kernel_usable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = KernelStore(tmp_path / "file")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KernelStoreWarning):
+            store.get(ADD)
+        assert store.get(ADD)
+    assert store.statistics.compiled == 1
+
+
+def test_no_disk() -> None:
+    store = KernelStore(None)
+    assert store.get_many([ADD, ADD, numbered(7)])[0] == store.get(ADD)
+    assert store.folder is None and store.statistics.compiled == 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({"HLOOM_CACHE_DIR": ""}, None),
+        ({"HLOOM_CACHE_DIR": "off"}, None),
+        ({"HLOOM_CACHE_DIR": "/x/y"}, Path("/x/y")),
+        ({"XDG_CACHE_HOME": "/c"}, Path("/c/hloom")),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/h"}, Path("/h/.cache/hloom")),
+        ({"HOME": "/h"}, Path("/h/.cache/hloom")),
+        ({"HLOOM_CACHE_DIR": "~/k", "HOME": "/h"}, Path("/h/k")),
+    ],
+)
+def test_default_folder(environment: dict[str, str], folder: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HLOOM_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert default_folder() == folder
+
+
+def test_threads_compile_a_kernel_once(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    start = threading.Barrier(4)
+
+    def get(_: int) -> list[int]:
+        start.wait()
+        return store.get_many([numbered(8), ADD, numbered(9)])
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(get, range(4)))
+    assert results == results[:1] * 4
+    assert store.statistics.compiled == 3
+
+
+def test_processes_share_a_folder(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        said = list(pool.map(lambda _: python(LOAD, str(tmp_path), ADD.source).split(), range(3)))
+    assert all(int(compiled) + int(loaded) == 1 for compiled, loaded, _ in said)
+    assert python(LOAD, str(tmp_path), ADD.source).split()[:2] == ["0", "1"]
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_one_bad_kernel_does_not_spoil_the_store(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    with pytest.raises(KernelCompilationError):
+        store.get_many([ADD, KernelSource("bad", "def bad(lo, hi):\n    nonsense()\n", ())])
+    assert store.get_many([ADD, numbered(10)])
+
+
+def test_the_folder_is_bounded(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path, max_bytes=6000)
+    for value in range(20, 30):
+        store.get(numbered(value))
+        os.utime(object_file(store, numbered(value)), (value, value))
+    used = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert used <= 6000 + 3000
+    assert object_file(store, numbered(29)).exists() and not object_file(store, numbered(20)).exists()
+
+
+def test_a_forked_child_uses_the_store(tmp_path: Path) -> None:
+    code = """
+import os, sys, threading
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.store import KernelStore
+store = KernelStore(sys.argv[1])
+store._lock.acquire()
+child = os.fork()
+if not child:
+    store.get(KernelSource("k", "def k(lo, hi, x):\\n    x[0] = 1\\n", (("pointer", "f32"),)))
+    os._exit(store.statistics.compiled)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert python(code, str(tmp_path)).split() == ["1"]

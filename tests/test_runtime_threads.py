@@ -1,0 +1,230 @@
+"""The thread pool: limits, concurrent and nested calls, fork, exit, idleness."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hloom.numba_backend.runtime import threads
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.program import Program, ProgramBuilder, pointer
+
+from support.runtime_kernels import ADD, F32, S64, python, run
+
+HITS = KernelSource("hits", "def hits(lo, hi, n):\n    for i in range(lo, hi):\n        n[i] = n[i] + 1\n", (S64,))
+
+
+@pytest.fixture(autouse=True)
+def restore_threads() -> Iterator[None]:
+    yield
+    threads.set_num_threads(None)
+
+
+def program(kernel: KernelSource, extent: int, grain: int) -> Program:
+    builder = ProgramBuilder()
+    builder.kernel(kernel, [pointer(base) for base in range(len(kernel.parameters))], extent, grain)
+    return builder.build()
+
+
+@pytest.mark.parametrize("count", [1, 2, None])
+@pytest.mark.parametrize(("extent", "grain"), [(1, 1), (2, 1), (3, 1), (63, 2), (129, 64), (1000, 1), (100_003, 5000)])
+def test_each_index_is_run_exactly_once(count: int | None, extent: int, grain: int) -> None:
+    threads.set_num_threads(count)
+    counts = np.zeros(extent + 8, np.int64)
+    hits = program(HITS, extent, grain)
+    for _ in range(50):
+        run(hits, counts)
+    assert (counts[:extent] == 50).all() and not counts[extent:].any()
+
+
+def test_concurrent_callers() -> None:
+    big = program(ADD, 1 << 15, 1 << 10)
+    start = threading.Barrier(5)
+
+    def call(value: int) -> bool:
+        x, y, out = np.full(1 << 15, value, np.float32), np.ones(1 << 15, np.float32), np.zeros(1 << 15, np.float32)
+        start.wait()
+        for _ in range(200):
+            out[:] = 0
+            run(big, x, y, out)
+            if not (out == value + 1).all():
+                return False
+        return True
+
+    with ThreadPoolExecutor(5) as pool:
+        assert all(pool.map(call, range(5)))
+
+
+def test_two_threads_are_used() -> None:
+    if threads.available_cpus() < 2:
+        pytest.skip("one CPU")
+    code = """
+import os, numpy as np, time
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
+source = "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  v = x[i]\\n"
+source += "  for j in range(20000):\\n   v = v * x[i]\\n  x[i] = v\\n"
+k = KernelSource("k", source, (("pointer", "f64"),))
+builder = ProgramBuilder()
+builder.kernel(k, [pointer(0)], 4096, 64)
+program = builder.build()
+x = np.ones(4096)
+before = len(os.listdir("/proc/self/task"))
+program.run([x.ctypes.data])
+tasks = len(os.listdir("/proc/self/task"))
+busy = [int(open(f"/proc/self/task/{t}/stat").read().rsplit(")")[1].split()[11]) for t in os.listdir("/proc/self/task")]
+print(tasks - before, sum(ticks > 0 for ticks in busy))
+"""
+    started, busy = python(code).split()
+    assert int(started) == threads.available_cpus() - 1 and int(busy) >= 2
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"), [("1", "1 0"), ("999", "all"), ("two", "ValueError"), ("0", "ValueError")]
+)
+def test_environment_limit(variable: str, expected: str) -> None:
+    code = """
+import os, numpy as np
+from hloom.numba_backend.runtime import threads
+try:
+    before = len(os.listdir("/proc/self/task"))
+    threads.pool_address()
+    print(threads.get_num_threads(), len(os.listdir("/proc/self/task")) - before)
+except ValueError as error:
+    assert "HLOOM_NUM_THREADS" in str(error)
+    print("ValueError")
+"""
+    if expected == "all":
+        expected = f"{threads.available_cpus()} {threads.available_cpus() - 1}"
+    assert python(code, environment={"HLOOM_NUM_THREADS": variable}).strip() == expected
+
+
+def test_set_num_threads() -> None:
+    threads.set_num_threads(1)
+    assert threads.get_num_threads() == 1
+    threads.set_num_threads(None)
+    assert threads.get_num_threads() == threads.available_cpus()
+    with pytest.raises(ValueError, match="at least 1"):
+        threads.set_num_threads(0)
+
+
+FORK = """
+import os, signal, sys, numpy as np
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
+signal.alarm(30)
+k = KernelSource("k", "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  x[i] = x[i] + 1\\n", (("pointer", "f32"),))
+builder = ProgramBuilder()
+builder.kernel(k, [pointer(0)], 1 << 16, 1 << 10)
+program = builder.build()
+x = np.zeros(1 << 16, np.float32)
+def work():
+    for _ in range(100):
+        program.run([x.ctypes.data])
+if sys.argv[1] == "before":
+    work()
+children = []
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        x[:] = 0
+        work()
+        grandchild = os.fork()
+        if not grandchild:
+            signal.alarm(30)
+            work()
+            os._exit(0 if (x == 200).all() else 1)
+        ok = os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]) == 0
+        os._exit(0 if ok and (x == 100).all() else 1)
+    children.append(child)
+    work()
+print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "never"])
+def test_fork(when: str) -> None:
+    assert python(FORK, when).split() == ["0", "0", "0"]
+
+
+def test_fork_while_another_thread_runs() -> None:
+    code = """
+import os, signal, threading, numpy as np
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
+signal.alarm(40)
+k = KernelSource("k", "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  x[i] = x[i] + 1\\n", (("pointer", "f32"),))
+builder = ProgramBuilder()
+builder.kernel(k, [pointer(0)], 1 << 16, 1 << 10)
+program = builder.build()
+stop = False
+def work():
+    y = np.zeros(1 << 16, np.float32)
+    while not stop:
+        program.run([y.ctypes.data])
+thread = threading.Thread(target=work)
+thread.start()
+status = []
+for _ in range(10):
+    child = os.fork()
+    if not child:
+        x = np.zeros(1 << 16, np.float32)
+        for _ in range(20):
+            program.run([x.ctypes.data])
+        os._exit(0 if (x == 20).all() else 1)
+    status.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop = True
+thread.join()
+print(set(status))
+"""
+    assert python(code).strip() == "{0}"
+
+
+def test_exit_while_workers_sleep_or_spin() -> None:
+    code = FORK.split("if sys.argv")[0] + "work()\nprint('done')\n"
+    for _ in range(3):
+        assert python(code).strip() == "done"
+
+
+def test_idle_workers_use_no_cpu() -> None:
+    run(program(HITS, 1 << 16, 1 << 10), np.zeros(1 << 16, np.int64))
+    time.sleep(0.01)
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.05
+
+
+def test_workers_get_no_signals() -> None:
+    """A signal must interrupt the main thread's system call, so no worker may take it."""
+    code = (
+        FORK.split("if sys.argv")[0]
+        + """
+import time
+work()
+signal.signal(signal.SIGUSR1, lambda *_: (_ for _ in ()).throw(InterruptedError()))
+import threading
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+started = time.monotonic()
+try:
+    time.sleep(10)
+except InterruptedError:
+    print(time.monotonic() - started < 5)
+"""
+    )
+    assert python(code).strip() == "True"
+
+
+def test_float32_sums_do_not_depend_on_the_number_of_threads() -> None:
+    x, y = np.random.default_rng(1).standard_normal((2, 100_001)).astype(np.float32)
+    results = []
+    for count in (1, 2):
+        threads.set_num_threads(count)
+        out = np.zeros_like(x)
+        run(program(KernelSource("add", ADD.source, (F32,) * 3), x.size, 1000), x, y, out)
+        results.append(out)
+    np.testing.assert_array_equal(*results)
