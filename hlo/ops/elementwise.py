@@ -72,6 +72,7 @@ def _elementwise_rule(opcode: Opcode, admitted: frozenset[ElementType], result: 
             return in_default_layout(first)
         return array_of(result(first.element), first.dimensions)
 
+    rule.__doc__ = _elementwise_rule.__doc__
     return rule
 
 

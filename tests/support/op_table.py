@@ -200,7 +200,7 @@ _FUNCTIONS: dict[Opcode, float] = {
     O.ASINH: 4,
     O.ATANH: 4,
     O.COS: 4,
-    O.COSH: 4,
+    O.COSH: 16,
     O.EXP: 4,
     O.EXPM1: 4,
     O.LOG: 4,
@@ -208,13 +208,14 @@ _FUNCTIONS: dict[Opcode, float] = {
     O.LOGISTIC: 4,
     O.RSQRT: 4,
     O.SIN: 4,
-    O.SINH: 4,
+    O.SINH: 16,
     O.SQRT: 1,
     O.TAN: 4,
-    O.TANH: 4,
+    O.TANH: 6,
 }
 """Functions of floats and complex numbers, and how many ulps two implementations may differ by for floats."""
-_COMPLEX_ULPS = 32.0
+_COMPLEX_ULPS: dict[Opcode, float] = {O.LOG: 2**8, O.LOG1P: 2**11, O.SIN: 2**11, O.SINH: 2**11}
+"""The same for complex numbers where it is not 32: XLA's formulas cancel near the zeros of these functions."""
 
 
 def _result_of_unary(opcode: Opcode, element_type: ElementType) -> ElementType:
@@ -233,7 +234,7 @@ def _unary() -> Iterator[OpCase]:
     for opcode, types in _EXACT_UNARY.items():
         yield from cases(opcode, types, 0, 0)
     for opcode, ulps in _FUNCTIONS.items():
-        yield from cases(opcode, (*FLOATS, *COMPLEX), ulps, _COMPLEX_ULPS)
+        yield from cases(opcode, (*FLOATS, *COMPLEX), ulps, _COMPLEX_ULPS.get(opcode, 32))
     for opcode in (O.CBRT, O.ERF):
         yield from cases(opcode, FLOATS, 4, 0)
     for opcode in (O.ABS, O.SIGN):
@@ -272,9 +273,9 @@ def _binary() -> Iterator[OpCase]:
         yield from cases(opcode, types)
     yield from cases(O.MULTIPLY, ALL, complex_ulps=4)
     yield from cases(O.DIVIDE, NUMBERS, complex_ulps=8)
-    yield from cases(O.ATAN2, (*FLOATS, *COMPLEX), 4, _COMPLEX_ULPS)
+    yield from cases(O.ATAN2, (*FLOATS, *COMPLEX), 4, 2**15)
     yield from cases(O.COMPLEX, (E.F32, E.F64))
-    yield from cases(O.POWER, (*FLOATS, *COMPLEX), 4, 64)
+    yield from cases(O.POWER, (*FLOATS, *COMPLEX), 4, 2**10)
     yield from cases(O.POWER, INTEGERS, second=small_integer)
     for opcode in (O.SHIFT_LEFT, O.SHIFT_RIGHT_ARITHMETIC, O.SHIFT_RIGHT_LOGICAL):
         yield from cases(opcode, INTEGERS, second=shift_distance)
@@ -659,18 +660,18 @@ def _tuple_branch(opcode: Opcode, shape: Shape) -> HloComputation:
 
 
 def _two_parameters(shape: Shape) -> HloComputation:
-    """x, y -> x * y - y."""
+    """x, y -> x * y + y."""
     x, y = make_parameter(0, shape, "x"), make_parameter(1, shape, "y")
-    root = make_instruction(O.SUBTRACT, [make_instruction(O.MULTIPLY, [x, y]), y])
-    return make_computation("multiply_subtract", root, [x, y])
+    root = make_instruction(O.ADD, [make_instruction(O.MULTIPLY, [x, y]), y])
+    return make_computation("multiply_add", root, [x, y])
 
 
 def _control_flow() -> Iterator[OpCase]:
     shape = _array(E.F32, (3, 5))
-    pair = [Array(E.F32, (3, 5), finite), Array(E.F32, (3, 5), finite)]
-    yield _case(O.CALL, pair, shape, a.CallAttributes(_two_parameters(shape)), ulps=2**12)
+    pair = [Array(E.F32, (3, 5), positive), Array(E.F32, (3, 5), positive)]
+    yield _case(O.CALL, pair, shape, a.CallAttributes(_two_parameters(shape)), ulps=2)
     fusion = a.FusionAttributes(a.FusionKind.LOOP, _two_parameters(shape))
-    yield _case(O.FUSION, pair, shape, fusion, ulps=2**12)
+    yield _case(O.FUSION, pair, shape, fusion, ulps=2)
     condition, body = _count_down_computations()
     state = (Array(E.S32, (), small_integer), Array(E.F32, (3,), positive))
     result = Shape.tuple([_array(E.S32), _array(E.F32, (3,))])

@@ -156,3 +156,19 @@ def errors_in_ulps(actual: NDArray, expected: NDArray, *, signed_zeros: bool = F
         one_is_nan = np.isnan(actual) != np.isnan(expected)
         distance = np.where(one_is_nan, np.inf, np.maximum(ulp_distance(actual, expected), signed_zeros))
         return np.where(same, 0.0, distance)
+
+
+def flush_subnormals(array: NDArray) -> NDArray:
+    """The array with subnormal numbers replaced by zeros of their sign; f16, which is computed in f32, as it is.
+
+    So are the few normal numbers up to four times the smallest one: an intermediate result of theirs may be subnormal.
+    """
+    if array.dtype.kind == "c":
+        flushed = array.copy()
+        flushed.real, flushed.imag = flush_subnormals(array.real), flush_subnormals(array.imag)
+        return flushed
+    if array.dtype not in (np.float32, np.float64, ml_dtypes.bfloat16):
+        return array
+    with np.errstate(all="ignore"):
+        zeros = np.copysign(array.dtype.type(0), array)
+        return np.where(np.abs(array) < 4 * ml_dtypes.finfo(array.dtype).tiny, zeros, array)

@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""Ask XLA about all op cases and keep its answers: python tests/support/record_oracle.py. Takes about two minutes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tqdm import tqdm
+
+from support.op_table import CASES, make_inputs
+from support.recorded import PATH, is_answered, save
+from support.xla_oracle import run_case
+
+if __name__ == "__main__":
+    answers = {}
+    for case in tqdm([c for c in CASES if is_answered(c)]):
+        inputs = make_inputs(case)
+        try:
+            answers[case] = (inputs, run_case(case, inputs))
+        except Exception as error:
+            sys.exit(f"{case.id}: XLA says: {error}")
+    save(answers)
+    print(f"{len(answers)} of {len(CASES)} cases in {PATH}, {PATH.stat().st_size:,} bytes")

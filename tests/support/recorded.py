@@ -1,0 +1,77 @@
+"""What XLA gave for the op cases, kept in `tests/data/xla_results.npz`, so that comparing with it needs no XLA.
+
+`python tests/support/record_oracle.py` makes the file anew, from the cases as they are then.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from hloom.hlo import Opcode, Shape
+
+from .op_table import CASES, OpCase
+from .op_values import NDArray
+
+PATH = Path(__file__).resolve().parent.parent / "data" / "xla_results.npz"
+
+UNANSWERED_OPCODES: dict[Opcode, str] = {
+    Opcode.BITCAST: "XLA makes these after layouts are assigned, and takes none before",
+    Opcode.CONSTANT: "a literal is data; tests of the text cover it",
+}
+UNANSWERED_CASES: dict[str, str] = {
+    "convert-c64x11x17-pred": "XLA crashes",
+    "convert-c128x11x17-pred": "XLA crashes",
+    "pad-f32-f32": "XLA's text has no padding of a scalar",
+    "dynamic-slice-f32-size": "StableHLO, by which this goes to XLA, has no dynamic slice of a scalar",
+}
+
+
+def is_answered(case: OpCase) -> bool:
+    """Whether XLA can be asked about `case`."""
+    return case.opcode not in UNANSWERED_OPCODES and case.id not in UNANSWERED_CASES
+
+
+def _signature(case: OpCase) -> int:
+    """A number that changes when the case does."""
+    shapes = [str(array.shape) for array in case.arrays]
+    return zlib.crc32(repr((case.opcode, shapes, case.attributes, str(case.result))).encode())
+
+
+def save(answers: Mapping[OpCase, tuple[Sequence[NDArray], Sequence[NDArray]]]) -> None:
+    """Write inputs and results, all cases' bytes in one row."""
+    index: dict[str, tuple[int, int]] = {}
+    parts: list[bytes] = []
+    offset = 0
+    for case, (inputs, results) in answers.items():
+        index[case.id] = (_signature(case), offset)
+        for array in (*inputs, *results):
+            parts.append(array.tobytes())
+            offset += len(parts[-1])
+    blob = np.frombuffer(b"".join(parts), np.uint8)
+    PATH.parent.mkdir(exist_ok=True)
+    np.savez_compressed(PATH, blob=blob, index=np.frombuffer(json.dumps(index).encode(), np.uint8))
+
+
+def load() -> dict[str, tuple[list[NDArray], list[NDArray]]]:
+    """By case id: the inputs, and what XLA made of them. LookupError if a case was recorded otherwise or not at all."""
+    with np.load(PATH) as file:
+        blob, index = file["blob"], json.loads(file["index"].tobytes())
+
+    def arrays(shapes: Sequence[Shape], offset: int) -> Iterator[NDArray]:
+        for shape in shapes:
+            yield blob[offset : offset + shape.byte_size].view(shape.element.dtype).reshape(shape.dimensions)
+            offset += shape.byte_size
+
+    found: dict[str, tuple[list[NDArray], list[NDArray]]] = {}
+    for case in filter(is_answered, CASES):
+        signature, offset = index.get(case.id, (None, 0))
+        if signature != _signature(case):
+            raise LookupError(f"{case.id} is not in {PATH.name}, or was another case then: run record_oracle.py")
+        inputs = [array.shape for array in case.arrays]
+        everything = list(arrays([*inputs, *case.result.leaves()], offset))
+        found[case.id] = (everything[: len(inputs)], everything[len(inputs) :])
+    return found
