@@ -10,7 +10,6 @@ import random
 from typing import Any
 
 import numpy as np
-
 from hloom.hlo.attributes import (
     BroadcastAttributes,
     CompareAttributes,
@@ -234,7 +233,8 @@ class Drawer:
         self.add(make_instruction(Opcode.CONVERT, [x], shape=x.shape.with_element_type(target)))
 
     def iota(self) -> None:
-        shape = Shape.array(self.rng.choice([F32, S32]), [self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 2))])
+        dims = [self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 2))]
+        shape = Shape.array(self.rng.choice([F32, S32]), dims)
         self.add(make_instruction(Opcode.IOTA, (), IotaAttributes(self.rng.randrange(shape.rank)), shape))
 
     def fresh_constant(self) -> None:

@@ -1,0 +1,144 @@
+"""What rewrite rules ask of instructions, and the short forms in which they make new ones.
+
+Only helpers that several rule files need belong here; a rule itself does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..attributes import BroadcastAttributes, TransposeAttributes
+from ..builder import make_constant, make_instruction
+from ..element_type import ElementType
+from ..ir import HloComputation, HloInstruction
+from ..opcode import Opcode
+from ..shape import Shape
+
+SIMPLE_REDUCERS = frozenset({Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR})
+
+
+def splat_value(instruction: HloInstruction) -> Any:
+    """The one value of all elements (a NumPy scalar) where the text shows it: a scalar constant, perhaps broadcast."""
+    if instruction.opcode is Opcode.BROADCAST:
+        instruction = instruction.operands[0]
+    if instruction.opcode is Opcode.CONSTANT and not instruction.shape.dimensions:
+        return instruction.attributes.literal.array[()]
+    return None
+
+
+def is_splat(instruction: HloInstruction, value: float) -> bool:
+    """True when all elements are known to equal `value`; tells 0.0 from -0.0, in both parts of complex numbers."""
+    found = splat_value(instruction)
+    if found is None or found != value:
+        return False
+    if value != 0 or not instruction.shape.element.is_inexact:
+        return True
+    negative = bool(np.signbit(value))
+    return bool(np.signbit(found.real)) == negative and (
+        not instruction.shape.element.is_complex or bool(np.signbit(found.imag)) == negative
+    )
+
+
+def is_integer_or_pred(instruction: HloInstruction) -> bool:
+    return not instruction.shape.element.is_inexact
+
+
+def make_splat(value: object, shape: Shape) -> HloInstruction:
+    """`value` in every element: a scalar constant, broadcast unless `shape` is a scalar's."""
+    scalar = make_constant(np.asarray(value).astype(shape.element.dtype))
+    return broadcast(scalar, shape, ())
+
+
+def broadcast(operand: HloInstruction, shape: Shape, dimensions: Sequence[int]) -> HloInstruction:
+    """A broadcast to `shape`; the operand itself where nothing is to be done."""
+    if operand.shape.dimensions == shape.dimensions and tuple(dimensions) == tuple(range(shape.rank)):
+        return operand
+    return make_instruction(Opcode.BROADCAST, (operand,), BroadcastAttributes(tuple(dimensions)), shape)
+
+
+def reshape(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
+    """A reshape; the operand itself where nothing is to be done."""
+    if operand.shape.dimensions == tuple(dimensions):
+        return operand
+    return make_instruction(Opcode.RESHAPE, (operand,), shape=Shape.array(operand.shape.element, dimensions))
+
+
+def transpose(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
+    """A transpose; the operand itself where nothing is to be done."""
+    if tuple(dimensions) == tuple(range(operand.shape.rank)):
+        return operand
+    return make_instruction(Opcode.TRANSPOSE, (operand,), TransposeAttributes(tuple(dimensions)))
+
+
+def binary(opcode: Opcode, a: HloInstruction, b: HloInstruction) -> HloInstruction:
+    return make_instruction(opcode, (a, b))
+
+
+def unary(opcode: Opcode, a: HloInstruction) -> HloInstruction:
+    return make_instruction(opcode, (a,))
+
+
+def convert(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
+    """A conversion; the operand itself where it has that type."""
+    if operand.shape.element_type is element_type:
+        return operand
+    return make_instruction(Opcode.CONVERT, (operand,), shape=operand.shape.with_element_type(element_type))
+
+
+def reducer_opcode(computation: HloComputation) -> Opcode | None:
+    """The commutative and associative op that a reducer of two scalars is, or None."""
+    root = computation.root
+    if root.opcode in SIMPLE_REDUCERS and len(computation.parameters) == 2:
+        a, b = root.operands
+        if a is not b and a.opcode is Opcode.PARAMETER and b.opcode is Opcode.PARAMETER:
+            return root.opcode
+    return None
+
+
+def reducer_identity(opcode: Opcode, element_type: ElementType) -> Any:
+    """The value e with op(e, x) = x for all x of a simple reducer (for sums of floats up to the sign of zero)."""
+    if opcode in (Opcode.ADD, Opcode.OR):
+        return element_type.dtype.type(0)
+    if opcode is Opcode.MULTIPLY:
+        return element_type.dtype.type(1)
+    if opcode is Opcode.AND:
+        return ~element_type.dtype.type(0)
+    if element_type is ElementType.PRED:
+        return np.bool_(opcode is Opcode.MINIMUM)
+    if element_type.is_floating:
+        return element_type.dtype.type(-np.inf if opcode is Opcode.MAXIMUM else np.inf)
+    limits = np.iinfo(element_type.dtype)
+    return element_type.dtype.type(limits.min if opcode is Opcode.MAXIMUM else limits.max)
+
+
+def nontrivial_dimensions(dimensions: Sequence[int]) -> list[int]:
+    """The numbers of the dimensions larger than 1 (0 counts as larger)."""
+    return [d for d, size in enumerate(dimensions) if size != 1]
+
+
+def degenerate_map(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
+    """For a reshape that only adds or removes dimensions of size 1: per dimension of `before`, its place in `after`.
+
+    None for a dimension of size 1 without counterpart; None as a whole for any other reshape. Dimensions of size 1
+    are matched where both sides have one at the same place between larger ones.
+    """
+    if [s for s in before if s != 1] != [s for s in after if s != 1]:
+        return None
+    found: list[int | None] = []
+    j = 0
+    for size in before:
+        if size == 1:
+            if j < len(after) and after[j] == 1:
+                found.append(j)
+                j += 1
+            else:
+                found.append(None)
+            continue
+        while after[j] == 1:
+            j += 1
+        found.append(j)
+        j += 1
+    return found
