@@ -18,6 +18,7 @@ _NAME = re.compile(_SPACE + r"%?([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
 _INTEGER = re.compile(_SPACE + r"(-?[0-9]+)", re.DOTALL)
 _STRING = re.compile(_SPACE + r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 _STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}]', re.DOTALL)
+_BARE_VALUE = re.compile(r"[^\s,{}()\"=]+")
 _FOUND = re.compile(r"[A-Za-z0-9_.%\-]+|.", re.DOTALL)
 _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 20
@@ -65,6 +66,11 @@ class Scanner:
     def peek(self, token: str) -> bool:
         """True if `token` (punctuation) comes next."""
         return self.text.startswith(token, self.skip())
+
+    def peek_digit(self) -> bool:
+        """True if a number that is not negative comes next."""
+        position = self.skip()
+        return self.text[position : position + 1].isdecimal()
 
     def accept(self, token: str) -> bool:
         """Move past `token` (punctuation) if it comes next."""
@@ -131,6 +137,18 @@ class Scanner:
             raise self.error(str(error)) from None
         self.position = match.end()
         return value
+
+    def skip_value(self) -> None:
+        """Move past any attribute value: in braces, in quotes, or a bare word or number."""
+        if self.peek("{"):
+            self.braced("a value")
+        elif self.peek('"'):
+            self.string("a value")
+        else:
+            match = _BARE_VALUE.match(self.text, self.position)
+            if match is None:
+                raise self.expected("a value")
+            self.position = match.end()
 
     def braced(self, what: str) -> str:
         """The text from the `{` that comes next to its `}`, both included; braces in strings do not count."""

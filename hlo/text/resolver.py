@@ -1,0 +1,248 @@
+"""From what the parser read to the IR: names become references, shapes are checked, the entry is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..builder import make_instruction, with_unique_names
+from ..errors import HloParseError, ShapeError
+from ..ir import HloComputation, HloInstruction, HloModule, InputOutputAlias
+from ..layout import Layout
+from ..opcode import Opcode
+from ..ops import spec_of
+from ..shape import Shape
+from .attribute_reader import FORMS, read_composite
+from .scanner import Scanner
+from .syntax import ComputationName, ParsedComputation, ParsedInstruction, ParsedModule
+
+MAX_CALL_DEPTH = 100
+"""Computations that call computations, at most: more than programs need, few enough for recursive evaluation."""
+
+
+def resolve(module: ParsedModule, scanner: Scanner) -> HloModule:
+    """The module whose parts `scanner` read; it knows the positions for errors."""
+    return _Resolver(module, scanner).module()
+
+
+class _Resolver:
+    def __init__(self, parsed: ParsedModule, scanner: Scanner) -> None:
+        self.parsed = parsed
+        self.scanner = scanner
+        self._parsed_by_name: dict[str, ParsedComputation] = {}
+        self._built: dict[str, HloComputation] = {}
+
+    def module(self) -> HloModule:
+        entry: ParsedComputation | None = None
+        for computation in self.parsed.computations:
+            if computation.name in self._parsed_by_name:
+                raise self._error(f"two computations are called {computation.name}", computation.position)
+            self._parsed_by_name[computation.name] = computation
+            if computation.is_entry:
+                if entry is not None:
+                    raise self._error(f"both {entry.name} and {computation.name} are ENTRY", computation.position)
+                entry = computation
+        for name in self._callees_first():
+            self._built[name] = self._computation(self._parsed_by_name[name])
+        entry = entry or self.parsed.computations[-1]
+        parameter_layouts, result_layouts = self._entry_layouts(self._built[entry.name])
+        module = HloModule(
+            self.parsed.name,
+            self._built[entry.name],
+            self._aliases(self._built[entry.name]),
+            self.parsed.is_scheduled,
+            entry_parameter_layouts=parameter_layouts,
+            entry_result_layouts=result_layouts,
+            frontend_attributes=self.parsed.frontend_attributes,
+        )
+        return with_unique_names(module)
+
+    def _error(self, message: str, position: int) -> HloParseError:
+        return self.scanner.error(message, position)
+
+    def _callees_first(self) -> list[str]:
+        """The names of all computations, each after those that it calls. Without recursion: text may be deep."""
+        depth: dict[str, int] = {}
+        for start in self._parsed_by_name:
+            path: dict[str, None] = {}
+            stack: list[tuple[str, bool]] = [(start, False)]
+            while stack:
+                name, callees_are_done = stack.pop()
+                if name in depth:
+                    continue
+                called = [c for i in self._parsed_by_name[name].instructions for c in i.called()]
+                if callees_are_done:
+                    del path[name]
+                    depth[name] = 1 + max((depth[c.name] for c in called), default=0)
+                    if depth[name] > MAX_CALL_DEPTH:
+                        raise self._error(f"calls are nested deeper than {MAX_CALL_DEPTH}", called[0].position)
+                    continue
+                path[name] = None
+                stack.append((name, True))
+                for reference in called:
+                    if reference.name not in self._parsed_by_name:
+                        raise self._error(
+                            f"expected the name of a computation, but there is no {reference.name}",
+                            reference.position,
+                        )
+                    if reference.name in path:
+                        raise self._error(
+                            f"computation {reference.name} calls itself, directly or through others",
+                            reference.position,
+                        )
+                    if reference.name not in depth:
+                        stack.append((reference.name, False))
+        return list(depth)
+
+    def _computation(self, parsed: ParsedComputation) -> HloComputation:
+        """Instructions that are only annotations of their operand disappear."""
+        by_name: dict[str, HloInstruction] = {}
+        instructions: list[HloInstruction] = []
+        root: HloInstruction | None = None
+        for item in parsed.instructions:
+            if item.name in by_name:
+                raise self._error(f"two instructions of {parsed.name} are called {item.name}", item.position)
+            operands = self._operands(item, by_name)
+            if item.opcode is None:
+                instruction = operands[0]
+                if not instruction.shape.compatible(item.shape):
+                    raise self._error(f"an annotation of {instruction.shape} cannot be {item.shape}", item.position)
+            else:
+                instruction = self._instruction(item, item.opcode, operands)
+                instructions.append(instruction)
+            by_name[item.name] = instruction
+            if item.is_root:
+                if root is not None:
+                    raise self._error(f"computation {parsed.name} has a second ROOT", item.position)
+                root = instruction
+        computation = HloComputation(parsed.name, tuple(instructions), root or instruction)
+        self._check_parameters(parsed, computation)
+        self._check_signature(parsed, computation)
+        return computation
+
+    def _operands(self, item: ParsedInstruction, by_name: dict[str, HloInstruction]) -> tuple[HloInstruction, ...]:
+        operands = []
+        for reference in item.operands:
+            operand = by_name.get(reference.name)
+            if operand is None:
+                raise self._error(
+                    f"expected the name of an earlier instruction, but there is no {reference.name}",
+                    reference.position,
+                )
+            if reference.shape is not None and not reference.shape.compatible(operand.shape):
+                raise self._error(
+                    f"{reference.name} is {operand.shape}, not {reference.shape}",
+                    reference.position,
+                )
+            operands.append(operand)
+        return tuple(operands)
+
+    def _instruction(
+        self, item: ParsedInstruction, opcode: Opcode, operands: tuple[HloInstruction, ...]
+    ) -> HloInstruction:
+        values = {key: self._resolved(value) for key, value in item.values.items()}
+        frontend_attributes = item.frontend_attributes
+        try:
+            if values.pop("is_composite", False):
+                values["composite"], frontend_attributes = read_composite(frontend_attributes)
+            attributes = FORMS[spec_of(opcode).attributes].build(values)
+        except ValueError as error:
+            raise self._error(str(error), item.position) from None
+        try:
+            return make_instruction(
+                opcode,
+                operands,
+                attributes,
+                item.shape,
+                name=item.name,
+                metadata=item.metadata,
+                frontend_attributes=frontend_attributes,
+            )
+        except ShapeError as error:
+            raise self._error(str(error), item.position) from error
+
+    def _resolved(self, value: Any) -> Any:
+        if isinstance(value, ComputationName):
+            return self._built[value.name]
+        if isinstance(value, tuple) and value and isinstance(value[0], ComputationName):
+            return tuple(self._built[item.name] for item in value)
+        return value
+
+    def _check_parameters(self, parsed: ParsedComputation, computation: HloComputation) -> None:
+        numbers = [p.attributes.number for p in computation.parameters]
+        if numbers != list(range(len(numbers))):
+            message = f"the parameters of {parsed.name} are numbered {numbers}: expected 0 to {len(numbers) - 1}"
+            raise self._error(message, parsed.position)
+
+    def _check_signature(self, parsed: ParsedComputation, computation: HloComputation) -> None:
+        if parsed.signature is None:
+            return
+        parameters, result = parsed.signature
+        found = [p.shape for p in computation.parameters]
+        if len(found) != len(parameters) or not all(a.compatible(b) for a, b in zip(found, parameters)):
+            raise self._error(
+                f"computation {parsed.name} says that it takes ({', '.join(map(str, parameters))}), "
+                f"but its parameters are ({', '.join(map(str, found))})",
+                parsed.position,
+            )
+        if not computation.root.shape.compatible(result):
+            raise self._error(
+                f"computation {parsed.name} says that it returns {result}, but its root is {computation.root.shape}",
+                parsed.position,
+            )
+
+    def _entry_layouts(self, entry: HloComputation) -> tuple[tuple[Layout | None, ...], tuple[Layout | None, ...]]:
+        """The layouts of `entry_computation_layout`, by default those of the instructions: None for a default one."""
+        parameters, result = tuple(p.shape for p in entry.parameters), entry.root.shape
+        if self.parsed.entry_layout is not None:
+            given, given_result = self.parsed.entry_layout
+            if len(given) != len(parameters) or not all(
+                a.compatible(b) for a, b in zip((*given, given_result), (*parameters, result))
+            ):
+                types = f"({', '.join(map(str, parameters))})->{result}"
+                message = f"the layout does not fit the entry computation: expected one of {types}"
+                raise self._error(message, self.parsed.entry_layout_position)
+            parameters, result = given, given_result
+        layouts: list[Layout | None] = []
+        for i, shape in enumerate(parameters):
+            if shape.is_tuple and any(_unusual(leaf) for leaf in shape.leaves()):
+                message = f"entry parameter {i} is a tuple with layouts that are not the default: not supported"
+                raise self._error(message, self.parsed.entry_layout_position or self.parsed.position)
+            layouts.append(None if shape.is_tuple else _unusual(shape))
+        return _trimmed(layouts), _trimmed([_unusual(leaf) for leaf in result.leaves()])
+
+    def _aliases(self, entry: HloComputation) -> tuple[InputOutputAlias, ...]:
+        """The aliases, each of a leaf of the result and one of a parameter, of one type, neither twice."""
+        outputs: set[tuple[int, ...]] = set()
+        inputs: set[tuple[int, tuple[int, ...]]] = set()
+        for alias in self.parsed.aliases:
+            output = _leaf(entry.root.shape, alias.output_index)
+            source = (alias.parameter, alias.parameter_index)
+            parameter = None
+            if 0 <= alias.parameter < len(entry.parameters):
+                parameter = _leaf(entry.parameters[alias.parameter].shape, alias.parameter_index)
+            if output is None or parameter is None or not parameter.compatible(output):
+                message = f"an alias of output {list(alias.output_index)} needs a parameter of its type"
+                raise self._error(message, self.parsed.aliases_position)
+            if alias.output_index in outputs or source in inputs:
+                raise self._error("an output or a parameter is aliased twice", self.parsed.aliases_position)
+            outputs.add(alias.output_index)
+            inputs.add(source)
+        return self.parsed.aliases
+
+
+def _unusual(shape: Shape) -> Layout | None:
+    """The layout of an array, or None if it is the default."""
+    return None if shape.array_layout.is_row_major else shape.layout
+
+
+def _trimmed(layouts: list[Layout | None]) -> tuple[Layout | None, ...]:
+    return tuple(layouts) if any(layout is not None for layout in layouts) else ()
+
+
+def _leaf(shape: Shape, index: tuple[int, ...]) -> Shape | None:
+    """The array at `index` in `shape`, or None."""
+    for i in index:
+        if shape.tuple_shapes is None or not 0 <= i < len(shape.tuple_shapes):
+            return None
+        shape = shape.tuple_shapes[i]
+    return shape if shape.is_array else None
