@@ -34,6 +34,7 @@ from .layout import Layout, Tile
 from .literal import Literal
 from .opcode import Opcode
 from .shape import Shape
+from .text.parser import parse
 from .verifier import verify
 
 __all__ = [
@@ -70,5 +71,6 @@ __all__ = [
     "make_module",
     "make_parameter",
     "make_tuple",
+    "parse",
     "verify",
 ]
