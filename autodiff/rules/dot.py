@@ -9,7 +9,7 @@ from ...hlo.attributes import DotAttributes
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from .build import add_tangents, array_shape, convert, transpose
+from .build import add_tangents, array_shape, convert, is_inexact, transpose
 from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero
 
 _O = Opcode
@@ -69,7 +69,9 @@ def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes,
     wanted = list(range(len(operand.aval.shape)))
     order = "other first" if orders["other first"] == wanted else "ct first"
 
-    element = max(ct.aval.dtype, other.aval.dtype, key=lambda dtype: dtype.itemsize)
+    element = ct.aval.dtype
+    if is_inexact(other.aval.dtype) and other.aval.dtype.itemsize > element.itemsize:
+        element = other.aval.dtype
     ct, other = convert(ct, element), convert(other, element)
     precision = a.operand_precision
     if order == "ct first":

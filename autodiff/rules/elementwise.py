@@ -386,7 +386,8 @@ def _select_transpose(ct: Value, operands: Sequence[Operand], attributes: Attrib
 
 @JVP.register(_O.CLAMP)
 def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    """A bound's tangent where it is strictly exceeded, the operand's strictly between the bounds; zero on the edge."""
+    """A bound's tangent where it is strictly exceeded, the operand's strictly between the bounds; zero on the edge.
+    Where low > high the result is high."""
     low, x, high = primals
     ans = bind(_O.CLAMP, primals)
     low, high = _spread(low, shape), _spread(high, shape)
@@ -404,7 +405,7 @@ def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes
         part(tangents[1], lambda: both(compare(x, "GT", low), compare(x, "LT", high))),
         add_tangents(
             part(tangents[0], lambda: both(compare(low, "GT", x), compare(low, "LT", high))),
-            part(tangents[2], lambda: compare(high, "LT", x)),
+            part(tangents[2], lambda: bind(_O.OR, (compare(high, "LT", x), compare(high, "LT", low)))),
         ),
     )
 
