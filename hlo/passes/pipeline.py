@@ -1,0 +1,73 @@
+"""The list of passes: what happens to a module between tracing and code generation, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..backend import PassRecord
+from ..errors import UnsupportedError
+from ..ir import HloModule
+from .algebraic_simplifier import AlgebraicSimplifier
+from .call_inliner import CallInliner
+from .common_subexpression_elimination import CommonSubexpressionElimination
+from .constant_folding import ConstantFolding
+from .control_flow_simplifier import ControlFlowSimplifier
+from .dead_code_elimination import DeadCodeElimination
+from .dot_canonicalizer import DotCanonicalizer, IsGemm, blas_takes
+from .expand import Expand
+from .flatten_call_graph import FlattenCallGraph
+from .fusion import Fusion
+from .layout_assignment import LayoutAssignment
+from .layout_copies import LayoutCopies
+from .loop_invariant_code_motion import LoopInvariantCodeMotion
+from .manager import FixedPoint, PassOptions, Pipeline
+from .memory_scheduler import MemoryScheduler
+from .split_reductions import SplitReductions
+
+
+def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for the CPU, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?"""
+    simplify = FixedPoint(
+        (
+            AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
+            ConstantFolding(),  # after it, as broadcasts have moved out of the way
+            CommonSubexpressionElimination(),  # after both; what it merges lets more rules apply
+            ControlFlowSimplifier(),  # needs constant counters and conditions
+            LoopInvariantCodeMotion(),  # after constants have left the state of loops
+            DeadCodeElimination(),  # what nobody uses would hide that others have one user only
+        )
+    )
+    return Pipeline(
+        "cpu",
+        (
+            CallInliner(),  # first: everything below sees plain operations
+            LayoutAssignment(),  # so that all passes may take row-major for granted
+            DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
+            Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
+            simplify,
+            LayoutCopies(),  # entry layouts become transposes, which fuse
+            DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
+            SplitReductions(),  # after simplification too: it would merge what this splits
+            CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
+            DeadCodeElimination(),
+            Fusion(),  # the last to change what is computed where
+            FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
+            MemoryScheduler(),  # of kernels, not of the operations in them
+        ),
+    )
+
+
+def optimize(
+    module: HloModule,
+    target: str = "cpu",
+    *,
+    is_gemm: IsGemm = blas_takes,
+    options: PassOptions | None = None,
+) -> tuple[HloModule, Sequence[PassRecord]]:
+    """The module after all passes for `target`, and what each pass did.
+
+    `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
+    """
+    if target != "cpu":
+        raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
+    return cpu_pipeline(is_gemm).run(module, options)
