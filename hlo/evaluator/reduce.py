@@ -54,7 +54,7 @@ def _as_ufunc(reducer: HloComputation) -> np.ufunc | None:
 def _reduce_by_ufunc(
     ufunc: np.ufunc, shape: Shape, dimensions: tuple[int, ...], array: NDArray, init: NDArray
 ) -> NDArray:
-    """f16 and bf16 are combined in f32 and rounded once, as XLA does on the CPU."""
+    """f16 and bf16 are combined in f32 and rounded once; XLA also rounds some partial results."""
     dtype = array.dtype
     if shape.element in _NARROW:
         array, init = array.astype(np.float32), init.astype(np.float32)

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..element_type import element_type_of
 from ..errors import ExecutionError
 from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, HloModule
 from ..layout import Layout
@@ -62,7 +61,7 @@ def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
     arrays = [np.asarray(a) for a in arguments]
     for position, (array, leaf) in enumerate(zip(arrays, leaves)):
         if array.dtype != leaf.element.dtype or array.shape != leaf.dimensions:
-            found = f"{element_type_of(array.dtype).value}[{','.join(map(str, array.shape))}]"
+            found = f"an array of {array.dtype} with dimensions {list(array.shape)}"
             raise ExecutionError(f"argument {position} of module {module.name} must be {leaf}, not {found}")
     source = iter(arrays)
     values = [_packed(parameter.shape, source) for parameter in module.entry.parameters]

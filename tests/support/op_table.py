@@ -118,7 +118,8 @@ def build_module(case: OpCase) -> HloModule:
 def make_inputs(case: OpCase, seed: int = 0) -> list[NDArray]:
     """An array for each parameter of `build_module(case)`: the same for the same case and seed."""
     rng = np.random.default_rng([seed, zlib.crc32(case.id.encode())])
-    return [array.values(array.element_type, array.dimensions, i, rng) for i, array in enumerate(case.arrays)]
+    values = (array.values(array.element_type, array.dimensions, i, rng) for i, array in enumerate(case.arrays))
+    return [np.asarray(v) for v in values]
 
 
 def check_results(case: OpCase, actual: Sequence[Any], expected: Sequence[Any]) -> None:

@@ -1,0 +1,251 @@
+"""Every shape rule: what it accepts, infers and refuses. Each label that a rule declares has a violation here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+from hloom.hlo import ElementType, Opcode, Shape, ShapeError, make_computation, make_instruction, make_parameter
+from hloom.hlo import attributes as a
+from hloom.hlo.builder import check_shape, make_constant
+from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
+from hloom.hlo.ops import SPECS, Trait
+
+from support.op_table import CASES, Array, Operand, binary_computation
+
+E = ElementType
+O = Opcode  # noqa: E741
+
+NEEDS_DECLARED = {
+    *(O.BITCAST, O.BITCAST_CONVERT, O.BROADCAST, O.CONVERT, O.IOTA, O.PARAMETER, O.RESHAPE, O.RNG_BIT_GENERATOR),
+}
+
+
+def s(text: str) -> Shape:
+    """A shape from e.g. ``f32[2,3]`` or ``(f32[], s32[2])``."""
+    if text.startswith("("):
+        return Shape.tuple([s(part) for part in re.findall(r"\w+\[[\d,]*\]", text)])
+    name, dims = re.fullmatch(r"(\w+)\[([\d,]*)\]", text).groups()  # type: ignore[union-attr]
+    return Shape.array(E(name), [int(d) for d in dims.split(",") if d])
+
+
+def _shape(operand: Operand) -> Shape:
+    return operand.shape if isinstance(operand, Array) else Shape.tuple([_shape(o) for o in operand])
+
+
+@pytest.mark.parametrize("opcode", Opcode, ids=lambda o: o.value)
+def test_cases_of_the_table_are_well_formed(opcode: Opcode) -> None:
+    for case in [c for c in CASES if c.opcode is opcode]:
+        operands = [] if opcode is O.PARAMETER else [_shape(o) for o in case.operands]
+        attributes = a.ParameterAttributes(0) if opcode is O.PARAMETER else case.attributes
+        assert check_shape(opcode, operands, attributes, case.result) is case.result, case.id
+        if opcode in NEEDS_DECLARED:
+            with pytest.raises(ShapeError, match="must be given"):
+                check_shape(opcode, operands, attributes, None)
+        elif opcode is not O.DOT or case.result.element_type is operands[0].element_type:
+            assert check_shape(opcode, operands, attributes, None) == case.result, case.id
+
+
+def _same_kind_arity() -> list[tuple[Opcode, int]]:
+    plain = [o for o, spec in SPECS.items() if Trait.ELEMENTWISE in spec.traits and spec.attributes is Attributes]
+    return [(o, SPECS[o].arity or 0) for o in plain if o not in (O.SELECT, O.CONVERT, O.COPY)]
+
+
+@pytest.mark.parametrize(("opcode", "arity"), _same_kind_arity(), ids=str)
+def test_admitted_element_types_are_those_of_the_table(opcode: Opcode, arity: int) -> None:
+    in_table = {c.operands[0].element_type for c in CASES if c.opcode is opcode and isinstance(c.operands[0], Array)}
+    for element_type in E:
+        operands = [Shape.array(element_type, (2,))] * arity
+        if element_type in in_table:
+            assert check_shape(opcode, operands, NO_ATTRIBUTES, None).dimensions == (2,)
+        else:
+            with pytest.raises(ShapeError, match=rf"\[{opcode.value}_c1\]"):
+                check_shape(opcode, operands, NO_ATTRIBUTES, None)
+
+
+def _identity(shape: Shape) -> HloComputation:
+    parameter = make_parameter(0, shape)
+    return make_computation("identity", parameter, [parameter])
+
+
+def _returns(argument: str, value: object) -> HloComputation:
+    return make_computation("returns", make_constant(value), [make_parameter(0, s(argument))])
+
+
+_ADD_F32 = binary_computation(O.ADD, E.F32)
+_ADD_S32 = binary_computation(O.ADD, E.S32)
+_BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
+_THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+_PHILOX = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
+_IDENTITY_F32 = _identity(s("f32[]"))
+_IDENTITY_S32 = _identity(s("s32[]"))
+_LT = a.CompareAttributes(a.ComparisonDirection.LT)
+
+
+def _compare_as(comparison: a.ComparisonType) -> a.CompareAttributes:
+    return a.CompareAttributes(a.ComparisonDirection.EQ, comparison)
+
+
+VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
+    ("abs_c1", O.ABS, ["u8[2]"], NO_ATTRIBUTES, None),
+    ("add_c1", O.ADD, ["(f32[])", "(f32[])"], NO_ATTRIBUTES, None),
+    ("add_c2", O.ADD, ["f32[2]", "f64[2]"], NO_ATTRIBUTES, None),
+    ("add_c3", O.ADD, ["f32[2]", "f32[1]"], NO_ATTRIBUTES, None),
+    ("add_c3", O.ADD, ["f32[2]", "f32[]"], NO_ATTRIBUTES, None),
+    ("add_arity", O.ADD, ["f32[2]"], NO_ATTRIBUTES, None),
+    ("iota_attributes", O.IOTA, [], NO_ATTRIBUTES, "f32[2]"),
+    ("add_result", O.ADD, ["f32[2]", "f32[2]"], NO_ATTRIBUTES, "f32[3]"),
+    ("compare_c1", O.COMPARE, ["(f32[])", "(f32[])"], _LT, None),
+    ("compare_c2", O.COMPARE, ["f32[2]", "s32[2]"], _LT, None),
+    ("compare_c3", O.COMPARE, ["f32[2]", "f32[3]"], _LT, None),
+    ("compare_c4", O.COMPARE, ["c64[2]", "c64[2]"], _LT, None),
+    ("compare_c5", O.COMPARE, ["s32[2]", "s32[2]"], _compare_as(a.ComparisonType.UNSIGNED), None),
+    ("compare_c5", O.COMPARE, ["u32[2]", "u32[2]"], _compare_as(a.ComparisonType.SIGNED), None),
+    ("compare_c5", O.COMPARE, ["c64[2]", "c64[2]"], _compare_as(a.ComparisonType.TOTALORDER), None),
+    ("compare_c5", O.COMPARE, ["s32[2]", "s32[2]"], _compare_as(a.ComparisonType.FLOAT), None),
+    ("select_c1", O.SELECT, ["s32[2]", "f32[2]", "f32[2]"], NO_ATTRIBUTES, None),
+    ("select_c2", O.SELECT, ["pred[2]", "f32[2]", "s32[2]"], NO_ATTRIBUTES, None),
+    ("select_c2", O.SELECT, ["pred[]", "(f32[2])", "(f32[2])"], NO_ATTRIBUTES, None),
+    ("select_c3", O.SELECT, ["pred[1]", "f32[2]", "f32[2]"], NO_ATTRIBUTES, None),
+    ("clamp_c1", O.CLAMP, ["c64[]", "c64[2]", "c64[]"], NO_ATTRIBUTES, None),
+    ("clamp_c2", O.CLAMP, ["f32[]", "f32[2]", "f64[]"], NO_ATTRIBUTES, None),
+    ("clamp_c3", O.CLAMP, ["f32[1]", "f32[2]", "f32[]"], NO_ATTRIBUTES, None),
+    ("convert_c1", O.CONVERT, ["(f32[])"], NO_ATTRIBUTES, "f32[]"),
+    ("convert_c2", O.CONVERT, ["f32[2]"], NO_ATTRIBUTES, "s32[3]"),
+    ("bitcast-convert_c1", O.BITCAST_CONVERT, ["(f32[])"], NO_ATTRIBUTES, "f32[]"),
+    ("bitcast-convert_c2", O.BITCAST_CONVERT, ["pred[2]"], NO_ATTRIBUTES, "u8[2]"),
+    ("bitcast-convert_c2", O.BITCAST_CONVERT, ["c64[2]"], NO_ATTRIBUTES, "f32[2,2]"),
+    ("bitcast-convert_c3", O.BITCAST_CONVERT, ["f32[2]"], NO_ATTRIBUTES, "u32[3]"),
+    ("bitcast-convert_c3", O.BITCAST_CONVERT, ["f64[2]"], NO_ATTRIBUTES, "u32[2]"),
+    ("bitcast-convert_c3", O.BITCAST_CONVERT, ["u8[2,3]"], NO_ATTRIBUTES, "u32[2]"),
+    ("bitcast-convert_c3", O.BITCAST_CONVERT, ["u8[]"], NO_ATTRIBUTES, "u32[]"),
+    ("bitcast_c1", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "(f32[2])"),
+    ("bitcast_c2", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "f32[3]"),
+    ("bitcast_c3", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "f64[2]"),
+    ("broadcast_c1", O.BROADCAST, ["f32[]"], a.BroadcastAttributes(()), "s32[2]"),
+    ("broadcast_c2", O.BROADCAST, ["f32[2]"], a.BroadcastAttributes(()), "f32[2]"),
+    ("broadcast_c3", O.BROADCAST, ["f32[2]"], a.BroadcastAttributes((1,)), "f32[2]"),
+    ("broadcast_c3", O.BROADCAST, ["f32[2,2]"], a.BroadcastAttributes((0, 0)), "f32[2,2]"),
+    ("broadcast_c4", O.BROADCAST, ["f32[1]"], a.BroadcastAttributes((0,)), "f32[2]"),
+    ("concatenate_c1", O.CONCATENATE, [], a.ConcatenateAttributes(0), None),
+    ("concatenate_c1", O.CONCATENATE, ["(f32[2])"], a.ConcatenateAttributes(0), None),
+    ("concatenate_c2", O.CONCATENATE, ["f32[2]", "s32[2]"], a.ConcatenateAttributes(0), None),
+    ("concatenate_c3", O.CONCATENATE, ["f32[2]", "f32[2]"], a.ConcatenateAttributes(1), None),
+    ("concatenate_c4", O.CONCATENATE, ["f32[2,3]", "f32[2,4]"], a.ConcatenateAttributes(0), None),
+    ("concatenate_c4", O.CONCATENATE, ["f32[2]", "f32[2,2]"], a.ConcatenateAttributes(0), None),
+    ("copy_c1", O.COPY, ["(f32[2])"], NO_ATTRIBUTES, None),
+    ("dynamic-slice_c1", O.DYNAMIC_SLICE, [], a.DynamicSliceAttributes(()), None),
+    ("dynamic-slice_c2", O.DYNAMIC_SLICE, ["f32[2]"], a.DynamicSliceAttributes((1,)), None),
+    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2]", "f32[]"], a.DynamicSliceAttributes((1,)), None),
+    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2]", "s32[1]"], a.DynamicSliceAttributes((1,)), None),
+    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2,2]", "s32[]", "s64[]"], a.DynamicSliceAttributes((1, 1)), None),
+    ("dynamic-slice_c4", O.DYNAMIC_SLICE, ["f32[2]", "s32[]"], a.DynamicSliceAttributes((3,)), None),
+    ("dynamic-slice_c4", O.DYNAMIC_SLICE, ["f32[2]", "s32[]"], a.DynamicSliceAttributes(()), None),
+    ("dynamic-update-slice_c1", O.DYNAMIC_UPDATE_SLICE, ["f32[2]"], NO_ATTRIBUTES, None),
+    ("dynamic-update-slice_c1", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "s32[1]", "s32[]"], NO_ATTRIBUTES, None),
+    ("dynamic-update-slice_c2", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "f32[1]"], NO_ATTRIBUTES, None),
+    ("dynamic-update-slice_c3", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "f32[1]", "pred[]"], NO_ATTRIBUTES, None),
+    ("dynamic-update-slice_c4", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "f32[3]", "s32[]"], NO_ATTRIBUTES, None),
+    ("iota_c1", O.IOTA, [], a.IotaAttributes(0), "pred[2]"),
+    ("iota_c2", O.IOTA, [], a.IotaAttributes(0), "f32[]"),
+    ("pad_c1", O.PAD, ["f32[2]", "s32[]"], a.PadAttributes((0,), (0,), (0,)), None),
+    ("pad_c1", O.PAD, ["f32[2]", "f32[1]"], a.PadAttributes((0,), (0,), (0,)), None),
+    ("pad_c2", O.PAD, ["f32[2]", "f32[]"], a.PadAttributes((0,), (0, 0), (0,)), None),
+    ("pad_c3", O.PAD, ["f32[2]", "f32[]"], a.PadAttributes((0,), (0,), (-1,)), None),
+    ("pad_c4", O.PAD, ["f32[2]", "f32[]"], a.PadAttributes((-2,), (-1,), (0,)), None),
+    ("reshape_c1", O.RESHAPE, ["f32[2]"], NO_ATTRIBUTES, "s32[2]"),
+    ("reshape_c2", O.RESHAPE, ["f32[2]"], NO_ATTRIBUTES, "f32[3]"),
+    ("reverse_c1", O.REVERSE, ["(f32[2])"], a.ReverseAttributes(()), None),
+    ("reverse_c2", O.REVERSE, ["f32[2]"], a.ReverseAttributes((0, 0)), None),
+    ("slice_c1", O.SLICE, ["(f32[2])"], a.SliceAttributes((), (), ()), None),
+    ("slice_c2", O.SLICE, ["f32[2]"], a.SliceAttributes((0,), (1,), ()), None),
+    ("slice_c3", O.SLICE, ["f32[2]"], a.SliceAttributes((0,), (3,), (1,)), None),
+    ("slice_c3", O.SLICE, ["f32[2]"], a.SliceAttributes((2,), (1,), (1,)), None),
+    ("slice_c4", O.SLICE, ["f32[2]"], a.SliceAttributes((0,), (1,), (0,)), None),
+    ("transpose_c1", O.TRANSPOSE, ["(f32[2])"], a.TransposeAttributes((0,)), None),
+    ("transpose_c2", O.TRANSPOSE, ["f32[2,3]"], a.TransposeAttributes((0,)), None),
+    ("reduce_c1", O.REDUCE, ["f32[2]"], a.ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c1", O.REDUCE, [], a.ReduceAttributes((), _ADD_F32), None),
+    ("reduce_c2", O.REDUCE, ["f32[2]", "f32[3]", "f32[]", "f32[]"], a.ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c3", O.REDUCE, ["f32[2]", "s32[]"], a.ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c3", O.REDUCE, ["f32[2]", "f32[1]"], a.ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c4", O.REDUCE, ["f32[2]", "f32[]"], a.ReduceAttributes((1,), _ADD_F32), None),
+    ("reduce_c5", O.REDUCE, ["f32[2]", "f32[]"], a.ReduceAttributes((0,), _ADD_S32), None),
+    ("reduce_c6", O.REDUCE, ["f32[2]", "f32[]"], a.ReduceAttributes((0,), _BAD_ROOT), None),
+    ("dot_c1", O.DOT, ["(f32[2])", "f32[2]"], a.DotAttributes(), None),
+    ("dot_c2", O.DOT, ["f32[2]", "f64[2]"], a.DotAttributes((), (), (0,), (0,)), None),
+    ("dot_c3", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (1,), (0,)), None),
+    ("dot_c3", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((0,), (0,), (0,), (0,)), None),
+    ("dot_c4", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (0,), ()), None),
+    ("dot_c5", O.DOT, ["f32[2]", "f32[3]"], a.DotAttributes((), (), (0,), (0,)), None),
+    ("dot_c6", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (0,), (0,)), "s32[]"),
+    ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u32[2]"], _THREEFRY, "(u32[2], u32[4])"),
+    ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
+    ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
+    ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "u32[4]"),
+    ("call_c1", O.CALL, ["f32[]"], a.CallAttributes(_ADD_F32), None),
+    ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("f32[]", True), _IDENTITY_S32), None),
+    ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("s32[]", True), _IDENTITY_F32), None),
+    ("while_c2", O.WHILE, ["s32[]"], a.WhileAttributes(_IDENTITY_S32, _IDENTITY_S32), None),
+    ("while_c3", O.WHILE, ["s32[]"], a.WhileAttributes(*[_returns("s32[]", True)] * 2), None),
+    ("conditional_c1", O.CONDITIONAL, ["u32[]", "f32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c1", O.CONDITIONAL, ["s32[1]", "f32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c2", O.CONDITIONAL, ["pred[]", "f32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c2", O.CONDITIONAL, ["s32[]"], a.ConditionalAttributes(()), None),
+    ("conditional_c3", O.CONDITIONAL, ["s32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c4", O.CONDITIONAL, ["s32[]", "s32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
+    (
+        "conditional_c5",
+        *(O.CONDITIONAL, ["pred[]", "f32[]", "s32[]"]),
+        *(a.ConditionalAttributes((_IDENTITY_F32, _IDENTITY_S32)), None),
+    ),
+    ("fusion_c1", O.FUSION, ["f32[]"], a.FusionAttributes(a.FusionKind.LOOP, _ADD_F32), None),
+    ("get-tuple-element_c1", O.GET_TUPLE_ELEMENT, ["f32[2]"], a.GetTupleElementAttributes(0), None),
+    ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(1), None),
+    ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(-1), None),
+    ("parameter_c1", O.PARAMETER, [], a.ParameterAttributes(0), None),
+    ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
+]
+
+
+@pytest.mark.parametrize(
+    ("label", "opcode", "operands", "attributes", "declared"),
+    VIOLATIONS,
+    ids=[f"{v[0]}-{i}" for i, v in enumerate(VIOLATIONS)],
+)
+def test_violations_are_refused(
+    label: str, opcode: Opcode, operands: Sequence[str], attributes: Attributes, declared: str | None
+) -> None:
+    shapes = [s(o) for o in operands]
+    with pytest.raises(ShapeError) as caught:
+        check_shape(opcode, shapes, attributes, None if declared is None else s(declared))
+    assert caught.value.label == label
+    assert opcode.value in str(caught.value)
+    if not label.endswith(("_arity", "_attributes")):
+        assert all(str(shape) in str(caught.value) for shape in shapes)
+
+
+def test_every_label_has_a_violation() -> None:
+    tested = {v[0] for v in VIOLATIONS}
+    factory = SPECS[O.ADD].shape_rule.__doc__
+    for opcode, spec in SPECS.items():
+        document = spec.shape_rule.__doc__ or ""
+        if document != factory or opcode is O.ADD:
+            missing = {f"{opcode.value}_{c}" for c in re.findall(r"\bc\d\b", document)} - tested
+            assert not missing, f"no violation of {sorted(missing)} is tested"
+
+
+def test_elements_of_one_type_only() -> None:
+    for x, y in product(E, E):
+        if x is not y:
+            with pytest.raises(ShapeError):
+                check_shape(O.ADD, [Shape.array(x), Shape.array(y)], NO_ATTRIBUTES, None)
+
+
+def test_a_declared_shape_keeps_its_layout() -> None:
+    column_major = Shape.parse("f32[2,3]{0,1}")
+    x = make_parameter(0, column_major)
+    assert make_instruction(O.NEGATE, [x], shape=column_major).shape == column_major
+    assert make_instruction(O.NEGATE, [x]).shape == s("f32[2,3]")
