@@ -38,7 +38,7 @@ from ..attributes import (
     WhileAttributes,
 )
 from ..ir import NO_ATTRIBUTES, Attributes, Metadata
-from .attribute_writer import MLIR_KEY
+from .mlir_dictionary import read_dictionary
 from .scanner import Scanner
 from .source_table import SourceTable
 from .syntax import ComputationName, FrontendAttributes
@@ -324,9 +324,6 @@ def read_metadata(scanner: Scanner, sources: SourceTable) -> Metadata | None:
     return Metadata(op_name, source_file, source_line) if op_name or source_file or source_line else None
 
 
-# Composite calls
-
-
 def read_composite(frontend_attributes: FrontendAttributes) -> tuple[Composite, FrontendAttributes]:
     """The composite that a call with `is_composite=true` stands for, and the frontend attributes that are not its own.
 
@@ -339,61 +336,8 @@ def read_composite(frontend_attributes: FrontendAttributes) -> tuple[Composite, 
     version = given.pop("composite.version", "0")
     if not version.isdecimal() or len(version) > 9:
         raise ValueError(f"composite.version must be a number, not {version!r}")
-    parameters = _read_dictionary(given.pop("composite.attributes", "{}"))
-    return Composite(name, parameters, version=int(version)), tuple(given.items())
-
-
-_DELIMITERS = re.compile(r'"(?:[^"\\]|\\.)*+"|->|[\[({<\])}>,]', re.DOTALL)
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
-_ESCAPE = re.compile(r'\\(?:([0-9a-fA-F]{2})|([nt"\\]))')
-
-
-def _read_dictionary(text: str) -> tuple[tuple[str, str], ...]:
-    """MLIR's `{length = 10 : i64, name = "a"}`: strings without their quotes, all other values as they stand."""
-    text = text.strip()
-    if not (text.startswith("{") and text.endswith("}")):
-        raise ValueError(f"composite.attributes must be a dictionary in braces, not {text[:40]!r}")
-    pairs: list[tuple[str, str]] = []
-    start = position = 1
-    depth = 0
-    while position < len(text):
-        match = _DELIMITERS.search(text, position)
-        if match is None:
-            break
-        token, position = match.group(), match.end()
-        if token in "[({<":
-            depth += 1
-        elif depth and token in "])}>":
-            depth -= 1
-        elif not depth and token in ",}":
-            entry = text[start : match.start()].strip()
-            if entry or pairs or token == ",":
-                pairs.append(_read_entry(entry))
-            start = position
-            if token == "}" and position == len(text):
-                return tuple(pairs)
-    raise ValueError(f"composite.attributes is not a well-formed dictionary: {text[:40]!r}")
-
-
-_ENTRY = re.compile(rf'({MLIR_KEY.pattern}|"(?:[^"\\]|\\.)*+")\s*(?:=\s*(.*))?', re.DOTALL)
-
-
-def _read_entry(entry: str) -> tuple[str, str]:
-    match = _ENTRY.fullmatch(entry)
-    if match is None:
-        raise ValueError(f"composite.attributes needs `key = value`, not {entry[:40]!r}")
-    key, value = match.group(1), match.group(2)
-    return _unquoted(key), _unquoted(value) if value is not None else "unit"
-
-
-def _unquoted(text: str) -> str:
-    """The contents of a string in MLIR's escapes; any other text as it stands."""
-    match = _STRING.fullmatch(text)
-    if match is None:
-        return text
-    letters = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
-    data = _ESCAPE.sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else letters[m.group(2)], match.group(1))
     try:
-        return data.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return data
+        parameters = read_dictionary(given.pop("composite.attributes", "{}"))
+    except ValueError as error:
+        raise ValueError(f"composite.attributes: {error}") from None
+    return Composite(name, parameters, version=int(version)), tuple(given.items())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..opcode import Opcode
 from .escape import escape
+from .mlir_dictionary import write_dictionary
 
 if TYPE_CHECKING:
     from ..attributes import (
@@ -161,38 +162,13 @@ WRITERS: dict[Opcode, Writer] = {
 }
 
 
-# Composite calls
-
-
 def composite_frontend_attributes(composite: Composite) -> list[tuple[str, str]]:
-    """What XLA keeps of a composite call beside `is_composite=true`; the attributes are an MLIR dictionary."""
-    attributes = ", ".join(f"{_mlir_key(key)} = {_mlir_value(value)}" for key, value in composite.parameters)
+    """What XLA keeps of a composite call beside `is_composite=true`."""
     return [
-        ("composite.attributes", "{" + attributes + "}"),
+        ("composite.attributes", write_dictionary(composite.parameters)),
         ("composite.name", composite.name),
         ("composite.version", str(composite.version)),
     ]
-
-
-MLIR_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*")
-MLIR_PLAIN = re.compile(
-    r"-?[0-9][0-9a-zA-Z.+\-]*(?: : [a-z][a-z0-9]*)?|true|false|dense<[-+0-9a-z.,\[\] ]*> : tensor<[0-9a-z]+>"
-)
-"""Values that MLIR writes without quotes: numbers, booleans, arrays of numbers. All others are strings here."""
-
-
-def _mlir_key(key: str) -> str:
-    return key if MLIR_KEY.fullmatch(key) else mlir_string(key)
-
-
-def _mlir_value(value: str) -> str:
-    return value if MLIR_PLAIN.fullmatch(value) else mlir_string(value)
-
-
-def mlir_string(text: str) -> str:
-    """A string as MLIR writes it: what is not printable ASCII as two hexadecimal digits a byte."""
-    data = text.encode("utf-8", "backslashreplace")
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
 
 
 # Frontend attributes

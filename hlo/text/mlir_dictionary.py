@@ -1,0 +1,85 @@
+"""MLIR's attribute dictionaries, `{length = 10 : i64, name = "a"}`: how XLA keeps the parameters of a composite call.
+
+Both directions deal in pairs of strings: numbers, booleans and arrays of numbers as MLIR writes them, strings without
+their quotes. Source: MLIR's language reference, "Attribute Value Syntax".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*")
+_PLAIN = re.compile(
+    r"-?[0-9][0-9a-zA-Z.+\-]*(?: : [a-z][a-z0-9]*)?|true|false|dense<[-+0-9a-z.,\[\] ]*> : tensor<[0-9a-z]+>"
+)
+"""Values that stand without quotes. All others are written as strings."""
+
+
+def write_dictionary(pairs: Iterable[tuple[str, str]]) -> str:
+    """The dictionary of `pairs`; `read_dictionary` gives them back."""
+    return "{" + ", ".join(f"{_key_text(key)} = {_value_text(value)}" for key, value in pairs) + "}"
+
+
+def _key_text(key: str) -> str:
+    return key if _KEY.fullmatch(key) else _quoted(key)
+
+
+def _value_text(value: str) -> str:
+    return value if _PLAIN.fullmatch(value) else _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    """What is not printable ASCII as two hexadecimal digits a byte."""
+    data = text.encode("utf-8", "backslashreplace")
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
+
+
+_DELIMITERS = re.compile(r'"(?:[^"\\]|\\.)*+"|->|[\[({<\])}>,]', re.DOTALL)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+_ENTRY = re.compile(rf'({_KEY.pattern}|"(?:[^"\\]|\\.)*+")\s*(?:=\s*(.*))?', re.DOTALL)
+_ESCAPE = re.compile(r'\\(?:([0-9a-fA-F]{2})|([nt"\\]))')
+_LETTERS = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
+_SHOWN = 40
+
+
+def read_dictionary(text: str) -> tuple[tuple[str, str], ...]:
+    """The pairs of a dictionary; a key without a value has the value "unit". ValueError if it is malformed."""
+    text = text.strip()
+    if not (text.startswith("{") and text.endswith("}")):
+        raise ValueError(f"expected a dictionary in braces, found {text[:_SHOWN]!r}")
+    pairs: list[tuple[str, str]] = []
+    start = position = 1
+    depth = 0
+    while match := _DELIMITERS.search(text, position):
+        token, position = match.group(), match.end()
+        if token in "[({<":
+            depth += 1
+        elif depth and token in "])}>":
+            depth -= 1
+        elif not depth and token in ",}":
+            entry = text[start : match.start()].strip()
+            if entry or pairs or token == ",":
+                pairs.append(_read_entry(entry))
+            start = position
+            if token == "}" and position == len(text):
+                return tuple(pairs)
+    raise ValueError(f"expected the '}}' of the dictionary {text[:_SHOWN]!r}")
+
+
+def _read_entry(entry: str) -> tuple[str, str]:
+    match = _ENTRY.fullmatch(entry)
+    if match is None:
+        raise ValueError(f"expected `key = value` in the dictionary, found {entry[:_SHOWN]!r}")
+    key, value = match.group(1), match.group(2)
+    return _unquoted(key), "unit" if value is None else _unquoted(value)
+
+
+def _unquoted(text: str) -> str:
+    """The contents of a string; any other text as it stands."""
+    match = _STRING.fullmatch(text)
+    if match is None:
+        return text
+    data = match.group(1).encode("utf-8", "surrogateescape").decode("latin-1")
+    data = _ESCAPE.sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else _LETTERS[m.group(2)], data)
+    return data.encode("latin-1").decode("utf-8", "backslashreplace")
