@@ -33,6 +33,7 @@ from .ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Met
 from .layout import Layout, Tile
 from .literal import Literal
 from .opcode import Opcode
+from .passes.pipeline import optimize
 from .shape import Shape
 from .text.parser import parse
 from .verifier import verify
@@ -71,6 +72,7 @@ __all__ = [
     "make_module",
     "make_parameter",
     "make_tuple",
+    "optimize",
     "parse",
     "verify",
 ]
