@@ -5,14 +5,14 @@
     linearize       LinearizeTrace: tangents recorded as a linear HLO program
     transpose       that program backwards
     rules/          each op's jvp and transpose
-    custom          custom_jvp, custom_vjp, stop_gradient
+    custom          custom_jvp, custom_vjp
     api             grad, value_and_grad, jvp, vjp, linearize
 
 The modules here stand on `tracer` and know nothing of backends.
 """
 
 from .api import grad, jvp, linearize, value_and_grad, vjp
-from .custom import custom_jvp, custom_vjp, float0, stop_gradient
+from .custom import custom_jvp, custom_vjp, float0
 from .rules import control_flow, dot, elementwise, movement, random, reduce, structure
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "movement",
     "random",
     "reduce",
-    "stop_gradient",
     "structure",
     "value_and_grad",
     "vjp",

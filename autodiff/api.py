@@ -380,7 +380,7 @@ def value_and_grad(
     return value_and_grad_f
 
 
-def _argnums(argnums: int | Sequence[int]) -> tuple[int, ...]:
+def _argnums(argnums: Any) -> tuple[int, ...]:
     found = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if not found or not all(isinstance(i, int) and not isinstance(i, bool) for i in found):
         raise TypeError(f"argnums must be an integer or a non-empty sequence of integers, but got {argnums!r}")

@@ -1,4 +1,4 @@
-"""custom_jvp and custom_vjp: functions whose derivative the user writes; stop_gradient, whose derivative is zero.
+"""custom_jvp and custom_vjp: functions whose derivative the user writes; and the rule of lax.stop_gradient.
 
 Called on concrete values, the function just runs. While it is differentiated, the user's rule runs instead. While it is
 traced, it becomes a composite call that carries its rule, so that a later differentiation finds it; whoever else meets
@@ -11,13 +11,11 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..hlo.attributes import CallAttributes, Composite
-from ..hlo.builder import make_computation, make_parameter, make_tuple
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.shape import Shape
@@ -482,34 +480,9 @@ COMPOSITE_TRANSPOSE[TANGENT_OF_CUSTOM_VJP] = _tangent_transpose
 # --- stop_gradient
 
 
-@lru_cache(maxsize=1024)
-def _identity(aval: ShapedArray) -> HloComputation:
-    x = make_parameter(0, aval.hlo, "x")
-    return make_computation("stop_gradient", make_tuple((x,)), (x,))
-
-
-_STOP = Composite("stop_gradient")
-
-
-def stop_gradient(x: Any) -> Any:
-    """`x`, with zero derivative: a pytree of arrays. JAX's `lax.stop_gradient`."""
-    leaves, structure = tree.flatten(x)
-    return tree.unflatten(structure, [_stopped(as_value(leaf)) for leaf in leaves])
-
-
-def _stopped(value: Value) -> Value:
-    trace = current_trace()
-    if isinstance(trace, EvalTrace) or not is_inexact(value.aval.dtype):
-        return value
-    (result,) = bind_call(_identity(value.aval), [value], _STOP)
-    return result
-
-
 def _stop_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
 ) -> tuple[list[Value], list[Tangent]]:
-    if isinstance(current_trace(), EvalTrace):
-        return list(primals), [Zero(p.aval) for p in primals]
     results = bind_call(attributes.to_apply, primals, attributes.composite)
     return results, [Zero(r.aval) for r in results]
 

@@ -302,13 +302,15 @@ def _nonzero(x: Value) -> Value:
 
 @JVP.register(_O.POWER)
 def _pow_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    """By x: y x^(y-1); by y: log(x) x^y, where log counts as 0 at x = 0 (its limit for every y > 0)."""
+    """By x: y x^(y-1), 0 for y = 0 even at x = 0; by y: log(x) x^y, with 0 for log(0): the limit for every y > 0."""
     x, y = primals
     s, t = tangents
     ans = bind(_O.POWER, primals)
     first = second = None
     if not isinstance(s, Zero):
-        first = mul(s, mul(y, bind(_O.POWER, (x, shift(y, -1)))))
+        derivative = mul(y, bind(_O.POWER, (x, shift(y, -1))))
+        nothing = zeros(ans.aval)
+        first = mul(s, select(compare(y, "EQ", nothing), nothing, derivative))
     if not isinstance(t, Zero):
         second = mul(t, mul(unary(_O.LOG, _nonzero(x)), ans))
     return ans, _sum_of(ans, first, second)

@@ -1,7 +1,8 @@
 """Derivatives of reduce. Sums are linear; extrema share a cotangent among ties; all else is differentiated as a tree.
 
 The tree for a general reducer (products, argmax-like pairs, user-written ones) applies the reducer to halves of the
-array, elementwise, log2(n) times. It is an ordinary program of elementwise ops, so their rules do the rest.
+array, elementwise, log2(n) times. It is an ordinary program of elementwise ops, so their rules do the rest. The results
+themselves still come from the reduce: where only they are needed (an argmax), the tree is dead code.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
 from ...tracer.array import Array
-from ...tracer.core import Value, bind
+from ...tracer.core import Value, bind, bind_multi
 from ..jvp import jvp_flat
 from .build import (
     add,
@@ -52,7 +53,7 @@ def _reduce_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ReduceAttributes, shape: Shape
 ) -> Any:
     if len(primals) != 2:
-        return _tree_jvp(primals, tangents, attributes)
+        return bind_multi(_O.REDUCE, primals, attributes), _tree_jvp(primals, tangents, attributes)[1]
     (x, init), (t, t_init) = primals, tangents
     opcode = reducer_opcode(attributes.to_apply)
     dims = attributes.dimensions
@@ -70,8 +71,8 @@ def _reduce_jvp(
 
         (ans,), (tangent,) = jvp_flat(lambda values: apart(*values), primals, tangents)
         return ans, tangent
-    (ans,), (tangent,) = _tree_jvp(primals, tangents, attributes)
-    return ans, tangent
+    _, (tangent,) = _tree_jvp(primals, tangents, attributes)
+    return bind(_O.REDUCE, primals, attributes), tangent
 
 
 def _sum_tangent(t: Tangent, t_init: Tangent, dims: tuple[int, ...], shape: Shape) -> Value:
