@@ -1,0 +1,299 @@
+"""The kernel dialect: every name that a kernel's text may use, as the scope in which it is executed.
+
+A kernel calls `exp(x[i])`, `maximum(a, b)`, `convert_f32_s32(v)`: one name for all types, resolved by the (equal)
+types of the arguments; explicit names where the type is in the result. Each is an `@intrinsic` that emits LLVM IR in
+place, so that using it costs Numba next to nothing, and is written so that LLVM vectorises the loop around it.
+Semantics are HLO's as XLA's CPU compiler has them, but denormals are kept.
+
+Importing this module imports numba; only what compiles kernels may do so.
+
+Rules for the texts: operands of one call have one type (write ``float32(0.5)``, not ``0.5``); pred is uint8 0 or 1,
+f16 and bf16 are uint16 that are converted explicitly; ``+ - *`` on floats are Python's operators, on integers Numba
+widens their results (wrap them in a cast, or use `add`, `subtract`, `multiply`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import pathlib
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.errors import NumbaTypeError
+
+from . import dialect_conversion as conversion
+from . import dialect_float as floating
+from . import dialect_integer as integer
+from .dialect_define import define, define_exact, make_intrinsic
+from .math import (
+    complex_functions,
+    error_function,
+    exponential,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    remainder,
+    trigonometric,
+    value,
+)
+from .math.complex_value import Complex
+from .math.value import Float
+
+
+def _to_pred(_: Any) -> Any:
+    return types.uint8
+
+
+def _real_part(type_: Any) -> Any:
+    return type_.underlying_float if isinstance(type_, types.Complex) else type_
+
+
+def _key_type(type_: Any) -> Any:
+    return types.int32 if type_ == types.float32 else types.int64
+
+
+def _casts() -> dict[str, Any]:
+    names = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+    return {name: getattr(types, name) for name in (*names, "complex64", "complex128")}
+
+
+def _elementary_functions() -> dict[str, Any]:
+    one_argument: dict[str, tuple[Any, Any]] = {
+        "exp": (exponential.exp, complex_functions.exp),
+        "expm1": (exponential.expm1, complex_functions.expm1),
+        "log": (logarithm.log, complex_functions.log),
+        "log1p": (logarithm.log1p, complex_functions.log1p),
+        "tanh": (exponential.tanh, complex_functions.tanh),
+        "logistic": (exponential.logistic, complex_functions.logistic),
+        "sin": (trigonometric.sin, complex_functions.sin),
+        "cos": (trigonometric.cos, complex_functions.cos),
+        "tan": (trigonometric.tan, complex_functions.tan),
+        "sqrt": (value.square_root, complex_functions.sqrt),
+        "rsqrt": (power.rsqrt, complex_functions.rsqrt),
+        "cbrt": (power.cbrt, None),
+        "erf": (error_function.erf, None),
+        "asin": (inverse_trigonometric.asin, None),
+        "acos": (inverse_trigonometric.acos, None),
+        "atan": (inverse_trigonometric.atan, None),
+        "sinh": (exponential.sinh, None),
+        "cosh": (exponential.cosh, None),
+        "asinh": (logarithm.asinh, None),
+        "acosh": (logarithm.acosh, None),
+        "atanh": (logarithm.atanh, None),
+    }
+    functions = {}
+    for name, (real, complex_) in one_argument.items():
+        families = {"real": real} if complex_ is None else {"real": real, "complex": complex_}
+        functions[name] = define(name, 1, **families)
+    functions["atan2"] = define("atan2", 2, real=inverse_trigonometric.atan2)
+    functions["pow"] = define(
+        "pow",
+        2,
+        real=power.power,
+        complex=complex_functions.power,
+        signed=integer.power_signed,
+        unsigned=integer.power_unsigned,
+    )
+    return functions
+
+
+def _arithmetic() -> dict[str, Any]:
+    return {
+        "add": define("add", 2, real=floating.add, complex=operator.add, integer=operator.add),
+        "subtract": define("subtract", 2, real=floating.subtract, complex=operator.sub, integer=operator.sub),
+        "multiply": define("multiply", 2, real=floating.multiply, complex=operator.mul, integer=operator.mul),
+        "divide": define(
+            "divide",
+            2,
+            real=floating.divide,
+            complex=complex_functions.divide,
+            signed=integer.divide_signed,
+            unsigned=integer.divide_unsigned,
+        ),
+        "remainder": define(
+            "remainder",
+            2,
+            real=remainder.remainder,
+            signed=integer.remainder_signed,
+            unsigned=integer.remainder_unsigned,
+        ),
+        "idiv": define("idiv", 2, signed=integer.divide_signed, unsigned=integer.divide_unsigned),
+        "irem": define("irem", 2, signed=integer.remainder_signed, unsigned=integer.remainder_unsigned),
+        "negate": define("negate", 1, real=operator.neg, complex=operator.neg, integer=operator.neg),
+        "abs": define(
+            "abs",
+            1,
+            _real_part,
+            real=value.absolute,
+            complex=complex_functions.absolute_value,
+            signed=integer.absolute_signed,
+            unsigned=lambda x: x,
+        ),
+        "sign": define(
+            "sign",
+            1,
+            real=floating.sign,
+            complex=complex_functions.sign,
+            signed=integer.sign_signed,
+            unsigned=integer.sign_unsigned,
+        ),
+        "floor": define("floor", 1, real=value.floor),
+        "ceil": define("ceil", 1, real=value.ceil),
+        "round_even": define("round_even", 1, real=value.round_half_even),
+        "round_away": define("round_away", 1, real=value.round_half_away),
+        "is_finite": define("is_finite", 1, _to_pred, real=floating.is_finite),
+    }
+
+
+def _extrema_and_reductions() -> dict[str, Any]:
+    maxima: dict[str, Any] = {
+        "real": floating.maximum,
+        "signed": integer.maximum_signed,
+        "unsigned": integer.maximum_unsigned,
+    }
+    minima: dict[str, Any] = {
+        "real": floating.minimum,
+        "signed": integer.minimum_signed,
+        "unsigned": integer.minimum_unsigned,
+    }
+
+    def add_parts(a: Complex, b: Complex) -> Complex:
+        return Complex(floating.reduce_add(a.real, b.real), floating.reduce_add(a.imag, b.imag))
+
+    return {
+        "maximum": define("maximum", 2, **maxima),
+        "minimum": define("minimum", 2, **minima),
+        "reduce_max": define("reduce_max", 2, **maxima),
+        "reduce_min": define("reduce_min", 2, **minima),
+        "reduce_add": define(
+            "reduce_add", 2, real=floating.reduce_add, complex=add_parts, integer=operator.add
+        ),
+        "reduce_mul": define(
+            "reduce_mul", 2, real=floating.reduce_multiply, complex=operator.mul, integer=operator.mul
+        ),
+        "reduce_and": define("reduce_and", 2, integer=operator.and_),
+        "reduce_or": define("reduce_or", 2, integer=operator.or_),
+        "reduce_xor": define("reduce_xor", 2, integer=operator.xor),
+    }
+
+
+def _bits_and_logic() -> dict[str, Any]:
+    return {
+        "bit_and": define("bit_and", 2, integer=operator.and_),
+        "bit_or": define("bit_or", 2, integer=operator.or_),
+        "bit_xor": define("bit_xor", 2, integer=operator.xor),
+        "bit_not": define("bit_not", 1, integer=lambda a: a ^ -1),
+        "logical_not": define_exact("logical_not", types.uint8, (types.uint8,), lambda a: a.equals(0)),
+        "shl": define("shl", 2, integer=integer.shift_left),
+        "shr_logical": define("shr_logical", 2, integer=integer.shift_right_logical),
+        "shr_arithmetic": define("shr_arithmetic", 2, integer=integer.shift_right_arithmetic),
+        "popcnt": define("popcnt", 1, integer=integer.population_count),
+        "clz": define("clz", 1, integer=integer.count_leading_zeros),
+        "total_order_key": define("total_order_key", 1, _key_type, real=floating.total_order_key),
+    }
+
+
+def _comparisons() -> dict[str, Any]:
+    functions = {}
+    for name, relation in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+        families: dict[str, Any] = {
+            "real": floating.compare(relation),
+            "signed": integer.compare_signed(relation),
+            "unsigned": integer.compare_unsigned(relation),
+        }
+        if name == "eq":
+            families["complex"] = lambda a, b: a.real.equals(b.real) & a.imag.equals(b.imag)
+        if name == "ne":
+            families["complex"] = lambda a, b: a.real.differs(b.real) | a.imag.differs(b.imag)
+        functions[name] = define(name, 2, _to_pred, **families)
+    return functions
+
+
+def _complex_parts() -> dict[str, Any]:
+    def make(part: Any) -> Any:
+        return types.complex64 if part == types.float32 else types.complex128
+
+    return {
+        "complex_from": define("complex_from", 2, make, real=Complex),
+        "real": define("real", 1, _real_part, complex=lambda z: z.real, real=lambda x: x),
+        "imag": define("imag", 1, _real_part, complex=lambda z: z.imag, real=lambda x: x.constant(0.0)),
+        "conj": define("conj", 1, complex=lambda z: Complex(z.real, -z.imag), real=lambda x: x),
+    }
+
+
+def _select() -> Any:
+    """select(p, a, b): p is a pred or a Numba boolean, a and b of one type; both have been computed."""
+
+    def resolve(condition: Any, chosen: Any, otherwise: Any) -> Any:
+        if condition not in (types.uint8, types.boolean) or chosen != otherwise:
+            raise NumbaTypeError(f"select takes (pred, T, T), not ({condition}, {chosen}, {otherwise})")
+
+        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
+            flag = raw[0]
+            if condition == types.uint8:
+                flag = builder.icmp_unsigned("!=", flag, ir.Constant(flag.type, 0))
+            if not isinstance(chosen, types.Complex):
+                return builder.select(flag, raw[1], raw[2])
+            # Pairs are selected part by part: the vectoriser does not take a select of structs.
+            result = raw[1]
+            for part in (0, 1):
+                sides = [builder.extract_value(pair, part) for pair in raw[1:]]
+                result = builder.insert_value(result, builder.select(flag, *sides), part)
+            return result
+
+        return chosen(condition, chosen, otherwise), codegen
+
+    return make_intrinsic("select", 3, resolve)
+
+
+def _reduce_precision() -> Any:
+    """reduce_precision(x, exponent_bits, mantissa_bits): the two numbers are literals in the text."""
+
+    def resolve(x: Any, exponent_bits: Any, mantissa_bits: Any) -> Any:
+        literals = (exponent_bits, mantissa_bits)
+        if x not in (types.float32, types.float64) or not all(isinstance(n, types.IntegerLiteral) for n in literals):
+            raise NumbaTypeError(f"reduce_precision takes (float, literal, literal), not ({x}, {literals})")
+
+        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
+            bits = (n.literal_value for n in literals)
+            return floating.reduce_precision(Float(builder, raw[0]), *bits).raw
+
+        return x(x, exponent_bits, mantissa_bits), codegen
+
+    return make_intrinsic("reduce_precision", 3, resolve)
+
+
+def _conversions() -> dict[str, Any]:
+    functions = conversion.conversions() | conversion.bit_casts()
+    halves = {f"{a}_to_{b}": functions[f"convert_{a}_{b}"] for a in ("f16", "bf16") for b in ("f32", "f64")}
+    backs = {f"{b}_to_{a}": functions[f"convert_{b}_{a}"] for a in ("f16", "bf16") for b in ("f32", "f64")}
+    to_pred = define("pred", 1, _to_pred, real=lambda x: x.differs(0.0), integer=lambda x: ~x.equals(0))
+    return functions | halves | backs | {"pred": to_pred}
+
+
+def _version() -> str:
+    """Of the files that decide what a dialect name means."""
+    folder = pathlib.Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("dialect*.py"), *(folder / "math").glob("*.py")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+SCOPE: dict[str, object] = {
+    **_casts(),
+    **_elementary_functions(),
+    **_arithmetic(),
+    **_extrema_and_reductions(),
+    **_bits_and_logic(),
+    **_comparisons(),
+    **_complex_parts(),
+    **_conversions(),
+    "select": _select(),
+    "reduce_precision": _reduce_precision(),
+}
+DIALECT_VERSION: str = _version()
+
+__all__ = ["DIALECT_VERSION", "SCOPE"]

@@ -1,0 +1,100 @@
+"""Plain floating-point operations of the dialect: what needs no approximation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .math.value import (
+    INFINITY,
+    Boolean,
+    Float,
+    Integer,
+    absolute,
+    call_intrinsic,
+    choose,
+    copysign,
+    select,
+    type_suffix,
+)
+
+# What a kernel's own arithmetic may have (a * b + c may fuse), as Numba gives it.
+_CONTRACT = ("contract",)
+_REASSOCIATE = ("contract", "reassoc")
+
+
+def _arithmetic(instruction: str, flags: tuple[str, ...]) -> Callable[[Float, Float], Float]:
+    def operate(a: Float, b: Float) -> Float:
+        return Float(a.builder, getattr(a.builder, instruction)(a.raw, b.raw, flags=flags))
+
+    operate.__name__ = instruction
+    return operate
+
+
+add, subtract, multiply, divide = (_arithmetic(name, _CONTRACT) for name in ("fadd", "fsub", "fmul", "fdiv"))
+reduce_add, reduce_multiply = (_arithmetic(name, _REASSOCIATE) for name in ("fadd", "fmul"))
+
+
+def maximum(a: Float, b: Float) -> Float:
+    """NaN if either is; -0 < +0 (IEEE 754-2019 maximum, as XLA)."""
+    return _extremum("maximum", a, b)
+
+
+def minimum(a: Float, b: Float) -> Float:
+    return _extremum("minimum", a, b)
+
+
+def _extremum(name: str, a: Float, b: Float) -> Float:
+    raw = call_intrinsic(a.builder, f"llvm.{name}.{type_suffix(a.raw.type)}", a.raw.type, a.raw, b.raw)
+    return Float(a.builder, raw)
+
+
+def sign(x: Float) -> Float:
+    """-1, 1; zeros and NaN as they are."""
+    unit = copysign(x.constant(1.0), x)
+    return choose(x.equals(0.0) | x.is_nan(), x, unit, x)
+
+
+def is_finite(x: Float) -> Boolean:
+    return absolute(x) < INFINITY
+
+
+def compare(relation: str) -> Callable[[Float, Float], Boolean]:
+    """IEEE: with NaN only != holds."""
+
+    def holds(a: Float, b: Float) -> Boolean:
+        builder: Any = a.builder
+        emit = builder.fcmp_unordered if relation == "!=" else builder.fcmp_ordered
+        return Boolean(builder, emit(relation, a.raw, b.raw))
+
+    return holds
+
+
+def total_order_key(x: Float) -> Integer:
+    """A signed integer of the same width whose order is IEEE's total order: -NaN < -inf < ... < -0 < +0 < ... < inf <
+    NaN."""
+    bits = x.to_bits()
+    return bits ^ (bits.shift_right_arithmetic(bits.bits - 1).shift_right_logical(1))
+
+
+def reduce_precision(x: Float, exponent_bits: int, mantissa_bits: int) -> Float:
+    """x rounded (to nearest even) to a format of so many exponent and mantissa bits, in x's own format: overflow
+    gives infinity, what is below the narrow format's smallest normal gives zero, NaN stays NaN."""
+    f = x.format
+    bits = x.to_bits()
+    sign_mask = 1 << (f.bits - 1)
+    exponent_mask = ((1 << (f.bits - 1 - f.mantissa_bits)) - 1) << f.mantissa_bits
+    if mantissa_bits < f.mantissa_bits:
+        dropped = f.mantissa_bits - mantissa_bits
+        last_kept = bits.shift_right_logical(dropped) & 1
+        bits = (bits + (last_kept + ((1 << (dropped - 1)) - 1))) & -(1 << dropped)
+    if exponent_bits < f.bits - 1 - f.mantissa_bits:
+        narrow_bias = (1 << (exponent_bits - 1)) - 1
+        exponent = bits & exponent_mask
+        sign = bits & sign_mask
+        too_large = exponent.shift_right_logical(f.mantissa_bits) > f.exponent_bias + narrow_bias
+        too_small = exponent.shift_right_logical(f.mantissa_bits) < f.exponent_bias - narrow_bias + 1
+        bits = select(too_large, sign | exponent_mask, bits)
+        bits = select(too_small, sign, bits)
+    rounded = Float(x.builder, x.builder.bitcast(bits.raw, x.raw.type))
+    return select(x.is_nan(), x, rounded)

@@ -1,0 +1,166 @@
+"""Integer arithmetic with HLO's rules, for the dialect. Every operation wraps; none traps, none has an undefined
+case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from .math.value import Boolean, Integer, call_intrinsic, select
+
+
+def _binary_intrinsic(name: str, a: Integer, b: Integer) -> Integer:
+    return Integer(a.builder, call_intrinsic(a.builder, f"llvm.{name}.i{a.bits}", a.raw.type, a.raw, b.raw))
+
+
+def _lowest(a: Integer) -> int:
+    return -1 << (a.bits - 1)
+
+
+def divide_signed(a: Integer, b: Integer) -> Integer:
+    """Truncates; x / 0 == -1, lowest / -1 == lowest (as XLA). The divisor is replaced first, since LLVM's sdiv is
+    undefined there."""
+    zero = b.equals(0)
+    overflow = a.equals(_lowest(a)) & b.equals(-1)
+    safe = select(zero | overflow, b.constant(1), b)
+    quotient = Integer(a.builder, a.builder.sdiv(a.raw, safe.raw))
+    return select(zero, a.constant(-1), quotient)
+
+
+def divide_unsigned(a: Integer, b: Integer) -> Integer:
+    """x / 0 == all ones."""
+    zero = b.equals(0)
+    quotient = Integer(a.builder, a.builder.udiv(a.raw, select(zero, b.constant(1), b).raw))
+    return select(zero, a.constant(-1), quotient)
+
+
+def remainder_signed(a: Integer, b: Integer) -> Integer:
+    """The sign of a; x % 0 == x, lowest % -1 == 0."""
+    zero = b.equals(0)
+    overflow = a.equals(_lowest(a)) & b.equals(-1)
+    safe = select(zero | overflow, b.constant(1), b)
+    rest = Integer(a.builder, a.builder.srem(a.raw, safe.raw))
+    return select(zero, a, rest)
+
+
+def remainder_unsigned(a: Integer, b: Integer) -> Integer:
+    zero = b.equals(0)
+    rest = Integer(a.builder, a.builder.urem(a.raw, select(zero, b.constant(1), b).raw))
+    return select(zero, a, rest)
+
+
+def shift_left(a: Integer, count: Integer) -> Integer:
+    """0 where the count, read as unsigned, is the width or more; so for the other shifts, with zeros or copies of the
+    sign."""
+    return select(count.below_unsigned(a.bits), a << count, a.constant(0))
+
+
+def shift_right_logical(a: Integer, count: Integer) -> Integer:
+    return select(count.below_unsigned(a.bits), a.shift_right_logical(count), a.constant(0))
+
+
+def shift_right_arithmetic(a: Integer, count: Integer) -> Integer:
+    last = count.constant(a.bits - 1)
+    return a.shift_right_arithmetic(select(count.below_unsigned(a.bits), count, last))
+
+
+def population_count(a: Integer) -> Integer:
+    return Integer(a.builder, call_intrinsic(a.builder, f"llvm.ctpop.i{a.bits}", a.raw.type, a.raw))
+
+
+def count_leading_zeros(a: Integer) -> Integer:
+    """The width for 0."""
+    zero_is_defined = ir.Constant(ir.IntType(1), 0)
+    return Integer(a.builder, call_intrinsic(a.builder, f"llvm.ctlz.i{a.bits}", a.raw.type, a.raw, zero_is_defined))
+
+
+def absolute_signed(a: Integer) -> Integer:
+    """|lowest| == lowest."""
+    return select(a < 0, -a, a)
+
+
+def sign_signed(a: Integer) -> Integer:
+    return select(a < 0, a.constant(-1), select(a.equals(0), a.constant(0), a.constant(1)))
+
+
+def sign_unsigned(a: Integer) -> Integer:
+    return select(a.equals(0), a.constant(0), a.constant(1))
+
+
+def maximum_signed(a: Integer, b: Integer) -> Integer:
+    return _binary_intrinsic("smax", a, b)
+
+
+def minimum_signed(a: Integer, b: Integer) -> Integer:
+    return _binary_intrinsic("smin", a, b)
+
+
+def maximum_unsigned(a: Integer, b: Integer) -> Integer:
+    return _binary_intrinsic("umax", a, b)
+
+
+def minimum_unsigned(a: Integer, b: Integer) -> Integer:
+    return _binary_intrinsic("umin", a, b)
+
+
+def compare_unsigned(relation: str) -> Callable[[Integer, Integer], Boolean]:
+    def compare(a: Integer, b: Integer) -> Boolean:
+        return Boolean(a.builder, a.builder.icmp_unsigned(relation, a.raw, b.raw))
+
+    return compare
+
+
+def compare_signed(relation: str) -> Callable[[Integer, Integer], Boolean]:
+    def compare(a: Integer, b: Integer) -> Boolean:
+        return Boolean(a.builder, a.builder.icmp_signed(relation, a.raw, b.raw))
+
+    return compare
+
+
+def power_signed(base: Integer, exponent: Integer) -> Integer:
+    """base**exponent modulo 2**width; for a negative exponent the truncated quotient: 0, but 1 and -1 keep a whole
+    one."""
+    one, minus_one = base.constant(1), base.constant(-1)
+    odd = (exponent & 1).equals(1)
+    inverse = select(base.equals(1), one, select(base.equals(-1), select(odd, minus_one, one), base.constant(0)))
+    return select(exponent < 0, inverse, power_unsigned(base, exponent))
+
+
+def power_unsigned(base: Integer, exponent: Integer) -> Integer:
+    """By squaring, in a function of its own: a loop is no matter for the vectoriser."""
+    builder = base.builder
+    module = builder.module
+    name = f"hloom.power.i{base.bits}"
+    function = module.globals.get(name)
+    if function is None:
+        function = _power_function(module, name, base.raw.type)
+    return Integer(builder, builder.call(function, [base.raw, exponent.raw]))
+
+
+def _power_function(module: Any, name: str, type_: Any) -> Any:
+    function = ir.Function(module, ir.FunctionType(type_, [type_, type_]), name)
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    entry, loop, done = (function.append_basic_block(block) for block in ("entry", "square", "done"))
+    builder = ir.IRBuilder(entry)
+    base, exponent = function.args
+    zero, one = ir.Constant(type_, 0), ir.Constant(type_, 1)
+    builder.cbranch(builder.icmp_unsigned("==", exponent, zero), done, loop)
+    builder.position_at_end(loop)
+    result, factor, left = builder.phi(type_), builder.phi(type_), builder.phi(type_)
+    odd = builder.trunc(left, ir.IntType(1))
+    product = builder.select(odd, builder.mul(result, factor), result)
+    square = builder.mul(factor, factor)
+    half = builder.lshr(left, one)
+    for phi, first, following in ((result, one, product), (factor, base, square), (left, exponent, half)):
+        phi.add_incoming(first, entry)
+        phi.add_incoming(following, loop)
+    builder.cbranch(builder.icmp_unsigned("==", half, zero), done, loop)
+    builder.position_at_end(done)
+    answer = builder.phi(type_)
+    answer.add_incoming(one, entry)
+    answer.add_incoming(product, loop)
+    builder.ret(answer)
+    return function

@@ -1,0 +1,30 @@
+"""Complex scalars for the mathematics: a pair of `Float`, with the arithmetic that XLA gives c64 and c128 on the
+CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .value import Float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Complex:
+    real: Float
+    imag: Float
+
+    def __add__(self, other: Complex) -> Complex:
+        return Complex(self.real + other.real, self.imag + other.imag)
+
+    def __sub__(self, other: Complex) -> Complex:
+        return Complex(self.real - other.real, self.imag - other.imag)
+
+    def __neg__(self) -> Complex:
+        return Complex(-self.real, -self.imag)
+
+    def __mul__(self, other: Complex) -> Complex:
+        """The textbook product, as XLA: an infinity times a complex number may have NaN parts."""
+        return Complex(
+            self.real * other.real - self.imag * other.imag,
+            self.real * other.imag + self.imag * other.real,
+        )

@@ -1,0 +1,185 @@
+"""exp and what is made of it: expm1, tanh, logistic, sinh, cosh.
+
+All start from x = n ln 2 + r, |r| <= ln(2) / 2, so that exp(x) = 2**n exp(r). Adding 1.5 * 2**mantissa_bits to x / ln
+2 leaves n in the low bits of the sum (`shifted`), from where it is moved into an exponent without a float-to-integer
+conversion, which AVX2 lacks for f64.
+"""
+
+from __future__ import annotations
+
+from .value import (
+    F32,
+    F64,
+    Float,
+    Integer,
+    absolute,
+    at_least,
+    at_most,
+    choose,
+    copysign,
+    fma,
+    from_bits,
+    polynomial,
+    select,
+)
+
+LOG2_E = 1.4426950408889634
+# ln 2 in two pieces, each rounded to the format. With fma, n * LN2_HIGH needs no spare low bits for x - n * LN2_HIGH
+# to be exact.
+LN2_HIGH = {F32: 0.693147182464599609375, F64: 0.6931471805599453}
+LN2_LOW = {F32: -1.904654299957768e-09, F64: 2.3190468138462996e-17}
+
+# (exp(r) - 1 - r) / r**2 on |r| <= ln(2) / 2; errors relative to exp: 2**-28.0, 2**-57.4
+_EXP_TAIL = {
+    F32: (0.5, 0.16666534543037415, 0.04166724160313606, 0.008367433212697506, 0.0013863418716937304),
+    F64: (
+        0.5,
+        0.16666666666666433,
+        0.04166666666660397,
+        0.008333333333500413,
+        0.0013888888926792472,
+        0.0001984126946554801,
+        2.480150868555578e-05,
+        2.7557641376136853e-06,
+        2.7625186213662497e-07,
+        2.4978239758147524e-08,
+    ),
+}
+# (tanh(x) / x - 1) / x**2 over x**2, |x| <= 0.625; errors relative to tanh: 2**-27.6, 2**-60.4
+TANH_SMALL = 0.625
+_TANH_NUMERATOR = {
+    F32: (-0.3333330750465393, -0.0015412676148116589),
+    F64: (-0.33333333333333326, -0.020496981784462756, -0.0001990975680221745),
+}
+_TANH_DENOMINATOR = {
+    F32: (1.0, 0.404611200094223),
+    F64: (1.0, 0.4614909453533753, 0.02328890894089139, 0.00020644755422281197),
+}
+# (sinh(x) / x - 1) / x**2 over x**2, |x| <= 1; errors relative to sinh: 2**-31.6, 2**-61.8
+_SINH_TAIL = {
+    F32: (0.1666666716337204, 0.00833331048488617, 0.00019842895562760532, 2.7822131869469468e-06),
+    F64: (
+        0.16666666666666669,
+        0.008333333333332912,
+        0.00019841269841593402,
+        2.7557319106762496e-06,
+        2.505213099719721e-08,
+        1.6056659337991592e-10,
+        7.776593318674354e-13,
+    ),
+}
+
+# Beyond these exp is certainly infinite, or rounds to zero, and n still fits in two exponents.
+_EXP_HIGHEST = {F32: 90.0, F64: 711.0}
+_EXP_LOWEST = {F32: -104.0, F64: -746.0}
+# Above, 2**(n - 1) is still finite where expm1 overflows; below, expm1 rounds to -1.
+_EXPM1_HIGHEST = {F32: 89.0, F64: 710.0}
+_EXPM1_LOWEST = {F32: -18.0, F64: -38.0}
+
+
+def _reduce(x: Float) -> tuple[Integer, Float, Float]:
+    """(bits of n + 1.5 * 2**mantissa_bits, n, r) with x == n ln 2 + r."""
+    f = x.format
+    shifted = fma(x, LOG2_E, f.round_to_integer)
+    n = shifted - f.round_to_integer
+    return shifted.to_bits(), n, fma(n, -LN2_LOW[f], fma(n, -LN2_HIGH[f], x))
+
+
+def _expm1_of_remainder(r: Float) -> Float:
+    return fma(r * r, polynomial(r, _EXP_TAIL[r.format]), r)
+
+
+def _exponent(n: Integer, like: Float, one: float = 1.0) -> Float:
+    """one * 2**n, where n may carry anything in its bits above the exponent's width."""
+    return from_bits((n << like.format.mantissa_bits) + _bits_of(one, like))
+
+
+def _bits_of(number: float, like: Float) -> int:
+    """The bit pattern of a power of two."""
+    f = like.format
+    exponent = 0
+    while number < 1:
+        number, exponent = number * 2, exponent - 1
+    return (f.exponent_bias + exponent) << f.mantissa_bits
+
+
+def _scale(y: Float, n: Integer, one: float = 1.0) -> Float:
+    """y * one * 2**n, rounded once where the result is denormal: two factors, as 2**n alone may not be representable.
+    The constant in `n` is even in every bit that survives, so half of it drops out like the whole."""
+    half = n.shift_right_logical(1)
+    return y * _exponent(half, y) * _exponent(n - half, y, one)
+
+
+def _exp_times(x: Float, one: float) -> Float:
+    x = at_least(at_most(x, _EXP_HIGHEST[x.format]), _EXP_LOWEST[x.format])
+    n, _, r = _reduce(x)
+    return _scale(_expm1_of_remainder(r) + 1.0, n, one)
+
+
+def exp(x: Float) -> Float:
+    return _exp_times(x, 1.0)
+
+
+def exp_moderate(x: Float) -> Float:
+    """exp where the caller knows that x is within +-80 (f32), +-700 (f64) or NaN."""
+    n, _, r = _reduce(x)
+    return (_expm1_of_remainder(r) + 1.0) * _exponent(n, x)
+
+
+def exp_of_sum(high: Float, low: Float) -> Float:
+    """exp(high + low) where low is a correction below an ulp or so of high."""
+    f = high.format
+    bounded = at_least(at_most(high, _EXP_HIGHEST[f]), _EXP_LOWEST[f])
+    n, _, r = _reduce(bounded)
+    low = choose(bounded.equals(high), low, 0.0, high)
+    return _scale(_expm1_of_remainder(r + low) + 1.0, n)
+
+
+def expm1(x: Float) -> Float:
+    """2**n expm1(r) + (2**n - 1), in halves because 2**n overflows before the result does."""
+    bounded = at_least(at_most(x, _EXPM1_HIGHEST[x.format]), _EXPM1_LOWEST[x.format])
+    shifted, n, r = _reduce(bounded)
+    tail = _expm1_of_remainder(r)
+    half_scale = _exponent(shifted, x, 0.5)
+    result = fma(half_scale, tail, half_scale - 0.5) * 2.0
+    # Halving a denormal loses a bit, and the sum above loses the sign of -0.
+    return copysign(select(n.equals(0.0), tail, result), x)
+
+
+def tanh(x: Float) -> Float:
+    """x + x z P(z) / Q(z) near zero, else 1 - 2 / (exp(2 |x|) + 1); both share one division."""
+    f = x.format
+    magnitude = absolute(x)
+    z = magnitude * magnitude
+    small = magnitude < TANH_SMALL
+    bounded = at_most(magnitude, 22.0)
+    exponential = exp_moderate(bounded + bounded)
+    numerator = select(small, magnitude * z * polynomial(z, _TANH_NUMERATOR[f]), x.constant(-2.0))
+    denominator = select(small, polynomial(z, _TANH_DENOMINATOR[f]), exponential + 1.0)
+    leading = select(small, magnitude, x.constant(1.0))
+    return copysign(leading + numerator / denominator, x)
+
+
+def logistic(x: Float) -> Float:
+    """1 / (1 + exp(-x)), by exp(-|x|) so that the far negative side reaches the denormals instead of 1 / infinity."""
+    exponential = exp(-absolute(x))
+    return select(x < 0.0, exponential, x.constant(1.0)) / (exponential + 1.0)
+
+
+def cosh(x: Float) -> Float:
+    return sinh_cosh(x)[1]
+
+
+def sinh(x: Float) -> Float:
+    return sinh_cosh(x)[0]
+
+
+def sinh_cosh(x: Float) -> tuple[Float, Float]:
+    """Both, for the price of one exponential: h - 1 / (4 h) and h + 1 / (4 h) with h = exp(|x|) / 2, and for sinh a
+    polynomial below 1."""
+    magnitude = absolute(x)
+    z = magnitude * magnitude
+    small = fma(magnitude * z, polynomial(z, _SINH_TAIL[x.format]), magnitude)
+    half_exponential = _exp_times(magnitude, 0.5)
+    inverse = 0.25 / half_exponential
+    return copysign(select(magnitude < 1.0, small, half_exponential - inverse), x), half_exponential + inverse

@@ -1,0 +1,122 @@
+"""Calls that the loop vectoriser may widen: the slow path for rare arguments, behind one test per vector.
+
+`rare_call` gives a kernel a function of its own, in a scalar version and one for each vector width, and tells LLVM
+that they belong together (the ``vector-function-abi-variant`` attribute). The vectoriser then calls the wide one,
+which tests all lanes at once and returns at once when none is rare:
+
+    define internal <4 x double> @"hloom.quarters.v4"(<4 x double> %x)   ; what it does, for each width
+        if none of condition(x): return x
+        for each lane: result[lane] = @"hloom.quarters"(x[lane])         ; may branch, loop and load
+
+What it costs a kernel: for the usual arguments, a call and a compare per vector; in compile time, one scalar body and
+four small loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from .value import Boolean, Float, call_intrinsic
+
+_WIDTHS = (2, 4, 8, 16)
+_I64 = ir.IntType(64)
+
+
+def rare_call(
+    name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float
+) -> Float:
+    """compute(*arguments) where is_rare(*arguments); elsewhere the first argument. `is_rare` must be straight-line
+    code (it is also applied to vectors); `compute` may do what it likes in its builder, but must be a pure function
+    of its arguments."""
+    builder = arguments[0].builder
+    module = builder.module
+    name = f"hloom.{name}.{arguments[0].format.name}"
+    scalar = module.globals.get(name)
+    if scalar is None:
+        scalar = _scalar_version(module, name, is_rare, compute, arguments)
+        variants = [_vector_version(scalar, width, is_rare) for width in _WIDTHS]
+        _keep(module, variants)
+    return Float(builder, builder.call(scalar, [argument.raw for argument in arguments]))
+
+
+def _function(module: Any, name: str, type_: Any, count: int) -> Any:
+    function = ir.Function(module, ir.FunctionType(type_, [type_] * count), name)
+    function.linkage = "internal"
+    for attribute in ("noinline", "nounwind"):
+        function.attributes.add(attribute)
+    _add_attribute(function, "memory(none)")
+    _add_attribute(function, "willreturn")
+    return function
+
+
+def _add_attribute(function: Any, text: str) -> None:
+    # llvmlite checks names against a list that is older than these attributes; the set itself prints what it holds.
+    set.add(function.attributes, text)
+
+
+def _scalar_version(
+    module: Any, name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], like: tuple[Float, ...]
+) -> Any:
+    type_ = like[0].raw.type
+    function = _function(module, name, type_, len(like))
+    parameters = "v" * len(like)
+    mappings = ",".join(f"_ZGV_LLVM_N{width}{parameters}_{name}({name}.v{width})" for width in _WIDTHS)
+    _add_attribute(function, f'"vector-function-abi-variant"="{mappings}"')
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    rare_block, usual_block = function.append_basic_block("rare"), function.append_basic_block("usual")
+    arguments = [Float(builder, argument) for argument in function.args]
+    builder.cbranch(is_rare(*arguments).raw, rare_block, usual_block)
+    builder.position_at_end(usual_block)
+    builder.ret(function.args[0])
+    builder.position_at_end(rare_block)
+    builder.ret(compute(*arguments).raw)
+    return function
+
+
+def _vector_version(scalar: Any, width: int, is_rare: Callable[..., Boolean]) -> Any:
+    element = scalar.function_type.return_type
+    vector = ir.VectorType(element, width)
+    function = _function(scalar.module, f"{scalar.name}.v{width}", vector, len(scalar.args))
+    entry, loop, done = (function.append_basic_block(name) for name in ("entry", "lane", "done"))
+    builder = ir.IRBuilder(entry)
+    rare = is_rare(*(Float(builder, argument) for argument in function.args))
+    any_rare = call_intrinsic(builder, f"llvm.vector.reduce.or.v{width}i1", ir.IntType(1), rare.raw)
+    builder.cbranch(any_rare, loop, done)
+
+    builder.position_at_end(loop)
+    lane = builder.phi(_I64)
+    so_far = builder.phi(vector)
+    lane.add_incoming(ir.Constant(_I64, 0), entry)
+    so_far.add_incoming(function.args[0], entry)
+    value = builder.call(scalar, [builder.extract_element(argument, lane) for argument in function.args])
+    updated = builder.insert_element(so_far, value, lane)
+    following = builder.add(lane, ir.Constant(_I64, 1))
+    lane.add_incoming(following, loop)
+    so_far.add_incoming(updated, loop)
+    builder.cbranch(builder.icmp_unsigned("<", following, ir.Constant(_I64, width)), loop, done)
+
+    builder.position_at_end(done)
+    result = builder.phi(vector)
+    result.add_incoming(function.args[0], entry)
+    result.add_incoming(updated, loop)
+    builder.ret(result)
+    return function
+
+
+def _keep(module: Any, functions: list[Any]) -> None:
+    """Nothing calls the vector versions until the vectoriser does; until then this list keeps them from being
+    dropped."""
+    pointer = ir.IntType(8).as_pointer()
+    name = "llvm.compiler.used"
+    previous = module.globals.get(name)
+    entries = list(previous.initializer.constant) if previous is not None else []
+    if previous is not None:
+        del module.globals[name]
+    entries += [function.bitcast(pointer) for function in functions]
+    used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(entries)), name)
+    used.linkage = "appending"
+    used.section = "llvm.metadata"
+    used.initializer = ir.Constant(used.value_type, entries)

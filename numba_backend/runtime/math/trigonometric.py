@@ -1,0 +1,211 @@
+"""sin, cos and tan for every argument.
+
+x = n pi/2 + r, |r| <= pi/4. Up to 2**30 (f64) or 2**40 (f32, reduced in f64) that is n = rint(2 x / pi) and a pi/2 of
+two or three pieces subtracted with fma (Cody and Waite). Beyond, Payne and Hanek's method: of 2/pi's 1,200 bits only
+the 192 that can matter meet x's mantissa in integer arithmetic. Such arguments are rare, so that they wait behind one
+test per vector (`rare_call`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from .double_double import two_product, two_sum
+from .rare import rare_call
+from .value import (
+    F32,
+    F64,
+    INFINITY,
+    Boolean,
+    Float,
+    Integer,
+    absolute,
+    call_intrinsic,
+    choose,
+    fma,
+    from_bits,
+    polynomial,
+    select,
+)
+
+TWO_OVER_PI = 0.6366197723675814
+# pi/2 in three f64
+PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33
+
+# (sin(r) / r - 1) / r**2 over r**2, |r| <= pi/4; errors relative to sin: 2**-32.5, 2**-57.9
+_SIN_TAIL = {
+    F32: (-0.1666666716337204, 0.008333379402756691, -0.00019853065896313637, 2.832545305864187e-06),
+    F64: (
+        -0.1666666666666663,
+        0.008333333333321842,
+        -0.00019841269829361049,
+        2.755731353977485e-06,
+        -2.5050734651688583e-08,
+        1.5895452721540899e-10,
+    ),
+}
+# (cos(r) - 1 + r**2 / 2) / r**4 over r**2; errors relative to cos: 2**-33.0, 2**-63.9
+_COS_TAIL = {
+    F32: (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
+    F64: (
+        0.041666666666666595,
+        -0.001388888888887334,
+        2.480158728899979e-05,
+        -2.7557314216174093e-07,
+        2.087570525652215e-09,
+        -1.1358741074013254e-11,
+    ),
+}
+_CODY_WAITE_LIMIT = {F32: 2.0**40, F64: 2.0**30}
+
+_I64, _I128 = ir.IntType(64), ir.IntType(128)
+# 2/pi, most significant word first, after one word of zeros (the bits before the point).
+_TWO_OVER_PI_WORDS = (
+    0x0000000000000000, 0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041,
+    0xFE5163ABDEBBC561, 0xB7246E3A424DD2E0, 0x06492EEA09D1921C, 0xFE1DEB1CB129A73E,
+    0xE88235F52EBB4484, 0xE99C7026B45F7E41, 0x3991D639835339F4, 0x9C845F8BBDF9283B,
+    0x1FF897FFDE05980F, 0xEF2F118B5A0A6D1F, 0x6D367ECF27CB09B7, 0x4F463F669E5FEA2D,
+    0x7527BAC7EBE5F17B, 0x3D0739F78A5292EA, 0x6BFB5FB11F8D5D08, 0x56033046FC7B6BAB,
+)  # fmt: skip
+
+
+def _reduce(magnitude: Float) -> tuple[Integer, Float, Float | None]:
+    """(n, r, r_low) with |x| == n pi/2 + (r + r_low); n holds at least two good low bits. r is of x's format."""
+    f = magnitude.format
+    wide = magnitude.to_format(F64)
+    shifted = fma(wide, TWO_OVER_PI, F64.round_to_integer)
+    n = shifted - F64.round_to_integer
+    # Exact: both operands are multiples of 2**-53 and the result is below 1.
+    first = fma(n, -PI_2_HIGH, wide)
+    limit = _CODY_WAITE_LIMIT[f]
+
+    def is_large(argument: Float) -> Boolean:
+        return (argument >= limit) & (argument < INFINITY)
+
+    coded = rare_call(f"quarter_turns_{f.name}", is_large, _payne_hanek, wide)
+    large = is_large(wide)
+    # The code is r * 2**(128 n), 2**-80 < |r| < 1.
+    bits = coded.to_bits()
+    coded_n = ((bits.shift_right_logical(52) & 0x7FF) - (1023 - 127)).shift_right_logical(7)
+    coded_r = from_bits(bits - (coded_n << (52 + 7)))
+    quarter = select(large, coded_n, shifted.to_bits())
+    if f is F32:
+        remainder = select(large, coded_r, fma(n, -PI_2_MIDDLE, first))
+        return quarter.truncate(32), remainder.to_format(F32), None
+    product, product_error = two_product(n, PI_2_MIDDLE)
+    r, r_error = two_sum(first, -product)
+    low = r_error - fma(n, PI_2_LOW, product_error)
+    return quarter, select(large, coded_r, r), choose(large, 0.0, low, low)
+
+
+def _payne_hanek(x: Float) -> Float:
+    """r * 2**(128 n) for a large positive f64 x == n pi/2 + r (mod 2 pi).
+
+    x = M 2**e, M < 2**53. In x * 2/pi / 4 = M * (2/pi * 2**(e - 2)) whole turns do not matter, hence neither do the
+    bits of 2/pi whose weight times 2**(e - 2) is an integer. The next 192 bits P give fraction = M P mod 2**192.
+    """
+    builder = x.builder
+    bits = x.to_bits()
+    exponent = bits.shift_right_logical(52) & 0x7FF
+    mantissa = (bits & ((1 << 52) - 1)) | (1 << 52)
+    # e = exponent - 1075, and bit j of 2/pi after the point weighs 2**-(j + 1): drop those with e - 2 - (j + 1) >= 0.
+    first_bit = exponent - (1075 + 2 - 64)
+    word, shift = first_bit.shift_right_logical(6), first_bit & 63
+    table = _table(builder.module)
+    loaded = [_load_word(builder, table, word + k) for k in range(4)]
+    p = [_funnel_shift_left(loaded[k], loaded[k + 1], shift) for k in range(3)]
+    low = p[2].extend_unsigned(128) * mantissa.extend_unsigned(128)
+    middle = p[1].extend_unsigned(128) * mantissa.extend_unsigned(128) + low.shift_right_logical(64)
+    high = p[0] * mantissa + middle.shift_right_logical(64).truncate(64)
+    fraction = (high.extend_unsigned(128) << 64) | middle.truncate(64).extend_unsigned(128)  # of a turn, * 2**128
+    # The nearest quarter turn, and what is left as a signed fraction of a quarter turn, * 2**128 / 2**2
+    n = (fraction.shift_right_logical(125) + 1).shift_right_logical(1).truncate(64) & 3
+    rest = fraction << 2
+    negative = rest < 0
+    size = select(negative, -rest, rest)
+    leading = Integer(
+        builder, call_intrinsic(builder, "llvm.ctlz.i128", _I128, size.raw, ir.Constant(ir.IntType(1), 0))
+    )
+    normal = size << leading
+    top = normal.shift_right_logical(75)  # 53 bits
+    next_ = normal.shift_right_logical(22) & ((1 << 53) - 1)
+    scale_exponent = x.constant(1.0).to_bits() - ((leading.truncate(64) + 53) << 52)
+    scale = from_bits(scale_exponent)
+    top_float = Float(builder, builder.uitofp(top.truncate(64).raw, x.raw.type)) * scale
+    next_float = Float(builder, builder.uitofp(next_.truncate(64).raw, x.raw.type)) * (scale * 2.0**-53)
+    product, error = two_product(top_float, PI_2_HIGH)
+    r = product + (error + fma(top_float, PI_2_MIDDLE, next_float * PI_2_HIGH))
+    coded = from_bits(r.to_bits() + (n << (52 + 7)))
+    return select(negative, -coded, coded)
+
+
+def _table(module: Any) -> Any:
+    name = "hloom.two_over_pi"
+    table = module.globals.get(name)
+    if table is None:
+        table = ir.GlobalVariable(module, ir.ArrayType(_I64, len(_TWO_OVER_PI_WORDS)), name)
+        table.linkage = "internal"
+        table.global_constant = True
+        table.initializer = ir.Constant(table.value_type, list(_TWO_OVER_PI_WORDS))
+    return table
+
+
+def _load_word(builder: Any, table: Any, index: Integer) -> Integer:
+    return Integer(builder, builder.load(builder.gep(table, [ir.Constant(_I64, 0), index.raw], inbounds=True)))
+
+
+def _funnel_shift_left(high: Integer, low: Integer, count: Integer) -> Integer:
+    raw = call_intrinsic(high.builder, "llvm.fshl.i64", _I64, high.raw, low.raw, count.raw)
+    return Integer(high.builder, raw)
+
+
+def _sin_cos_of_remainder(r: Float, low: Float | None) -> tuple[Float, Float]:
+    """(sin, cos) of r + low, |r| <= pi/4."""
+    f = r.format
+    z = r * r
+    tail = polynomial(z, _SIN_TAIL[f])
+    half = z * 0.5
+    rounded = 1.0 - half
+    cosine_tail = fma(z * z, polynomial(z, _COS_TAIL[f]), (1.0 - rounded) - half)
+    if low is None:
+        return fma(r * z, tail, r), rounded + cosine_tail
+    # sin(r + l) = sin r + l cos r,  cos(r + l) = cos r - l sin r
+    sine = r + fma(r * z, tail, low * rounded)
+    return sine, rounded + fma(-r, low, cosine_tail)
+
+
+def sin_cos(x: Float) -> tuple[Float, Float]:
+    """Both, for the price of one reduction. NaN for infinities."""
+    n, r, low = _reduce(absolute(x))
+    sine, cosine = _sin_cos_of_remainder(r, low)
+    return _with_sign_of(x, _sine_of_quarter(n, sine, cosine)), _sine_of_quarter(n + 1, sine, cosine)
+
+
+def _sine_of_quarter(n: Integer, sine: Float, cosine: Float) -> Float:
+    """sin(r + n pi/2) for the sine and cosine of r."""
+    value = select((n & 1).equals(0), sine, cosine)
+    return from_bits(value.to_bits() ^ ((n & 2) << (n.bits - 2)))
+
+
+def _with_sign_of(x: Float, value: Float) -> Float:
+    """An odd function of x from its value at |x|."""
+    bits = x.to_bits()
+    return from_bits(value.to_bits() ^ (bits & bits.constant(-1 << (bits.bits - 1))))
+
+
+def sin(x: Float) -> Float:
+    return sin_cos(x)[0]
+
+
+def cos(x: Float) -> Float:
+    return sin_cos(x)[1]
+
+
+def tan(x: Float) -> Float:
+    """sin / cos, or -cos / sin in odd quarters."""
+    n, r, low = _reduce(absolute(x))
+    sine, cosine = _sin_cos_of_remainder(r, low)
+    even = (n & 1).equals(0)
+    return _with_sign_of(x, select(even, sine, -cosine) / select(even, cosine, sine))
