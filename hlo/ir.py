@@ -25,28 +25,40 @@ class Attributes:
     def called_computations(self) -> tuple[HloComputation, ...]:
         """The computations that these attributes name, in field order."""
         found: list[HloComputation] = []
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in _computation_fields(type(self)):
+            value = getattr(self, name)
             if isinstance(value, HloComputation):
                 found.append(value)
-            elif isinstance(value, tuple) and value and isinstance(value[0], HloComputation):
+            else:
                 found.extend(value)
         return tuple(found)
 
     def map_computations(self, function: Callable[[HloComputation], HloComputation]) -> Self:
         """The same attributes with each called computation replaced by `function(computation)`."""
         changes: dict[str, Any] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in _computation_fields(type(self)):
+            value = getattr(self, name)
             if isinstance(value, HloComputation):
                 new: Any = function(value)
                 if new is not value:
-                    changes[f.name] = new
-            elif isinstance(value, tuple) and value and isinstance(value[0], HloComputation):
-                new = tuple(function(c) for c in value)
+                    changes[name] = new
+            else:
+                new = tuple([function(c) for c in value])
                 if any(a is not b for a, b in zip(new, value, strict=True)):
-                    changes[f.name] = new
+                    changes[name] = new
         return replace(self, **changes) if changes else self
+
+
+_FIELDS: dict[type[Attributes], tuple[str, ...]] = {}
+
+
+def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
+    """The fields of an attribute class that hold computations. Kept, as every walk over a module asks."""
+    found = _FIELDS.get(kind)
+    if found is None:
+        holding = ("HloComputation", "tuple[HloComputation, ...]")
+        found = _FIELDS[kind] = tuple(f.name for f in fields(kind) if f.type in holding)
+    return found
 
 
 NO_ATTRIBUTES = Attributes()
@@ -77,9 +89,11 @@ class HloInstruction:
 
     def with_operands(self, operands: tuple[HloInstruction, ...]) -> HloInstruction:
         """The same operation on other operands; itself if none differs."""
-        if len(operands) == len(self.operands) and all(a is b for a, b in zip(operands, self.operands, strict=True)):
+        if operands == self.operands:  # by identity
             return self
-        return replace(self, operands=operands)
+        return HloInstruction(
+            self.opcode, self.shape, operands, self.attributes, self.name, self.metadata, self.frontend_attributes
+        )
 
     def called_computations(self) -> tuple[HloComputation, ...]:
         if self.attributes is NO_ATTRIBUTES:
@@ -121,21 +135,21 @@ class HloComputation:
 
 def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> tuple[HloInstruction, ...]:
     """`root`, `extra` and all that they need, operands first. Iterative: programs may be deeper than Python's stack."""
-    seen: set[HloInstruction] = set()
-    order: list[HloInstruction] = []
+    order: dict[HloInstruction, None] = {}
     for start in (*extra, root):
-        stack: list[tuple[HloInstruction, int]] = [(start, 0)]
+        stack = [start]
         while stack:
-            node, position = stack.pop()
-            if node in seen:
+            node = stack[-1]
+            if node in order:
+                stack.pop()
                 continue
-            if position < len(node.operands):
-                stack.append((node, position + 1))
-                if node.operands[position] not in seen:
-                    stack.append((node.operands[position], 0))
+            missing = [o for o in node.operands if o not in order]
+            if missing:
+                missing.reverse()  # the first operand is to come first
+                stack += missing
             else:
-                seen.add(node)
-                order.append(node)
+                stack.pop()
+                order[node] = None
     return tuple(order)
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ir import HloComputation, HloModule, post_order
+from ..ir import HloComputation, HloModule
 from ..opcode import Opcode
-from .rewrite import map_computations
+from .rewrite import map_computations, needed_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class DeadCodeElimination:
 
 
 def _without_dead_code(computation: HloComputation) -> HloComputation:
-    live = set(post_order(computation.root))
+    live = needed_by(computation.root)
     kept = tuple([i for i in computation.instructions if i in live or i.opcode is Opcode.PARAMETER])
     if len(kept) == len(computation.instructions):
         return computation

@@ -26,7 +26,8 @@ class LayoutAssignment:
     name: str = "layout-assignment"
 
     def __call__(self, module: HloModule) -> HloModule:
-        if not any(module.entry_parameter_layouts) and all(_is_row_major(i.shape) for i in module.instructions()):
+        asked = any(layout is not None and not layout.is_row_major for layout in module.entry_parameter_layouts)
+        if not asked and all(_is_row_major(i.shape) for i in module.instructions()):
             return module
         entry, layouts = module.entry.name, module.entry_parameter_layouts
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ..builder import with_unique_names
-from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule, post_order
+from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 
 
@@ -41,9 +41,8 @@ def rewrite_computation(computation: HloComputation, visit: Visit) -> HloComputa
     mapping: dict[HloInstruction, HloInstruction] = {}
     for old in computation.instructions:
         moved = old
-        if mapping:
-            operands = tuple([mapping.get(o, o) for o in old.operands])
-            moved = old.with_operands(operands)
+        if mapping and old.operands:
+            moved = old.with_operands(tuple([mapping.get(o, o) for o in old.operands]))
         new = visit(old, moved)
         if new is not old:
             if new.metadata is None and old.metadata is not None and not new.name:
@@ -58,7 +57,7 @@ def rebuild(computation: HloComputation, mapping: Mapping[HloInstruction, HloIns
     The values of `mapping` must already stand on replaced operands.
     """
     root = mapping.get(computation.root, computation.root)
-    live = set(post_order(root))
+    live = needed_by(root)
     order: dict[HloInstruction, None] = {}
     for old in computation.instructions:
         new = mapping.get(old, old)
@@ -82,6 +81,18 @@ def _append(instruction: HloInstruction, order: dict[HloInstruction, None]) -> N
         else:
             stack.pop()
             order[node] = None
+
+
+def needed_by(root: HloInstruction) -> set[HloInstruction]:
+    """`root` and everything that it is computed from."""
+    found = {root}
+    stack = [root]
+    while stack:
+        for operand in stack.pop().operands:
+            if operand not in found:
+                found.add(operand)
+                stack.append(operand)
+    return found
 
 
 def map_computations(
@@ -139,8 +150,9 @@ def clone_computation(
     code is not copied.
     """
     mapping = dict(operands)
-    live = set(post_order(computation.root))
+    live = needed_by(computation.root)
     for old in computation.instructions:
         if old in live and old not in mapping:
-            mapping[old] = replace(old, operands=tuple(mapping[o] for o in old.operands))
+            copied = tuple([mapping[o] for o in old.operands])
+            mapping[old] = old.with_operands(copied) if copied else replace(old)
     return mapping[computation.root], mapping
