@@ -23,10 +23,16 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
     """
     element_type = shape.element
     compute = np.dtype(np.float32) if element_type in _NARROW else element_type.dtype
-    left = _matrices(lhs.astype(compute, copy=False), attributes.lhs_batch_dims, attributes.lhs_contracting_dims)
-    right = _matrices(rhs.astype(compute, copy=False), attributes.rhs_batch_dims, attributes.rhs_contracting_dims)
-    product: NDArray = np.matmul(left, right.swapaxes(-1, -2))
-    return product.reshape(shape.dimensions).astype(element_type.dtype, copy=False)
+    lhs, rhs = lhs.astype(compute, copy=False), rhs.astype(compute, copy=False)
+    lhs_contracting, rhs_contracting = attributes.lhs_contracting_dims, attributes.rhs_contracting_dims
+    if lhs.ndim == rhs.ndim == 2 and len(lhs_contracting) == 1 and not attributes.lhs_batch_dims:
+        # What follows, for matrices: much of eager execution is this.
+        product = np.matmul(lhs if lhs_contracting == (1,) else lhs.T, rhs if rhs_contracting == (0,) else rhs.T)
+    else:
+        left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
+        right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting)
+        product = np.matmul(left, right.swapaxes(-1, -2)).reshape(shape.dimensions)
+    return product.astype(element_type.dtype, copy=False)
 
 
 def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ...]) -> NDArray:

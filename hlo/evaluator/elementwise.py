@@ -262,14 +262,18 @@ def _convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
     return x.astype(target.dtype)
 
 
+_INTEGER_LIMITS = {t.dtype: (np.iinfo(t.dtype).min, np.iinfo(t.dtype).max) for t in ElementType if t.is_integral}
+
+
 def _saturated(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
     x = x if x.dtype.itemsize > 2 else x.astype(np.float32)
-    limits = np.iinfo(dtype)
+    smallest, largest = _INTEGER_LIMITS[dtype]
     # As floats, the limits may round up to one beyond the largest integer: those must not be cast, but replaced.
-    low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)
-    inside = (x > low) & (x < high)
-    result = np.where(inside, x, x.dtype.type(0)).astype(dtype)
-    return np.where(x >= high, dtype.type(limits.max), np.where(x <= low, dtype.type(limits.min), result))
+    low, high = x.dtype.type(smallest), x.dtype.type(largest)
+    result = np.where((x > low) & (x < high), x, x.dtype.type(0)).astype(dtype)
+    result[x >= high] = largest
+    result[x <= low] = smallest
+    return result
 
 
 @EVALUATE.register(Opcode.BITCAST_CONVERT)
