@@ -1,0 +1,348 @@
+"""grad, value_and_grad, jvp, vjp and linearize: what they accept, what they return, how they nest, what they refuse."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.autodiff import float0, grad, jvp, linearize, value_and_grad, vjp
+from hloom.autodiff.rules.build import broadcast, sum_all
+from hloom.hlo import Opcode
+from hloom.tracer import lax
+from hloom.tracer.core import Value, trace_to_computation
+from hloom.tracer.errors import UnexpectedTracerError
+
+from support.grad_check import check_derivatives, concrete
+
+X = np.array([0.3, -0.7, 1.1], np.float32)
+
+
+def f32(value: Any) -> Value:
+    return concrete(np.asarray(value, np.float32))
+
+
+def norm(x: Any) -> Value:
+    """The sum of x sin x."""
+    return sum_all(lax.mul(lax.sin(x), x))
+
+
+def norm_gradient(x: np.ndarray) -> np.ndarray:
+    return np.sin(x) + x * np.cos(x)
+
+
+# --- forms of arguments and results
+
+
+def test_gradient_of_an_array() -> None:
+    np.testing.assert_allclose(grad(norm)(f32(X)), norm_gradient(X), rtol=1e-6)
+    assert grad(norm)(f32(X)).dtype == np.float32
+
+
+def test_numbers_and_numpy_arrays_are_arguments() -> None:
+    gradient = grad(lambda x: lax.mul(x, x))(3.0)
+    assert float(gradient) == 6.0
+    assert gradient.weak_type
+    np.testing.assert_allclose(grad(norm)(X), norm_gradient(X), rtol=1e-6)
+
+
+def test_argnums() -> None:
+    def f(x: Any, y: Any, z: Any) -> Value:
+        return sum_all(lax.add(lax.mul(x, y), lax.mul(z, z)))
+
+    x, y, z = f32([1, 2]), f32([3, 4]), f32([5, 6])
+    np.testing.assert_array_equal(grad(f, argnums=1)(x, y, z), [1, 2])
+    np.testing.assert_array_equal(grad(f, argnums=-1)(x, y, z), [10, 12])
+    both = grad(f, argnums=(2, 0))(x, y, z)
+    assert isinstance(both, tuple)
+    np.testing.assert_array_equal(both[0], [10, 12])
+    np.testing.assert_array_equal(both[1], [3, 4])
+    (alone,) = grad(f, argnums=(1,))(x, y, z)
+    np.testing.assert_array_equal(alone, [1, 2])
+
+
+def test_pytrees_and_keywords() -> None:
+    def f(params: Any, *, scale: float) -> Value:
+        return sum_all(lax.mul(lax.mul(params["w"], params["b"][0]), f32([scale, scale])))
+
+    params = {"w": f32([1, 2]), "b": [f32([3, 4]), None]}
+    gradient = grad(f)(params, scale=2.0)
+    assert gradient.keys() == params.keys()
+    np.testing.assert_array_equal(gradient["w"], [6, 8])
+    np.testing.assert_array_equal(gradient["b"][0], [2, 4])
+    assert gradient["b"][1] is None
+
+
+def test_aux() -> None:
+    def f(x: Any) -> Any:
+        return norm(x), {"half": lax.mul(x, f32([0.5] * 3)), "note": "text"}
+
+    (value, aux), gradient = value_and_grad(f, has_aux=True)(f32(X))
+    np.testing.assert_allclose(value, (X * np.sin(X)).sum(), rtol=1e-6)
+    np.testing.assert_array_equal(aux["half"], X / 2)
+    assert aux["note"] == "text"
+    gradient_alone, aux = grad(f, has_aux=True)(f32(X))
+    np.testing.assert_array_equal(gradient, gradient_alone)
+    np.testing.assert_array_equal(aux["half"], X / 2)
+    _, _, aux = jvp(f, (f32(X),), (f32(X),), has_aux=True)
+    np.testing.assert_array_equal(aux["half"], X / 2)
+    _, _, aux = vjp(f, f32(X), has_aux=True)
+    np.testing.assert_array_equal(aux["half"], X / 2)
+
+
+def test_integers_have_float0_tangents() -> None:
+    def f(x: Any, n: Any) -> Value:
+        return lax.mul(x, lax.convert_element_type(n, np.float32))
+
+    three = concrete(np.int32(3))
+    gradient = grad(f, argnums=(0, 1), allow_int=True)(f32(2), three)
+    assert float(gradient[0]) == 3.0
+    assert gradient[1].dtype == float0
+    _, back = vjp(f, f32(2), three)
+    assert back(f32(1))[1].dtype == float0
+    value, tangent = jvp(f, (f32(2), three), (f32(1), np.zeros((), float0)))
+    assert (float(value), float(tangent)) == (6.0, 3.0)
+    whole, tangent = jvp(lambda x: (x, lax.convert_element_type(x, np.int32)), (f32(2.5),), (f32(1),))
+    assert int(whole[1]) == 2
+    assert tangent[1].dtype == float0
+
+
+def test_linearize_and_vjp_may_be_called_many_times() -> None:
+    value, push = linearize(lambda x, y: lax.mul(lax.sin(x), y), f32(X), f32(X))
+    np.testing.assert_allclose(value, np.sin(X) * X, rtol=1e-6)
+    for t in (np.ones_like(X), X):
+        np.testing.assert_allclose(push(f32(t), f32(0 * t)), np.cos(X) * X * t, rtol=1e-6)
+    _, pull = vjp(lambda x: {"sin": lax.sin(x), "one": f32(1)}, f32(X))
+    for ct in (np.ones_like(X), X):
+        np.testing.assert_allclose(pull({"sin": f32(ct), "one": f32(0)})[0], np.cos(X) * ct, rtol=1e-6)
+
+
+def test_linearised_program_is_hlo_with_few_residuals() -> None:
+    def f(x: Any) -> Value:
+        return lax.mul(lax.exp(lax.sin(x)), f32(2 * X))
+
+    _, push = linearize(f, f32(X))
+    opcodes = [i.opcode for i in push.computation.instructions]
+    # t cos(x), by exp(sin(x)), by the constant: one residual and one product each
+    assert opcodes.count(Opcode.MULTIPLY) == 3
+    assert opcodes.count(Opcode.PARAMETER) == 1 + 3
+
+
+def test_function_that_does_not_depend_on_its_argument() -> None:
+    np.testing.assert_array_equal(grad(lambda x: f32(1))(f32(X)), np.zeros_like(X))
+    value, tangent = jvp(lambda x: f32(2), (f32(X),), (f32(X),))
+    assert (float(value), float(tangent)) == (2.0, 0.0)
+
+
+# --- nesting
+
+
+def test_higher_orders() -> None:
+    def derivative(order: int) -> Any:
+        f: Any = lax.sin
+        for _ in range(order):
+            f = grad(f)
+        return f
+
+    expected = [np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x), np.sin]
+    for order, function in enumerate(expected):
+        np.testing.assert_allclose(derivative(order)(f32(0.4)), function(np.float32(0.4)), rtol=1e-5)
+
+
+def test_modes_nest_in_any_order() -> None:
+    x, v = f32(X), f32([0.5, 1.0, -2.0])
+    second = 2 * np.cos(X) - X * np.sin(X)
+    expected = second * np.asarray(v)
+    np.testing.assert_allclose(jvp(grad(norm), (x,), (v,))[1], expected, rtol=1e-5)
+    np.testing.assert_allclose(grad(lambda x: jvp(norm, (x,), (v,))[1])(x), expected, rtol=1e-5)
+    np.testing.assert_allclose(vjp(grad(norm), x)[1](v)[0], expected, rtol=1e-5)
+    np.testing.assert_allclose(linearize(grad(norm), x)[1](v), expected, rtol=1e-5)
+    np.testing.assert_allclose(grad(lambda x: sum_all(lax.mul(grad(norm)(x), v)))(x), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        jvp(lambda x: jvp(norm, (x,), (v,))[1], (x,), (v,))[1], (second * np.asarray(v) ** 2).sum(), rtol=1e-5
+    )
+
+
+def test_perturbations_are_not_confused() -> None:
+    """d/dx [x d/dy (x + y)] = 1, and d/dx [x d/dy (x y)] = 2x."""
+    assert float(grad(lambda x: lax.mul(x, grad(lambda y: lax.add(x, y))(f32(1))))(f32(1))) == 1.0
+    assert float(grad(lambda x: lax.mul(x, grad(lambda y: lax.mul(x, y))(f32(1))))(f32(3))) == 6.0
+    inner = jvp(lambda x: lax.mul(x, jvp(lambda y: lax.add(x, y), (f32(1),), (f32(1),))[1]), (f32(1),), (f32(1),))
+    assert float(inner[1]) == 1.0
+
+
+def test_closures_over_outer_values_are_differentiated() -> None:
+    def outer(x: Any) -> Value:
+        def inner(y: Any) -> Value:
+            return lax.mul(lax.mul(x, x), y)
+
+        value, gradient = value_and_grad(inner)(f32(5))
+        return lax.add(value, gradient)
+
+    assert float(grad(outer)(f32(3))) == 2 * 3 * (5 + 1)
+
+
+def test_python_control_flow_on_concrete_values() -> None:
+    def f(x: Any) -> Any:
+        return lax.mul(x, x) if lax.gt(x, f32(0)) else lax.neg(x)
+
+    assert float(grad(f)(f32(3))) == 6.0
+    assert float(grad(f)(f32(-3))) == -1.0
+    assert float(grad(grad(f))(f32(3))) == 2.0
+
+    def loop(x: Any) -> Any:
+        while float(x) < 100:
+            x = lax.mul(x, x)
+        return x
+
+    assert float(grad(loop)(f32(2))) == 8 * 2.0**7
+
+
+def test_traced_gradient_equals_the_eager_one() -> None:
+    traced = trace_to_computation(lambda values: [grad(norm)(values[0])], [f32(X).aval])
+    assert traced.captured == []
+    opcodes = [i.opcode for i in traced.computation.instructions]
+    assert Opcode.WHILE not in opcodes and Opcode.CALL not in opcodes
+    check_derivatives(lambda xs: [norm(xs[0])], [X.astype(np.float64)])
+
+
+def test_ten_thousand_operations() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(5000):
+            x = lax.sin(lax.add(x, f32(1e-3)))
+        return x
+
+    start = time.perf_counter()
+    assert np.isfinite(float(grad(f)(f32(0.5))))
+    assert time.perf_counter() - start < 20
+
+
+# --- the emitted program
+
+
+def _opcodes(function: Any, *arrays: np.ndarray) -> list[Opcode]:
+    traced = trace_to_computation(lambda values: list(function(*values)), [concrete(a).aval for a in arrays])
+    return [i.opcode for i in traced.computation.instructions]
+
+
+def test_zero_tangents_cost_nothing() -> None:
+    def f(x: Any, y: Any) -> Value:
+        return lax.add(lax.mul(x, lax.exp(y)), lax.sin(y))
+
+    opcodes = _opcodes(lambda x, y: [grad(lambda x: sum_all(f(x, y)))(x)], X, X)
+    assert opcodes.count(Opcode.EXP) == 1
+    assert opcodes.count(Opcode.COS) == 0
+    forward = _opcodes(lambda x, y: [jvp(lambda x: f(x, y), (x,), (x,))[1]], X, X)
+    assert forward.count(Opcode.MULTIPLY) == 1
+    assert forward.count(Opcode.ADD) == 0
+
+
+def test_gradient_of_a_network_is_as_small_as_it_can_be() -> None:
+    """Five dots (two forwards, three backwards), no transposes, no broadcasts but those of biases and cotangents."""
+
+    def loss(params: Any, x: Any) -> Value:
+        (w1, b1), (w2, b2) = params
+        h = lax.dot(x, w1)
+        h = lax.tanh(lax.add(h, broadcast(b1, h.shape, (1,))))
+        y = lax.dot(h, w2)
+        y = lax.add(y, broadcast(b2, y.shape, (1,)))
+        return sum_all(lax.mul(y, y))
+
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in ((4, 6), (6,), (6, 3), (3,), (5, 4))]
+
+    def step(w1: Any, b1: Any, w2: Any, b2: Any, x: Any) -> list[Value]:
+        (one, two) = grad(loss)(((w1, b1), (w2, b2)), x)
+        return [*one, *two]
+
+    opcodes = _opcodes(step, *arrays)
+    assert opcodes.count(Opcode.DOT) == 5
+    assert opcodes.count(Opcode.TRANSPOSE) == 0
+    assert opcodes.count(Opcode.REDUCE) == 2
+    assert opcodes.count(Opcode.TANH) == 1
+    wide = [a.astype(np.float64) for a in arrays]
+    check_derivatives(lambda v: [loss(((v[0], v[1]), (v[2], v[3])), v[4])], wide, order=1)
+
+
+# --- what is refused
+
+
+def _raised(error: type[Exception], function: Any, *args: Any, **kwargs: Any) -> str:
+    with pytest.raises(error) as info:
+        function(*args, **kwargs)
+    return str(info.value)
+
+
+def identity(x: Any) -> Any:
+    return x
+
+
+def test_output_must_be_a_real_scalar() -> None:
+    message = _raised(TypeError, grad(identity), f32(X))
+    assert "Gradient only defined for scalar-output functions. Output had shape: (3,)" in message
+    assert "differentiating identity at " in message
+    assert "test_grad.py" in message.split("called at")[1]
+    assert "Output was a pytree" in _raised(TypeError, grad(lambda x: (x, x)), f32(1))
+    assert "Output was a pytree" in _raised(TypeError, grad(lambda x: None), f32(1))
+    assert "not an array" in _raised(TypeError, grad(lambda x: "text"), f32(1))
+    to_int = grad(lambda x: lax.convert_element_type(x, np.int32))
+    assert "requires real-valued outputs" in _raised(TypeError, to_int, f32(1))
+    to_complex = grad(lambda x: lax.complex(x, x))
+    assert "holomorphic=True" in _raised(TypeError, to_complex, f32(1))
+
+
+def test_inputs_must_be_floating() -> None:
+    message = _raised(TypeError, grad(identity), concrete(np.int32(1)))
+    assert "grad requires real- or complex-valued inputs" in message
+    assert "but got int32" in message
+    assert "allow_int" in message
+    assert "bool" in _raised(TypeError, grad(identity), True)
+    assert "str" in _raised(TypeError, grad(identity), "text")
+    assert "complex dtype" in _raised(TypeError, grad(identity, holomorphic=True), f32(1))
+
+
+def test_argnums_must_name_arguments() -> None:
+    message = _raised(TypeError, grad(identity, argnums=1), f32(1))
+    assert "argnums=1 requires at least 2 positional arguments" in message
+    assert "but got only 1" in message
+    assert "at least 3" in _raised(TypeError, grad(identity, argnums=(0, -3)), f32(1))
+    assert "integer" in _raised(TypeError, grad, identity, argnums="x")
+    assert "twice" in _raised(ValueError, grad(lambda x, y: x, argnums=(0, -2)), f32(1), f32(1))
+    assert "expects a function" in _raised(TypeError, grad, 3)
+
+
+def test_aux_needs_a_pair() -> None:
+    assert "pair" in _raised(TypeError, grad(identity, has_aux=True), f32(1))
+
+
+def test_tangents_must_fit() -> None:
+    assert "tuples or lists" in _raised(TypeError, jvp, identity, f32(1), f32(1))
+    assert "same tree structure" in _raised(TypeError, jvp, identity, (f32(1),), (f32(1), f32(1)))
+    assert "dtypes must be equal" in _raised(TypeError, jvp, identity, (f32(1),), (concrete(np.float16(1)),))
+    assert "float0" in _raised(TypeError, jvp, identity, (concrete(np.int32(1)),), (concrete(np.int32(1)),))
+    assert "shapes" in _raised(ValueError, jvp, identity, (f32(X),), (f32(1),))
+    _, push = linearize(identity, f32(X))
+    assert "inconsistent" in _raised(ValueError, push, f32(1))
+    assert "tree structure" in _raised(TypeError, push, (f32(X), f32(X)))
+
+
+def test_cotangents_must_fit() -> None:
+    _, pull = vjp(identity, f32(X))
+    assert "tree structure" in _raised(ValueError, pull, (f32(X),))
+    message = _raised(ValueError, pull, f32(1))
+    assert "got float32[]" in message
+    assert "expected float32[3]" in message
+
+
+def test_leaked_values_are_found() -> None:
+    kept = []
+
+    def f(x: Any) -> Value:
+        kept.append(lax.sin(x))
+        return norm(x)
+
+    grad(f)(f32(X))
+    message = _raised(UnexpectedTracerError, lax.cos, kept[0])
+    assert "leaked" in message
+    assert "test_grad.py" in message
