@@ -17,7 +17,7 @@ from .layout import MAX_RANK, Layout, read_layout, row_major
 from .text.scanner import Scanner
 
 MAX_BYTES = 2**63 - 1
-_LAYOUT_FOLLOWS = re.compile(r"\{[0-9:}]")
+_LAYOUT_FOLLOWS = re.compile(r"\{\s*[0-9:}]")
 MAX_TUPLE_DEPTH = 64
 """Tuples in tuples that text may have: more than programs need, few enough for recursive functions on shapes."""
 

@@ -23,6 +23,8 @@ from .scanner import Scanner
 NDArray = np.ndarray[Any, Any]
 
 _MANTISSA_BITS = {ElementType.F16: 10, ElementType.BF16: 7, ElementType.F32: 23, ElementType.F64: 52}
+_LARGEST_PLAIN = 1e9
+"""Below it, whole numbers are printed as such; from there on with an exponent where that is shorter."""
 _UNSIGNED = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -72,7 +74,11 @@ def _float_texts(flat: NDArray, element_type: ElementType) -> list[str]:
     for i in np.flatnonzero(_bits(read) != bits).tolist():
         texts[i] = repr(float(flat[i]))
     with np.errstate(invalid="ignore"):  # signalling NaNs
-        zeros, nans = np.flatnonzero(flat == 0).tolist(), np.flatnonzero(np.isnan(flat)).tolist()
+        wide = flat.astype(np.float64)
+        zeros, nans = np.flatnonzero(wide == 0).tolist(), np.flatnonzero(np.isnan(wide)).tolist()
+        integers = np.flatnonzero((wide == np.trunc(wide)) & (np.abs(wide) < _LARGEST_PLAIN)).tolist()
+    for i in integers:
+        texts[i] = str(int(flat[i]))
     for i in zeros:
         texts[i] = "-0.0" if int(bits[i]) else "0"  # XLA's lexer takes -0 for the integer 0
     for i in nans:

@@ -35,7 +35,7 @@ def _quoted(text: str) -> str:
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
 
 
-_DELIMITERS = re.compile(r'"(?:[^"\\]|\\.)*+"|->|[\[({<\])}>,]', re.DOTALL)
+_DELIMITERS = re.compile(r'"(?:[^"\\]|\\.)*+"|->|["\[({<\])}>,]', re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 _ENTRY = re.compile(rf'({_KEY.pattern}|"(?:[^"\\]|\\.)*+")\s*(?:=\s*(.*))?', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:([0-9a-fA-F]{2})|([nt"\\]))')
@@ -53,6 +53,8 @@ def read_dictionary(text: str) -> tuple[tuple[str, str], ...]:
     depth = 0
     while match := _DELIMITERS.search(text, position):
         token, position = match.group(), match.end()
+        if token == '"':
+            break
         if token in "[({<":
             depth += 1
         elif depth and token in "])}>":
@@ -64,7 +66,7 @@ def read_dictionary(text: str) -> tuple[tuple[str, str], ...]:
             start = position
             if token == "}" and position == len(text):
                 return tuple(pairs)
-    raise ValueError(f"expected the '}}' of the dictionary {text[:_SHOWN]!r}")
+    raise ValueError(f"expected the end of the dictionary {text[:_SHOWN]!r}")
 
 
 def _read_entry(entry: str) -> tuple[str, str]:

@@ -72,7 +72,7 @@ def parse(text: str, file: str = "<hlo>") -> HloModule:
     return resolve(_Parser(scanner).module(), scanner)
 
 
-_ARRAY_SHAPE = re.compile(r"\s*+([a-z0-9]+\[[0-9,]*\](?:\{[0-9,:A-Z()*]*\}|(?!\{[0-9:}])))")
+_ARRAY_SHAPE = re.compile(r"\s*+([a-z0-9]+\[[0-9,]*\](?:\{[0-9,:A-Z()*]*\}|(?!\{\s*[0-9:}])))")
 _SHAPE_FOLLOWS = re.compile(r"\(|[A-Za-z0-9_]+\[")
 
 
