@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hloom import hlo
 from hloom.numba_backend.compiler import NumbaCompiler
 
+from hloom import hlo
 from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 
 

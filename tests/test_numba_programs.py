@@ -7,16 +7,17 @@ import threading
 
 import numpy as np
 import pytest
-from hloom import hlo
 from hloom.hlo import attributes as a
 from hloom.hlo.builder import make_computation, make_constant, make_instruction, make_module, make_parameter, make_tuple
 from hloom.hlo.passes.expand import binary_reducer
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.runtime.store import default_store
 
+from hloom import hlo
 from tests.support.random_modules import random_arguments, random_module
 
-F32, O = hlo.ElementType.F32, hlo.Opcode
+F32 = hlo.ElementType.F32
+O = hlo.Opcode  # noqa: E741
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -101,19 +102,18 @@ def test_concurrent_calls() -> None:
     executable = NumbaCompiler().compile(softmax_module(64, 1000))
     x = np.random.default_rng(0).standard_normal((64, 1000)).astype(np.float32)
     (expected,) = executable.execute([x])
-    wrong: list[int] = []
+    results: list[np.ndarray] = []
 
     def work() -> None:
-        for _ in range(30):
-            if not np.array_equal(executable.execute([x])[0], expected):
-                wrong.append(1)
+        results.extend(executable.execute([x])[0] for _ in range(30))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong
+    assert len(results) == 120
+    assert all(np.array_equal(r, expected) for r in results)
 
 
 def test_strided_and_foreign_arguments() -> None:

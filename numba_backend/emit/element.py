@@ -140,7 +140,7 @@ class ElementEmitter:
             return Expr(f"{CAST[element_type]}({int(array)})")
         if element_type.is_complex:
             real, imag = (self.scalar(element_type.real, part) for part in (array.real, array.imag))
-            return Expr(f"{CAST[element_type]}(complex({real}, {imag}))")
+            return Expr(f"complex_from({real}, {imag})")
         key = (element_type, array.tobytes())
         found = self._scalar_names.get(key)
         if found is None:

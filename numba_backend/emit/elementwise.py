@@ -80,7 +80,7 @@ def _arithmetic(e: ElementEmitter, instruction: HloInstruction, index: Index) ->
         # XLA computes PRED in one bit: add and subtract are exclusive or, multiply is and... see the evaluator.
         raise UnsupportedError(f"{instruction.opcode.value} of pred operands is not supported by the Numba backend")
     if instruction.shape.element.is_complex and instruction.opcode is Opcode.MULTIPLY:
-        return _call(e, instruction, "complex_mul", [a, b])
+        return _call(e, instruction, "multiply", [a, b])
     return e.result(instruction, f"{a.operand} {_ARITHMETIC[instruction.opcode]} {b.operand}", a, b)
 
 
@@ -97,14 +97,13 @@ def _divide(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
     if element.is_integral:
         return _call(e, instruction, "idiv", [a, b])
     if element.is_complex:
-        return _call(e, instruction, "complex_div", [a, b])
+        return _call(e, instruction, "divide", [a, b])
     return e.result(instruction, f"{a.operand} / {b.operand}", a, b)
 
 
 @ELEMENT.register(Opcode.REMAINDER)
 def _remainder(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    name = "irem" if instruction.shape.element.is_integral else "rem"
-    return _call(e, instruction, name, e.operands(instruction, index))
+    return _call(e, instruction, "remainder", e.operands(instruction, index))
 
 
 @ELEMENT.register(Opcode.NEGATE)
@@ -122,7 +121,8 @@ def _not(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
 
 @ELEMENT.register(Opcode.IS_FINITE)
 def _is_finite(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    return _call(e, instruction, "is_finite", e.operands(instruction, index))
+    (a,) = e.operands(instruction, index)
+    return Expr(f"is_finite({a}) != 0", a.depth, atomic=False)
 
 
 @ELEMENT.register(Opcode.COMPARE)
@@ -132,6 +132,9 @@ def _compare(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     element = instruction.operands[0].shape.element
     if instruction.attributes.type is ComparisonType.TOTALORDER and element.is_floating:
         return Expr(f"total_order_key({a}) {sign} total_order_key({b})", depth_of(a, b), atomic=False)
+    if element.is_complex:
+        name = "eq" if instruction.attributes.direction is ComparisonDirection.EQ else "ne"
+        return Expr(f"{name}({a}, {b}) != 0", depth_of(a, b), atomic=False)
     if element is ElementType.PRED:
         return Expr(f"uint8({a}) {sign} uint8({b})", depth_of(a, b), atomic=False)
     return Expr(f"{a.operand} {sign} {b.operand}", depth_of(a, b), atomic=False)
@@ -157,20 +160,20 @@ def _copy(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
 @ELEMENT.register(Opcode.COMPLEX)
 def _complex(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     a, b = e.operands(instruction, index)
-    return Expr(f"{CAST[instruction.shape.element]}(complex({a}, {b}))", depth_of(a, b))
+    return Expr(f"complex_from({a}, {b})", depth_of(a, b))
 
 
 @ELEMENT.register(Opcode.REAL)
 def _real(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    return Expr(f"{a.operand}.real", a.depth) if instruction.operands[0].shape.element.is_complex else a
+    return Expr(f"real({a})", a.depth) if instruction.operands[0].shape.element.is_complex else a
 
 
 @ELEMENT.register(Opcode.IMAG)
 def _imag(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
     if instruction.operands[0].shape.element.is_complex:
-        return Expr(f"{a.operand}.imag", a.depth)
+        return Expr(f"imag({a})", a.depth)
     return e.scalar(instruction.shape.element, 0)
 
 
@@ -187,7 +190,7 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
     if target is ElementType.PRED:
         return Expr(f"{a.operand} != {e.scalar(source, 0)}", a.depth, atomic=False)
     if source.is_complex and not target.is_complex:
-        return converted(e, Expr(f"{a.operand}.real", a.depth), source.real, target)
+        return converted(e, Expr(f"real({a})", a.depth), source.real, target)
     held = ElementType.F32 if source in _HALF else source
     if held.is_floating and target.is_integral:
         return Expr(f"convert_{held.value}_{target.value}({a})", a.depth)
@@ -195,7 +198,7 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
         return _to_half(a, source, target)
     if target.is_complex and not source.is_complex:
         part = converted(e, a, source, target.real)
-        return Expr(f"{CAST[target]}(complex({part}, {e.scalar(target.real, 0)}))", a.depth)
+        return Expr(f"complex_from({part}, {e.scalar(target.real, 0)})", a.depth)
     if source in _HALF and target is ElementType.F32:
         return a
     return Expr(f"{CAST[target]}({a})", a.depth)

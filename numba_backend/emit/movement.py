@@ -40,7 +40,7 @@ def _converted_index(e: ElementEmitter, instruction: HloInstruction, position: E
     element = instruction.shape.element
     if element.is_complex:
         real = f"{CAST[element.real]}({position})"
-        return f"{CAST[element]}(complex({real}, {e.scalar(element.real, 0)}))", position.depth
+        return f"complex_from({real}, {e.scalar(element.real, 0)})", position.depth
     text = f"{CAST[element]}({position})"
     if element.value in ("f16", "bf16"):
         text = f"{element.value}_to_f32(f32_to_{element.value}({text}))"
