@@ -1,7 +1,7 @@
 """Settings: `hloom.config`. Names are JAX's where it has them; environment variables of the same names set them.
 
-    hloom.config.update("jax_enable_x64", True)
-    hloom.config.jax_enable_x64
+hloom.config.update("jax_enable_x64", True)
+hloom.config.jax_enable_x64
 """
 
 from __future__ import annotations

@@ -166,6 +166,21 @@ def to_inexact(dtype: DType) -> DType:
     return dtype if is_inexact(dtype) else default_float()
 
 
+def real_of(dtype: DType) -> DType:
+    """The dtype of the real part."""
+    return element_type_of(dtype).real.dtype
+
+
+def finfo(dtype: DTypeLike) -> Any:
+    """numpy.finfo, for bfloat16 too."""
+    return ml_dtypes.finfo(canonical_dtype(dtype))  # type: ignore[no-untyped-call]
+
+
+def iinfo(dtype: DTypeLike) -> Any:
+    """numpy.iinfo."""
+    return np.iinfo(canonical_dtype(dtype))
+
+
 def is_floating(dtype: DType) -> bool:
     return element_type_of(dtype).is_floating
 

@@ -1,4 +1,4 @@
-"""`hloom.tree`: pytrees, by optree, with JAX's names and meaning: None is an empty node, dictionaries are sorted by key.
+"""`hloom.tree`: pytrees, by optree, with JAX's names and meaning. None is an empty node, dictionaries are sorted.
 
 Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None, and what users register.
 """
@@ -47,9 +47,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
 def reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: IsLeaf = None) -> Any:
     """functools.reduce over the leaves."""
-    return optree.tree_reduce(
-        function, tree, *initializer, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE
-    )
+    return optree.tree_reduce(function, tree, *initializer, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE)
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -88,7 +86,7 @@ def register_pytree_node(
 
 
 def register_pytree_node_class(cls: C) -> C:
-    """Class decorator: the class has `tree_flatten(self)` and a class method `tree_unflatten(cls, auxiliary, children)`."""
+    """Class decorator for a class with `tree_flatten(self)` and a class method `tree_unflatten(aux, children)`."""
     node: Any = cls
     register_pytree_node(node, lambda x: x.tree_flatten(), node.tree_unflatten)
     return cls

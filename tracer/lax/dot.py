@@ -98,9 +98,7 @@ def _result_dimensions(x: Value, y: Value, attributes: DotAttributes) -> list[in
     ]
 
 
-def dot(
-    lhs: Any, rhs: Any, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
-) -> Value:
+def dot(lhs: Any, rhs: Any, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Value:
     """The product of vectors and matrices: the last dimension of lhs with the first of rhs."""
     x, y = as_value(lhs), as_value(rhs)
     if not (1 <= x.aval.ndim <= 2 and 1 <= y.aval.ndim <= 2):

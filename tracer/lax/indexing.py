@@ -27,8 +27,7 @@ from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim
 def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Value:
     """The block of `slice_sizes` that begins at `start_indices` (one integer scalar a dimension, or a vector)."""
     x = as_value(operand)
-    starts, sizes = _start_indices(x, start_indices), canonical_shape(slice_sizes)
-    return bind(Opcode.DYNAMIC_SLICE, (x, *starts), DynamicSliceAttributes(sizes), weak_type=x.aval.weak_type)
+    return read_block(x, _start_indices(x, start_indices), canonical_shape(slice_sizes))
 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Value:
@@ -36,7 +35,16 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Value
     x, block = as_value(operand), as_value(update)
     if not x.aval.shape and not block.aval.shape:
         start_indices = ()
-    starts = _start_indices(x, start_indices)
+    return write_block(x, block, _start_indices(x, start_indices))
+
+
+def read_block(x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    """The block of `sizes` at `starts`: scalars of one integer dtype, not negative."""
+    return bind(Opcode.DYNAMIC_SLICE, (x, *starts), DynamicSliceAttributes(sizes), weak_type=x.aval.weak_type)
+
+
+def write_block(x: Value, block: Value, starts: Sequence[Value]) -> Value:
+    """x with `block` written at `starts`: scalars of one integer dtype, not negative."""
     return bind(Opcode.DYNAMIC_UPDATE_SLICE, (x, block, *starts), weak_type=x.aval.weak_type)
 
 

@@ -253,5 +253,3 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 def keep_dimensions(reduced: Value, shape: Sequence[int], axes: Sequence[int]) -> Value:
     """A reduction's result with the reduced `axes` of `shape` back as dimensions of size 1."""
     return reshape(reduced, [1 if d in axes else s for d, s in enumerate(shape)])
-
-

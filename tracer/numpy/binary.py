@@ -1,0 +1,236 @@
+"""NumPy's universal functions of two arguments: dtypes promote by JAX's rules, shapes broadcast.
+
+Source for names and meaning: NumPy, and jax.numpy where they differ. Names here shadow Python's, as they do there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, lax
+from ..array import as_value
+from ..core import Value
+from ..errors import OperandError
+from ..source import user_line
+from .elementwise import isinf, isnan, signbit, to_bool
+from .promotion import (
+    ArrayLike,
+    broadcast_values,
+    check_arraylike,
+    named_function,
+    promote,
+    promote_inexact,
+    to_dtype,
+)
+
+
+def _binary(name: str, function: Callable[[Any, Any], Value], doc: str) -> Callable[[ArrayLike, ArrayLike], Value]:
+    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        a, b = promote(name, x, y)
+        return function(a, b)
+
+    return named_function(op, name, doc)
+
+
+def _binary_inexact(
+    name: str, function: Callable[[Any, Any], Value], doc: str
+) -> Callable[[ArrayLike, ArrayLike], Value]:
+    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        a, b = promote_inexact(name, x, y)
+        return function(a, b)
+
+    return named_function(op, name, doc)
+
+
+def _compare(
+    name: str, function: Callable[[Any, Any], Value], combine: Callable[[Value, Value, Value], Value] | None, doc: str
+) -> Callable[[ArrayLike, ArrayLike], Value]:
+    """A comparison; complex numbers are ordered by real part, then imaginary part."""
+
+    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        a, b = promote(name, x, y)
+        if combine is None or not dtypes.is_complex(a.aval.dtype):
+            return function(a, b)
+        first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))
+        return combine(lax.eq(*first), function(*first), function(*second))
+
+    return named_function(op, name, doc)
+
+
+def _lexicographic(equal: Value, first: Value, second: Value) -> Value:
+    return lax.select(equal, second, first)
+
+
+# ---- two arguments
+
+add = _binary("add", lax.add, "x + y.")
+subtract = _binary("subtract", lax.sub, "x - y.")
+multiply = _binary("multiply", lax.mul, "x * y.")
+true_divide = divide = _binary_inexact("divide", lax.div, "x / y, a float.")
+maximum = _binary("maximum", lax.max, "The larger one; NaN if one is NaN.")
+minimum = _binary("minimum", lax.min, "The smaller one; NaN if one is NaN.")
+arctan2 = atan2 = _binary_inexact("arctan2", lax.atan2, "The angle of the point (y, x).")
+bitwise_and = _binary("bitwise_and", lax.bitwise_and, "Bits set in both.")
+bitwise_or = _binary("bitwise_or", lax.bitwise_or, "Bits set in one or both.")
+bitwise_xor = _binary("bitwise_xor", lax.bitwise_xor, "Bits set in exactly one.")
+left_shift = bitwise_left_shift = _binary("left_shift", lax.shift_left, "x * 2**y.")
+equal = _compare("equal", lax.eq, None, "x == y.")
+not_equal = _compare("not_equal", lax.ne, None, "x != y.")
+less = _compare("less", lax.lt, _lexicographic, "x < y.")
+less_equal = _compare("less_equal", lax.le, _lexicographic, "x <= y.")
+greater = _compare("greater", lax.gt, _lexicographic, "x > y.")
+greater_equal = _compare("greater_equal", lax.ge, _lexicographic, "x >= y.")
+
+
+def right_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x / 2**y rounded down: arithmetic for signed integers, logical for unsigned ones."""
+    a, b = promote("right_shift", x, y)
+    return (lax.shift_right_logical if a.aval.dtype.kind == "u" else lax.shift_right_arithmetic)(a, b)
+
+
+bitwise_right_shift = right_shift
+
+
+def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x / y rounded down."""
+    a, b = promote("floor_divide", x, y)
+    kind = a.aval.dtype.kind
+    if kind == "b":
+        a, b = (to_dtype(v, np.dtype(np.int8), False) for v in (a, b))
+        return lax.convert_element_type(lax.div(a, b), np.int8)
+    if kind == "u":
+        return lax.div(a, b)
+    if kind == "i":
+        quotient = lax.div(a, b)
+        inexact = lax.ne(lax.rem(a, b), lax.full_like(a, 0))
+        differ = lax.ne(lax.sign(a), lax.sign(b))
+        return lax.select(lax.bitwise_and(differ, inexact), lax.sub(quotient, lax.full_like(quotient, 1)), quotient)
+    if kind == "c":
+        raise OperandError(f"floor_divide does not support complex numbers\n  at {user_line()}", "floor_divide")
+    return _float_divmod(a, b)[0]
+
+
+def _float_divmod(a: Value, b: Value) -> tuple[Value, Value]:
+    """Quotient rounded down and remainder, of which the remainder is exact."""
+    remainder = lax.rem(a, b)
+    quotient = lax.div(lax.sub(a, remainder), b)
+    adjust = lax.bitwise_and(lax.ne(remainder, lax.full_like(remainder, 0)), lax.ne(lax.sign(b), lax.sign(remainder)))
+    remainder = lax.select(adjust, lax.add(remainder, b), remainder)
+    quotient = lax.select(adjust, lax.sub(quotient, lax.full_like(quotient, 1)), quotient)
+    return lax.round(quotient), remainder
+
+
+def mod(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The remainder that has the sign of y."""
+    a, b = promote("mod", x, y)
+    if a.aval.dtype.kind == "b":
+        a, b = (to_dtype(v, np.dtype(np.int8), False) for v in (a, b))
+    remainder = lax.rem(a, b)
+    if a.aval.dtype.kind == "u":
+        return remainder
+    zero = lax.full_like(a, 0)
+    differ = lax.ne(lax.lt(remainder, zero), lax.lt(b, zero))
+    adjust = lax.bitwise_and(lax.ne(remainder, zero), differ)
+    return lax.select(adjust, lax.add(remainder, b), remainder)
+
+
+remainder = mod
+
+
+def fmod(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The remainder that has the sign of x."""
+    a, b = promote("fmod", x, y)
+    return lax.rem(a, b)
+
+
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Value, Value]:
+    """(floor_divide(x, y), mod(x, y))."""
+    return floor_divide(x, y), mod(x, y)
+
+
+def power(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x**y. A Python integer exponent multiplies repeatedly."""
+    check_arraylike("power", x, y)
+    if isinstance(y, int) and not isinstance(y, bool | np.generic):
+        base = as_value(x)
+        dtype, weak = dtypes.promote([dtypes.type_of(base), dtypes.type_of(y)])
+        if y >= 0 or dtypes.is_inexact(dtype):
+            return lax.integer_pow(to_dtype(base, dtype, weak), y)
+    a, b = promote("power", x, y)
+    if a.aval.dtype.kind == "b":
+        a, b = (to_dtype(v, np.dtype(np.int8), False) for v in (a, b))
+    return lax.pow(a, b)
+
+
+pow = power
+
+
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x**y as a float."""
+    a, b = promote_inexact("float_power", x, y)
+    return lax.pow(a, b)
+
+
+def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """log(exp(x) + exp(y)) without overflow."""
+    a, b = promote_inexact("logaddexp", x, y)
+    top, difference = lax.max(a, b), lax.sub(a, b)
+    smooth = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
+    return lax.select(isnan(difference), lax.add(a, b), smooth)  # NaN, or both infinite alike
+
+
+def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """sqrt(x**2 + y**2) without overflow."""
+    a, b = promote_inexact("hypot", x, y)
+    a, b = lax.abs(a), lax.abs(b)
+    large, small = lax.max(a, b), lax.min(a, b)
+    zero = lax.full_like(large, 0)
+    ratio = lax.div(small, lax.select(lax.eq(large, zero), lax.full_like(large, 1), large))
+    length = lax.mul(large, lax.sqrt(lax.add(lax.full_like(ratio, 1), lax.square(ratio))))
+    infinite = lax.bitwise_or(isinf(a), isinf(b))
+    return lax.select(infinite, lax.full_like(length, math.inf), length)
+
+
+def fmax(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The larger one; the other where one is NaN."""
+    a, b = promote("fmax", x, y)
+    return lax.select(lax.bitwise_or(lax.gt(a, b), isnan(b)), a, b)
+
+
+def fmin(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The smaller one; the other where one is NaN."""
+    a, b = promote("fmin", x, y)
+    return lax.select(lax.bitwise_or(lax.lt(a, b), isnan(b)), a, b)
+
+
+def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """|x| with the sign of y."""
+    a, b = promote_inexact("copysign", x, y)
+    magnitude = lax.abs(a)
+    return lax.select(signbit(b), lax.neg(magnitude), magnitude)
+
+
+def heaviside(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """0 for negative x, y at 0, 1 for positive x."""
+    a, b = promote_inexact("heaviside", x, y)
+    zero = lax.full_like(a, 0)
+    step = lax.select(lax.lt(a, zero), zero, lax.full_like(a, 1))
+    return lax.select(isnan(a), a, lax.select(lax.eq(a, zero), b, step))
+
+
+def _logical(name: str, function: Callable[[Any, Any], Value]) -> Callable[[ArrayLike, ArrayLike], Value]:
+    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        check_arraylike(name, x, y)
+        a, b = broadcast_values([to_bool(as_value(x)), to_bool(as_value(y))])
+        return function(a, b)
+
+    return named_function(op, name, "Of truth values: a number is true if it is not 0.")
+
+
+logical_and = _logical("logical_and", lax.bitwise_and)
+logical_or = _logical("logical_or", lax.bitwise_or)
+logical_xor = _logical("logical_xor", lax.bitwise_xor)

@@ -1,0 +1,124 @@
+"""Choosing elements, comparing arrays as a whole, and changing dtypes.
+
+Source for names and meaning: NumPy, and jax.numpy where they differ.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, lax
+from ..array import as_value
+from ..core import Value
+from ..errors import OperandError
+from ..source import user_line
+from .binary import add, equal, less_equal, logical_and, logical_or, maximum, minimum, multiply, subtract
+from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
+from .promotion import ArrayLike, broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact
+
+
+def where(condition: ArrayLike, x: ArrayLike = None, y: ArrayLike = None, /) -> Value:
+    """Elements of x where the condition is true, else of y. Both must be given: places alone have no fixed size."""
+    if x is None or y is None:
+        raise OperandError(
+            "where(condition) without x and y has a result whose size depends on values, which a compiled program "
+            f"cannot have: give x and y\n  at {user_line()}",
+            "where",
+        )
+    check_arraylike("where", condition, x, y)
+    pred = to_bool(as_value(condition))
+    a, b = promote_dtypes(x, y)
+    if not pred.aval.shape:
+        a, b = broadcast_values([a, b])
+    else:
+        pred, a, b = broadcast_values([pred, a, b])
+    return lax.select(pred, a, b)
+
+
+def clip(arr: ArrayLike, /, min: ArrayLike = None, max: ArrayLike = None) -> Value:
+    """Limited to [min, max], each of which may be None."""
+    check_arraylike("clip", *(v for v in (arr, min, max) if v is not None))
+    result = as_value(arr)
+    if builtins.any(dtypes.is_complex(dtypes.type_of(v)[0]) for v in (arr, min, max) if v is not None):
+        raise ValueError("clip does not support complex numbers: they have no order")
+    if min is not None:
+        result = maximum(min, result)
+    if max is not None:
+        result = minimum(max, result)
+    return result
+
+
+def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """|a - b| <= atol + rtol * |b|, and equal infinities."""
+    x, y = promote("isclose", a, b)
+    if not dtypes.is_inexact(x.aval.dtype):
+        x, y = promote_inexact("isclose", x, y)
+    bound = add(multiply(abs(y), rtol), atol)
+    near = logical_and(logical_and(isfinite(x), isfinite(y)), less_equal(abs(subtract(x, y)), bound))
+    close = logical_or(near, equal(x, y))
+    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
+
+
+def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """True if all elements are close."""
+    close = isclose(a, b, rtol, atol, equal_nan)
+    return lax.reduce_and(close, range(close.aval.ndim))
+
+
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
+    """True if shapes and all elements are equal."""
+    x, y = _as_array(a1), _as_array(a2)
+    if x.aval.shape != y.aval.shape:
+        return as_value(np.asarray(False))
+    same = equal(x, y)
+    if equal_nan:
+        same = logical_or(same, logical_and(isnan(x), isnan(y)))
+    return lax.reduce_and(same, range(same.aval.ndim))
+
+
+def _as_array(x: Any) -> Value:
+    return as_value(np.asarray(x)) if isinstance(x, list | tuple) else as_value(x)
+
+
+def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False) -> Value:
+    """x with another dtype, strongly typed; complex numbers drop their imaginary part."""
+    check_arraylike("astype", x)
+    value = as_value(x)
+    return lax.convert_element_type(value, dtypes.default_float() if dtype is None else dtype)
+
+
+def view(x: ArrayLike, dtype: Any = None) -> Value:
+    """The same bits as another dtype; the last dimension changes size with the width."""
+    value = as_value(x)
+    if dtype is None:
+        return value
+    new, old = dtypes.canonical_dtype(dtype), value.aval.dtype
+    if new.kind == "b" or old.kind == "b":
+        return lax.bitcast_convert_type(lax.convert_element_type(value, np.uint8), new) if old != new else value
+    if old.itemsize == new.itemsize:
+        return lax.bitcast_convert_type(value, new)
+    if old.itemsize > new.itemsize:
+        bits = lax.bitcast_convert_type(value, new)
+        return lax.reshape(bits, (*bits.aval.shape[:-2], bits.aval.shape[-2] * bits.aval.shape[-1]))
+    ratio, shape = new.itemsize // old.itemsize, value.aval.shape
+    return lax.bitcast_convert_type(lax.reshape(value, (*shape[:-1], shape[-1] // ratio, ratio)), new)
+
+
+def nan_to_num(
+    x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: ArrayLike = None, neginf: ArrayLike = None
+) -> Value:
+    """NaN replaced by `nan`, infinities by `posinf` and `neginf` (default: the largest finite values)."""
+    check_arraylike("nan_to_num", x)
+    value = as_value(x)
+    if not dtypes.is_inexact(value.aval.dtype):
+        return value
+    if dtypes.is_complex(value.aval.dtype):
+        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (lax.real(value), lax.imag(value))]
+        return lax.complex(*parts)
+    largest = float(dtypes.finfo(value.aval.dtype).max)
+    value = where(isnan(value), nan, value)
+    value = where(isposinf(value), largest if posinf is None else posinf, value)
+    return where(isneginf(value), -largest if neginf is None else neginf, value)

@@ -1,0 +1,255 @@
+"""Making arrays: from Python and NumPy data, from constants, from ranges.
+
+Source for names and meaning: NumPy, and jax.numpy where they differ.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, lax
+from ..array import Array, array_from_numpy, as_value
+from ..core import Value
+from ..errors import UnsupportedElementTypeError
+from ..lax.movement import canonical_axis, canonical_shape
+from ..operators import ArrayBase
+from ..source import user_line
+from .movement import stack
+from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
+) -> Value:
+    """An array of numbers, nested sequences or anything with `__array__`; itself if it is one already.
+
+    Python scalars stay weakly typed unless `dtype` is given. NumPy data is copied, unless `copy` is False.
+    """
+    target = None if dtype is None else dtypes.canonical_dtype(dtype)
+    if isinstance(a, ArrayBase):
+        value = as_value(a)
+        return value if target is None else to_dtype(value, target, False)
+    if isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
+        return as_value(a) if target is None else to_dtype(a, target, False)
+    if copy is False and isinstance(a, np.ndarray) and (target is None or target == a.dtype):
+        return array_from_numpy(a, copy=False)
+    if isinstance(a, list | tuple):
+        return _from_sequence(a, target)
+    if a is None or isinstance(a, str | bytes | dict | set):
+        raise _not_an_array(a)
+    data = np.asarray(a)
+    _check_dtype(a, data)
+    return array_from_numpy(data if target is None else data.astype(target))
+
+
+def array(
+    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device: Any = None
+) -> Value:
+    """As `asarray`, but an existing array is copied; with at least `ndmin` dimensions."""
+    value = asarray(object, dtype)
+    if copy and value is object and isinstance(value, Array):
+        value = Array(value.aval, value._view.copy())
+    missing = ndmin - value.aval.ndim
+    return lax.reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value
+
+
+def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
+    if _holds_values(a):
+        rows = [asarray(item) for item in a]
+        return stack(rows, dtype=target if target is not None else dtypes.result_type(*rows))
+    try:
+        data = np.array(a)
+        _check_dtype(a, data)
+        # made again with the dtype it will have, so that Python integers that do not fit are an OverflowError
+        return array_from_numpy(np.array(a, dtypes.canonical_dtype(data.dtype) if target is None else target))
+    except (ValueError, TypeError) as error:
+        if isinstance(error, UnsupportedElementTypeError):
+            raise
+        raise type(error)(f"{error}\n  at {user_line()}") from None
+
+
+def _holds_values(a: Any) -> bool:
+    """True if a nested sequence has an Array or Tracer in it."""
+    return any(_holds_values(x) if isinstance(x, list | tuple) else isinstance(x, ArrayBase) for x in a)
+
+
+def _check_dtype(a: Any, data: np.ndarray[Any, Any]) -> None:
+    if data.dtype.kind in "OSUMm":
+        raise _not_an_array(a)
+
+
+def _not_an_array(a: Any) -> UnsupportedElementTypeError:
+    text = repr(a)
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return UnsupportedElementTypeError(
+        f"{shown} of type {type(a).__name__} is not a valid array: arrays hold numbers and booleans\n  at {user_line()}"
+    )
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Value:
+    """An array over (or with a copy of) the memory of another library's array."""
+    data = np.from_dlpack(x)
+    return array_from_numpy(data, copy=bool(copy) or dtypes.canonical_dtype(data.dtype) != data.dtype)
+
+
+def copy(a: ArrayLike, order: str | None = None) -> Value:
+    """A copy."""
+    return array(a, copy=True)
+
+
+# ---- constants
+
+
+def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, *, device: Any = None) -> Value:
+    """An array of one value (or of a value broadcast to `shape`)."""
+    check_arraylike("full", fill_value)
+    if np.ndim(fill_value) == 0:
+        return lax.full(shape, fill_value, dtype)
+    return broadcast_to_shape(asarray(fill_value, dtype), canonical_shape(shape))
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+    """Zeros, float32 by default."""
+    return lax.full(shape, 0, dtypes.default_float() if dtype is None else dtype)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+    """Ones, float32 by default."""
+    return lax.full(shape, 1, dtypes.default_float() if dtype is None else dtype)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+    """Zeros, as in JAX: there is no memory without contents."""
+    return zeros(shape, dtype)
+
+
+def full_like(
+    a: ArrayLike, fill_value: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Value:
+    """An array of one value with the shape and dtype of `a`, unless others are given."""
+    check_arraylike("full_like", a, fill_value)
+    if np.ndim(fill_value) == 0:
+        return lax.full_like(a, fill_value, dtype, shape)
+    x = as_value(a)
+    sizes = x.aval.shape if shape is None else canonical_shape(shape)
+    return broadcast_to_shape(asarray(fill_value, x.aval.dtype if dtype is None else dtype), sizes)
+
+
+def zeros_like(a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
+    """Zeros with the shape and dtype of `a`, unless others are given."""
+    check_arraylike("zeros_like", a)
+    return lax.full_like(a, 0, dtype, shape)
+
+
+def ones_like(a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
+    """Ones with the shape and dtype of `a`, unless others are given."""
+    check_arraylike("ones_like", a)
+    return lax.full_like(a, 1, dtype, shape)
+
+
+empty_like = zeros_like
+
+
+# ---- ranges
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Value:
+    """start, start + step, ... below stop; the bounds must be known while tracing."""
+    bounds = [0 if stop is None else start, start if stop is None else stop, 1 if step is None else step]
+    numbers = [b.item() if hasattr(b, "item") else b for b in bounds]
+    given = [b for b in (start, stop, step) if b is not None]
+    target = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.result_type(*given)
+    if all(isinstance(n, int) for n in numbers) and target.kind in "iu":
+        first, last, distance = numbers
+        if distance == 0:
+            raise ValueError(f"arange: the step must not be 0\n  at {user_line()}")
+        index = lax.iota(target, max(0, -((first - last) // distance)))
+        scaled = index if distance == 1 else lax.mul(index, lax.full_like(index, distance))
+        return scaled if first == 0 else lax.add(scaled, lax.full_like(index, first))
+    return array_from_numpy(np.arange(*numbers).astype(target))
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """`num` evenly spaced values from start to stop (included if `endpoint`)."""
+    check_arraylike("linspace", start, stop)
+    count = operator.index(num)
+    if count < 0:
+        raise ValueError(f"linspace: the number of values must not be negative: {count}")
+    a, b = promote_dtypes_inexact(start, stop)
+    result = dtypes.canonical_dtype(dtype) if dtype is not None else a.aval.dtype
+    shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
+    a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+    intervals = count - 1 if endpoint else count
+    sizes = (count, *shape)
+    index = lax.broadcasted_iota(dtypes.real_of(a.aval.dtype), sizes, 0)
+    t = lax.convert_element_type(lax.div(index, lax.full_like(index, max(intervals, 1))), a.aval.dtype)
+    first, last = broadcast_to_shape(a, sizes), broadcast_to_shape(b, sizes)
+    values = lax.add(lax.mul(first, lax.sub(lax.full_like(t, 1), t)), lax.mul(last, t))
+    if endpoint and count > 1:  # exactly `stop` at the end
+        values = lax.select(lax.eq(index, lax.full_like(index, intervals)), last, values)
+    if dtypes.is_integer(result) and dtypes.is_floating(values.aval.dtype):
+        values = lax.floor(values)
+    values = to_dtype(values, result, False)
+    place = canonical_axis(axis, len(sizes))
+    if place:
+        values = lax.transpose(values, [*range(1, place + 1), 0, *range(place + 1, len(sizes))])
+    if not retstep:
+        return values
+    step = lax.div(lax.sub(b, a), lax.full_like(a, intervals)) if intervals else lax.full_like(a, math.nan)
+    return values, step
+
+
+def logspace(
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None
+) -> Value:
+    """base ** linspace(start, stop)."""
+    exponents = linspace(start, stop, num, endpoint)
+    values = lax.pow(lax.full_like(exponents, base), exponents)
+    return values if dtype is None else to_dtype(values, dtypes.canonical_dtype(dtype), False)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
+    """Ones on diagonal k, else zeros; [N, M]."""
+    shape = (operator.index(N), operator.index(N if M is None else M))
+    row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
+    mask = lax.eq(lax.add(row, lax.full_like(row, operator.index(k))), column)
+    return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
+
+
+def identity(n: int, dtype: Any = None) -> Value:
+    """The n x n identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list[Value]:
+    """Coordinate arrays of a grid from its axes' coordinates; "xy": the first two axes swapped."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
+    vectors = [lax.reshape(as_value(x), (as_value(x).aval.size,)) for x in xi]
+    places = list(range(len(vectors)))
+    if indexing == "xy" and len(places) > 1:
+        places[:2] = [1, 0]
+    sizes = [0] * len(vectors)
+    for v, p in zip(vectors, places):
+        sizes[p] = v.aval.shape[0]
+    if sparse:
+        return [lax.reshape(v, _only(sizes, p)) for v, p in zip(vectors, places)]
+    return [lax.broadcast_in_dim(v, sizes, [p]) for v, p in zip(vectors, places)]
+
+
+def _only(sizes: list[int], place: int) -> list[int]:
+    """1 everywhere but at `place`."""
+    return [s if d == place else 1 for d, s in enumerate(sizes)]

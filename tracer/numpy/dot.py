@@ -1,0 +1,134 @@
+"""Products of vectors, matrices and tensors. Source for names and meaning: NumPy, and jax.numpy where they differ."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from .. import lax
+from ..core import Value
+from ..errors import OperandError
+from ..lax.movement import broadcast_shapes, canonical_axis
+from ..source import user_line
+from .elementwise import conj
+from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes
+
+
+def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
+    check_arraylike(name, a, b)
+    x, y = promote_dtypes(a, b)
+    return x, y
+
+
+def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+    """The last dimension of a times the second to last (or only) of b; a plain product if one has no dimensions."""
+    x, y = _pair("dot", a, b)
+    if not x.aval.shape or not y.aval.shape:
+        shape = x.aval.shape or y.aval.shape
+        return lax.mul(broadcast_to_shape(x, shape), broadcast_to_shape(y, shape))
+    contracting = ((x.aval.ndim - 1,), (max(0, y.aval.ndim - 2),))
+    _check_sizes("dot", x, y, *contracting)
+    return lax.dot_general(x, y, (contracting, ((), ())), precision, preferred_element_type)
+
+
+def _check_sizes(name: str, x: Value, y: Value, lhs: Sequence[int], rhs: Sequence[int]) -> None:
+    a, b = ([v.aval.shape[d] for d in dims] for v, dims in ((x, lhs), (y, rhs)))
+    if a != b:
+        raise OperandError(
+            f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: the contracted dimensions {tuple(lhs)} of the "
+            f"first have sizes {tuple(a)}, dimensions {tuple(rhs)} of the second {tuple(b)}\n  at {user_line()}",
+            "dot_c5",
+        )
+
+
+def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+    """Matrix products; leading dimensions broadcast. A vector is a row on the left and a column on the right."""
+    x, y = _pair("matmul", a, b)
+    if not x.aval.shape or not y.aval.shape:
+        raise OperandError(
+            f"matmul needs at least 1 dimension, not {x.aval.str_short()} and {y.aval.str_short()}\n  at {user_line()}",
+            "matmul_rank",
+        )
+    lhs, rhs = x.aval.ndim - 1, max(0, y.aval.ndim - 2)
+    _check_sizes("matmul", x, y, (lhs,), (rhs,))
+    x_batch, y_batch = x.aval.shape[:-2], y.aval.shape[:-2]
+    if not (x_batch or y_batch):
+        return lax.dot_general(x, y, (((lhs,), (rhs,)), ((), ())), precision, preferred_element_type)
+    if not y_batch or not x_batch:
+        return _one_batch(x, y, lhs, rhs, precision, preferred_element_type)
+    batch = broadcast_shapes(x_batch, y_batch)
+    x = broadcast_to_shape(x, (*batch, *x.aval.shape[-2:]))
+    y = broadcast_to_shape(y, (*batch, *y.aval.shape[-2:]))
+    dims = tuple(range(len(batch)))
+    numbers = (((x.aval.ndim - 1,), (y.aval.ndim - 2,)), (dims, dims))
+    return lax.dot_general(x, y, numbers, precision, preferred_element_type)
+
+
+def _one_batch(x: Value, y: Value, lhs: int, rhs: int, precision: Any, preferred: Any) -> Value:
+    """A matrix product in which only one operand has leading dimensions: they are free dimensions of one product."""
+    product = lax.dot_general(x, y, (((lhs,), (rhs,)), ((), ())), precision, preferred)
+    if x.aval.ndim > 2 or y.aval.ndim <= 2:
+        return product
+    # lhs's row dimension stands before rhs's leading ones: it belongs after them
+    rows = x.aval.ndim - 1
+    batch = y.aval.ndim - 2
+    return lax.transpose(product, [*range(rows, rows + batch), *range(rows), *range(rows + batch, product.aval.ndim)])
+
+
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+    """The sum of products of all elements, the first ones conjugated."""
+    x, y = _pair("vdot", a, b)
+    x, y = (lax.reshape(v, (v.aval.size,)) for v in (conj(x), y))
+    return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+    """The last dimension of a times the last of b."""
+    x, y = _pair("inner", a, b)
+    if not x.aval.shape or not y.aval.shape:
+        return dot(x, y)
+    return tensordot(x, y, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
+
+
+def outer(a: ArrayLike, b: ArrayLike) -> Value:
+    """All products of two flattened arrays, [a.size, b.size]."""
+    x, y = _pair("outer", a, b)
+    shape = (x.aval.size, y.aval.size)
+    x, y = (lax.reshape(v, (v.aval.size,)) for v in (x, y))
+    return lax.mul(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
+
+
+def tensordot(
+    a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None
+) -> Value:
+    """The product over `axes`: a number (the last of a with the first of b), or one axis or list of axes each."""
+    x, y = _pair("tensordot", a, b)
+    if isinstance(axes, Sequence):
+        first, second = axes
+        lhs, rhs = _axes(first, x), _axes(second, y)
+    else:
+        count = operator.index(axes)
+        lhs, rhs = list(range(x.aval.ndim - count, x.aval.ndim)), list(range(count))
+    if len(lhs) != len(rhs) or min(*lhs, *rhs, 0) < 0 or max(rhs, default=-1) >= y.aval.ndim:
+        raise OperandError(
+            f"tensordot: axes {axes} do not fit {x.aval.str_short()} and {y.aval.str_short()}\n  at {user_line()}",
+            "tensordot_axes",
+        )
+    _check_sizes("tensordot", x, y, lhs, rhs)
+    return lax.dot_general(x, y, ((lhs, rhs), ((), ())), precision, preferred_element_type)
+
+
+def _axes(axes: Any, x: Value) -> list[int]:
+    return [canonical_axis(d, x.aval.ndim) for d in (axes if isinstance(axes, Sequence) else [axes])]
+
+
+def kron(a: ArrayLike, b: ArrayLike) -> Value:
+    """The Kronecker product."""
+    x, y = _pair("kron", a, b)
+    rank = max(x.aval.ndim, y.aval.ndim)
+    p, q = ((*[1] * (rank - v.aval.ndim), *v.aval.shape) for v in (x, y))
+    wide = [n for pair in zip(p, q) for n in pair]
+    left = lax.broadcast_in_dim(lax.reshape(x, p), wide, range(0, 2 * rank, 2))
+    right = lax.broadcast_in_dim(lax.reshape(y, q), wide, range(1, 2 * rank, 2))
+    return lax.reshape(lax.mul(left, right), [m * n for m, n in zip(p, q)])

@@ -1,0 +1,150 @@
+"""einsum: opt_einsum reads the subscripts and finds an order of pairwise products; each becomes one dot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import opt_einsum
+
+from .. import lax
+from ..array import as_value
+from ..core import Value
+from ..errors import OperandError
+from ..source import user_line
+from .movement import diagonal
+from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A value and the label of each of its dimensions."""
+
+    value: Value
+    labels: str
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Value:
+    """Einstein's summation: ``einsum("bij,bjk->bik", x, y)``, or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``."""
+    arrays, spec = _arrays_and_spec(subscripts, operands)
+    check_arraylike("einsum", *arrays)
+    values = promote_dtypes(*arrays)
+    try:
+        inputs, output, _ = opt_einsum.parser.parse_einsum_input(spec([v.aval.shape for v in values]), shapes=True)
+    except ValueError as error:
+        raise OperandError(f"einsum: {error}\n  at {user_line()}", "einsum_subscripts") from None
+    sizes = _sizes(inputs.split(","), values)
+    terms = [_expanded(_Term(v, t), sizes) for v, t in zip(values, inputs.split(","), strict=True)]
+    for positions in _order(inputs, output, values, optimize):
+        chosen = [terms[p] for p in positions]
+        terms = [t for p, t in enumerate(terms) if p not in positions]
+        needed = set(output).union(*[t.labels for t in terms])
+        result = _summed(chosen[0], needed.union(*[t.labels for t in chosen[1:]]))
+        for k, term in enumerate(chosen[1:], 2):
+            later = needed.union(*[t.labels for t in chosen[k:]])
+            result = _product(
+                result, _summed(term, later | set(result.labels)), later, precision, preferred_element_type
+            )
+        terms.append(result)
+    (final,) = terms
+    return lax.transpose(final.value, [final.labels.index(label) for label in output])
+
+
+def _arrays_and_spec(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    """The arrays, and a function from their shapes to what opt_einsum's parser takes."""
+    if isinstance(subscripts, str):
+        return list(operands), lambda shapes: (subscripts, *shapes)
+    mixed = [subscripts, *operands]
+    output = mixed.pop() if len(mixed) % 2 else None
+    arrays, lists = mixed[0::2], mixed[1::2]
+
+    def interleaved(shapes: list[Any]) -> tuple[Any, ...]:
+        pairs = [x for pair in zip(shapes, lists, strict=True) for x in pair]
+        return (*pairs, output) if output is not None else tuple(pairs)
+
+    return arrays, interleaved
+
+
+def _sizes(labels: Sequence[str], values: Sequence[Value]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for term, v in zip(labels, values, strict=True):
+        if len(term) != v.aval.ndim:
+            why = f"{term!r} has {len(term)} labels, {v.aval.str_short()} {v.aval.ndim} dimensions"
+            raise OperandError(f"einsum: {why}\n  at {user_line()}", "einsum_rank")
+        for label, size in zip(term, v.aval.shape, strict=True):
+            known = sizes.get(label, 1)
+            if 1 not in (known, size) and known != size:
+                raise OperandError(
+                    f"einsum: {label!r} has sizes {known} and {size}\n  at {user_line()}", "einsum_sizes"
+                )
+            sizes[label] = max(known, size)
+    return sizes
+
+
+def _order(inputs: str, output: str, values: Sequence[Value], optimize: Any) -> list[tuple[int, ...]]:
+    """Which terms to multiply at each step; a result goes to the end of the list."""
+    if len(values) <= 2:
+        return [tuple(range(len(values)))]
+    shapes = [v.aval.shape for v in values]
+    path, _ = opt_einsum.contract_path(
+        f"{inputs}->{output}", *shapes, shapes=True, optimize="auto" if optimize is True else optimize
+    )
+    return [tuple(sorted(step)) for step in path]
+
+
+def _expanded(term: _Term, sizes: dict[str, int]) -> _Term:
+    """Dimensions of size 1 broadcast to their label's size, repeated labels reduced to their diagonal."""
+    value, labels = broadcast_to_shape(term.value, tuple([sizes[label] for label in term.labels])), term.labels
+    for label in sorted(set(labels)):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            value = diagonal(value, 0, first, second)
+            labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :] + label
+    return _Term(value, labels)
+
+
+def _summed(term: _Term, needed: set[str]) -> _Term:
+    """Without labels that nothing else needs."""
+    axes = [d for d, label in enumerate(term.labels) if label not in needed]
+    if not axes:
+        return term
+    return _Term(lax.reduce_sum(term.value, axes), "".join(label for label in term.labels if label in needed))
+
+
+def _product(x: _Term, y: _Term, needed: set[str], precision: Any, preferred: Any) -> _Term:
+    """The product of two terms, summed over shared labels that are not needed any more."""
+    shared = [label for label in x.labels if label in y.labels]
+    batch = [label for label in shared if label in needed]
+    contracted = [label for label in shared if label not in needed]
+    free_x = [label for label in x.labels if label not in shared]
+    free_y = [label for label in y.labels if label not in shared]
+    labels = "".join([*batch, *free_x, *free_y])
+    if not contracted:
+        return _Term(_outer(x, y, labels), labels)
+
+    def places(group: list[str]) -> tuple[list[int], list[int]]:
+        return [x.labels.index(label) for label in group], [y.labels.index(label) for label in group]
+
+    numbers = (places(contracted), places(batch))
+    return _Term(lax.dot_general(x.value, y.value, numbers, precision, preferred), labels)
+
+
+def _outer(x: _Term, y: _Term, labels: str) -> Value:
+    """An elementwise product of both, broadcast to `labels`."""
+    sizes = {**dict(zip(x.labels, x.value.aval.shape)), **dict(zip(y.labels, y.value.aval.shape))}
+    shape = [sizes[label] for label in labels]
+    aligned = []
+    for term in (x, y):
+        order = sorted(range(len(term.labels)), key=lambda d, t=term: labels.index(t.labels[d]))  # type: ignore[misc]
+        value = lax.transpose(term.value, order)
+        aligned.append(lax.broadcast_in_dim(value, shape, sorted(labels.index(label) for label in term.labels)))
+    return lax.mul(as_value(aligned[0]), as_value(aligned[1]))

@@ -1,0 +1,279 @@
+"""NumPy's universal functions of one argument.
+
+Source for names and meaning: NumPy, and jax.numpy where they differ. Names here shadow Python's, as they do there.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, lax
+from ..array import as_value
+from ..core import Value
+from ..errors import OperandError
+from ..source import user_line
+from .promotion import ArrayLike, check_arraylike, named_function, promote_inexact
+
+
+def _inexact(name: str, function: Callable[[Any], Value], doc: str) -> Callable[[ArrayLike], Value]:
+    """A function of one argument; integers become floats."""
+
+    def op(x: ArrayLike, /) -> Value:
+        return function(*promote_inexact(name, x))
+
+    return named_function(op, name, doc)
+
+
+def _keeping(name: str, function: Callable[[Any], Value], doc: str) -> Callable[[ArrayLike], Value]:
+    """A rounding function: integers and booleans are what they are."""
+
+    def op(x: ArrayLike, /) -> Value:
+        check_arraylike(name, x)
+        value = as_value(x)
+        return function(value) if dtypes.is_inexact(value.aval.dtype) else value
+
+    return named_function(op, name, doc)
+
+
+# ---- one argument
+
+exp = _inexact("exp", lax.exp, "e**x.")
+exp2 = _inexact("exp2", lax.exp2, "2**x.")
+expm1 = _inexact("expm1", lax.expm1, "e**x - 1, accurate near 0.")
+log = _inexact("log", lax.log, "The natural logarithm.")
+log1p = _inexact("log1p", lax.log1p, "log(1 + x), accurate near 0.")
+sqrt = _inexact("sqrt", lax.sqrt, "The square root.")
+cbrt = _inexact("cbrt", lax.cbrt, "The real cube root.")
+sin = _inexact("sin", lax.sin, "The sine of radians.")
+cos = _inexact("cos", lax.cos, "The cosine of radians.")
+tan = _inexact("tan", lax.tan, "The tangent of radians.")
+arcsin = asin = _inexact("arcsin", lax.asin, "The inverse sine, in radians.")
+arccos = acos = _inexact("arccos", lax.acos, "The inverse cosine, in radians.")
+arctan = atan = _inexact("arctan", lax.atan, "The inverse tangent, in radians.")
+sinh = _inexact("sinh", lax.sinh, "The hyperbolic sine.")
+cosh = _inexact("cosh", lax.cosh, "The hyperbolic cosine.")
+tanh = _inexact("tanh", lax.tanh, "The hyperbolic tangent.")
+arcsinh = asinh = _inexact("arcsinh", lax.asinh, "The inverse hyperbolic sine.")
+arccosh = acosh = _inexact("arccosh", lax.acosh, "The inverse hyperbolic cosine.")
+arctanh = atanh = _inexact("arctanh", lax.atanh, "The inverse hyperbolic tangent.")
+floor = _keeping("floor", lax.floor, "The largest integral value not above x.")
+ceil = _keeping("ceil", lax.ceil, "The smallest integral value not below x.")
+rint = _inexact("rint", lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), "The nearest integral value.")
+reciprocal = _inexact("reciprocal", lax.reciprocal, "1 / x.")
+
+
+def _scaled_log(name: str, base: float) -> Callable[[ArrayLike], Value]:
+    def function(x: Value) -> Value:
+        return lax.div(lax.log(x), lax.full_like(x, math.log(base)))
+
+    return _inexact(name, function, f"The logarithm to base {base:g}.")
+
+
+log2 = _scaled_log("log2", 2)
+log10 = _scaled_log("log10", 10)
+
+
+def trunc(x: ArrayLike, /) -> Value:
+    """The integral value next towards 0."""
+    check_arraylike("trunc", x)
+    value = as_value(x)
+    if not dtypes.is_inexact(value.aval.dtype):
+        return value
+    return lax.select(lax.lt(value, lax.full_like(value, 0)), lax.ceil(value), lax.floor(value))
+
+
+fix = trunc
+
+
+def abs(x: ArrayLike, /) -> Value:
+    """|x|; the modulus of complex numbers."""
+    check_arraylike("abs", x)
+    value = as_value(x)
+    return value if value.aval.dtype.kind in "ub" else lax.abs(value)
+
+
+absolute = abs
+
+
+def fabs(x: ArrayLike, /) -> Value:
+    """|x| as a float."""
+    return lax.abs(*promote_inexact("fabs", x))
+
+
+def negative(x: ArrayLike, /) -> Value:
+    """-x."""
+    check_arraylike("negative", x)
+    return lax.neg(as_value(x))
+
+
+def positive(x: ArrayLike, /) -> Value:
+    """x."""
+    check_arraylike("positive", x)
+    return as_value(x)
+
+
+def sign(x: ArrayLike, /) -> Value:
+    """-1, 0 or 1; x/|x| of complex numbers."""
+    check_arraylike("sign", x)
+    value = as_value(x)
+    if value.aval.dtype.kind == "u":
+        zero = lax.full_like(value, 0)
+        return lax.select(lax.eq(value, zero), zero, lax.full_like(value, 1))
+    return lax.sign(value)
+
+
+def square(x: ArrayLike, /) -> Value:
+    """x * x."""
+    check_arraylike("square", x)
+    return lax.square(x)
+
+
+def round(a: ArrayLike, decimals: int = 0) -> Value:
+    """The nearest value with `decimals` digits after the point; halves go to the even neighbour."""
+    check_arraylike("round", a)
+    x, digits = as_value(a), operator.index(decimals)
+    even = lax.RoundingMethod.TO_NEAREST_EVEN
+    if not dtypes.is_inexact(x.aval.dtype):
+        if digits < 0:
+            raise OperandError(f"round: integers with decimals={digits} are not supported\n  at {user_line()}", "round")
+        return x
+    if dtypes.is_complex(x.aval.dtype):
+        return lax.complex(round(lax.real(x), digits), round(lax.imag(x), digits))
+    if digits == 0:
+        return lax.round(x, even)
+    narrow = x.aval.dtype.itemsize < 4
+    wide = lax.convert_element_type(x, dtypes.float32) if narrow else x
+    factor = lax.full_like(wide, 10.0**digits)
+    scaled = lax.div(lax.round(lax.mul(wide, factor), even), factor)
+    return lax.convert_element_type(scaled, x.aval.dtype) if narrow else scaled
+
+
+around = round
+
+
+def isfinite(x: ArrayLike, /) -> Value:
+    """True where x is neither infinite nor NaN."""
+    check_arraylike("isfinite", x)
+    value = as_value(x)
+    if dtypes.is_complex(value.aval.dtype):
+        return lax.bitwise_and(lax.is_finite(lax.real(value)), lax.is_finite(lax.imag(value)))
+    if not dtypes.is_inexact(value.aval.dtype):
+        return lax.full_like(value, True, dtype=np.bool_)
+    return lax.is_finite(value)
+
+
+def isnan(x: ArrayLike, /) -> Value:
+    """True where x is NaN."""
+    check_arraylike("isnan", x)
+    value = as_value(x)
+    return lax.ne(value, value)
+
+
+def isinf(x: ArrayLike, /) -> Value:
+    """True where x is infinite."""
+    check_arraylike("isinf", x)
+    value = as_value(x)
+    if dtypes.is_complex(value.aval.dtype):
+        return lax.bitwise_or(isinf(lax.real(value)), isinf(lax.imag(value)))
+    if not dtypes.is_inexact(value.aval.dtype):
+        return lax.full_like(value, False, dtype=np.bool_)
+    return lax.eq(lax.abs(value), lax.full_like(value, math.inf))
+
+
+def isposinf(x: ArrayLike, /) -> Value:
+    """True where x is infinity."""
+    return _is_infinity("isposinf", x, math.inf)
+
+
+def isneginf(x: ArrayLike, /) -> Value:
+    """True where x is minus infinity."""
+    return _is_infinity("isneginf", x, -math.inf)
+
+
+def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Value:
+    check_arraylike(name, x)
+    value = as_value(x)
+    if not dtypes.is_floating(value.aval.dtype):
+        return lax.full_like(value, False, dtype=np.bool_)
+    return lax.eq(value, lax.full_like(value, infinity))
+
+
+def signbit(x: ArrayLike, /) -> Value:
+    """True where the sign bit is set: negative numbers and -0.0."""
+    check_arraylike("signbit", x)
+    value = as_value(x)
+    if not dtypes.is_floating(value.aval.dtype):
+        return lax.lt(value, lax.full_like(value, 0)) if value.aval.dtype.kind == "i" else isinf(value)
+    bits = lax.bitcast_convert_type(value, f"int{8 * value.aval.dtype.itemsize}")
+    return lax.lt(bits, lax.full_like(bits, 0))
+
+
+def real(x: ArrayLike, /) -> Value:
+    """The real part; x itself if it is not complex."""
+    check_arraylike("real", x)
+    value = as_value(x)
+    return lax.real(value) if dtypes.is_complex(value.aval.dtype) else value
+
+
+def imag(x: ArrayLike, /) -> Value:
+    """The imaginary part; 0 if x is not complex."""
+    check_arraylike("imag", x)
+    value = as_value(x)
+    return lax.imag(value) if dtypes.is_complex(value.aval.dtype) else lax.full_like(value, 0)
+
+
+def conj(x: ArrayLike, /) -> Value:
+    """The complex conjugate."""
+    check_arraylike("conj", x)
+    value = as_value(x)
+    return lax.conj(value) if dtypes.is_complex(value.aval.dtype) else value
+
+
+conjugate = conj
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Value:
+    """The argument of complex numbers."""
+    (value,) = promote_inexact("angle", z)
+    result = lax.atan2(imag(value), real(value))
+    return rad2deg(result) if deg else result
+
+
+def deg2rad(x: ArrayLike, /) -> Value:
+    """Degrees to radians."""
+    (value,) = promote_inexact("deg2rad", x)
+    return lax.mul(value, lax.full_like(value, math.pi / 180))
+
+
+def rad2deg(x: ArrayLike, /) -> Value:
+    """Radians to degrees."""
+    (value,) = promote_inexact("rad2deg", x)
+    return lax.mul(value, lax.full_like(value, 180 / math.pi))
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+def logical_not(x: ArrayLike, /) -> Value:
+    """True where x is 0 or False."""
+    check_arraylike("logical_not", x)
+    return lax.bitwise_not(to_bool(as_value(x)))
+
+
+def bitwise_not(x: ArrayLike, /) -> Value:
+    """All bits inverted; logical not of booleans."""
+    check_arraylike("bitwise_not", x)
+    return lax.bitwise_not(as_value(x))
+
+
+invert = bitwise_invert = bitwise_not
+
+
+def to_bool(x: Value) -> Value:
+    """x != 0."""
+    return x if x.aval.dtype.kind == "b" else lax.ne(x, lax.full_like(x, 0))

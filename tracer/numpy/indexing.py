@@ -1,0 +1,331 @@
+"""Indexing by what slices can express: x[1:, ::-2, None, ..., i] and x.at[...].set(y).
+
+Integers may be traced; slices, None and Ellipsis are known while tracing. Out of bounds integers are clamped when
+reading and ignored when writing, as in JAX. Indexing by arrays needs gather and scatter: UnsupportedError.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..array import array_from_scalar, as_value
+from ..core import Value
+from ..errors import NonConcreteBooleanIndexError, UnsupportedError
+from ..lax.elementwise import convert
+from ..lax.indexing import read_block, start_index, write_block
+from ..operators import ArrayBase
+from ..source import user_line
+from ..tracer import Tracer
+from . import binary as bi
+from .promotion import broadcast_to_shape, to_dtype
+
+_INDEX = np.dtype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """start, start + step, ...: `count` indices of one dimension."""
+
+    start: int
+    count: int
+    step: int
+
+    @property
+    def low(self) -> int:
+        """The smallest index."""
+        return self.start if self.step > 0 or not self.count else self.start + (self.count - 1) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """An index, one entry a dimension of the array: a range, or an integer value computed by the program."""
+
+    entries: tuple[_Range | Value, ...]
+    dropped: tuple[bool, ...]
+    """True for dimensions indexed by an integer: they are not in the result."""
+    result_shape: tuple[int, ...]
+    """With the dimensions that None adds."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The size of the block of each dimension of the array."""
+        return tuple([e.count if isinstance(e, _Range) else 1 for e in self.entries])
+
+    @property
+    def reversed_dimensions(self) -> list[int]:
+        return [d for d, e in enumerate(self.entries) if isinstance(e, _Range) and e.step < 0]
+
+    @property
+    def strides(self) -> list[int]:
+        return [abs(e.step) if isinstance(e, _Range) else 1 for e in self.entries]
+
+    @property
+    def is_dynamic(self) -> bool:
+        return any(not isinstance(e, _Range) for e in self.entries)
+
+
+def parse_index(shape: tuple[int, ...], index: Any) -> _Index:
+    """What an index means for an array of `shape`. IndexError, TypeError or UnsupportedError if it cannot be."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    for item in items:
+        _check(item)
+    used = sum(item is not None and item is not Ellipsis for item in items)
+    if used > len(shape):
+        raise IndexError(
+            f"Too many indices: the array has {len(shape)} dimensions, but {used} were indexed\n  at {user_line()}"
+        )
+    ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}\n  at {user_line()}")
+    place = ellipses[0] if ellipses else len(items)
+    items[place : place + 1] = [slice(None)] * (len(shape) - used)
+    entries: list[_Range | Value] = []
+    dropped: list[bool] = []
+    result: list[int] = []
+    for item in items:
+        if item is None:
+            result.append(1)
+            continue
+        size = shape[len(entries)]
+        entry = _entry(item, size)
+        entries.append(entry)
+        dropped.append(not isinstance(item, slice))
+        if isinstance(item, slice):
+            assert isinstance(entry, _Range)
+            result.append(entry.count)
+    return _Index(tuple(entries), tuple(dropped), tuple(result))
+
+
+def _check(item: Any) -> None:
+    """Refuse what is neither an integer, a slice, None nor Ellipsis, and say why."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return
+    if isinstance(item, bool | np.bool_):
+        raise UnsupportedError(f"indexing by a boolean is not supported; use x[None]\n  at {user_line()}")
+    if isinstance(item, str):
+        raise TypeError(f"arrays cannot be indexed by strings: {item!r}\n  at {user_line()}")
+    if isinstance(item, list | tuple):
+        raise TypeError(
+            f"Using a non-tuple sequence for multidimensional indexing is not allowed: {item!r}\n  at {user_line()}"
+        )
+    if isinstance(item, ArrayBase | np.ndarray):
+        if item.dtype == np.bool_ and isinstance(item, Tracer):
+            raise NonConcreteBooleanIndexError(
+                "the size of x[mask] depends on the mask's values, which are traced: use hloom.numpy.where(mask, x, 0) "
+                f"or the like\n  at {user_line()}"
+            )
+        if item.ndim or item.dtype == np.bool_:
+            raise UnsupportedError(
+                f"indexing by an array of {item.dtype.name} with {item.ndim} dimensions needs gather, which this "
+                f"version does not have; integers, slices, None and Ellipsis are supported\n  at {user_line()}"
+            )
+    elif not hasattr(item, "__index__"):
+        raise TypeError(f"an index must be an integer, a slice, None or Ellipsis, not {item!r}\n  at {user_line()}")
+    if isinstance(item, ArrayBase | np.ndarray | np.generic) and item.dtype.kind not in "iu":
+        raise TypeError(f"an index must have an integer type, not {item.dtype.name}\n  at {user_line()}")
+
+
+def _entry(item: Any, size: int) -> _Range | Value:
+    if isinstance(item, slice):
+        bounds = [None if v is None else operator.index(v) for v in (item.start, item.stop, item.step)]
+        start, stop, step = slice(*bounds).indices(size)
+        return _Range(start, len(range(start, stop, step)), step)
+    if isinstance(item, Tracer) and item.to_concrete_value() is None:
+        dtype = item.aval.dtype if item.aval.dtype.itemsize >= 4 else _INDEX
+        return start_index(item, size, dtype)
+    number = operator.index(item)
+    return _Range(number + size if number < 0 else number, 1, 1)
+
+
+def index_get(x: Any, index: Any) -> Value:
+    """x[index]."""
+    value = as_value(x)
+    shape = value.aval.shape
+    if type(index) is int and shape:  # the common case, iteration too
+        index = (index,)
+    parsed = parse_index(shape, index)
+    if any(d == 0 and dropped for d, dropped in zip(shape, parsed.dropped)):
+        raise IndexError(f"an integer index into a dimension of size 0: shape {shape}\n  at {user_line()}")
+    return lax.reshape(_block(value, _clamped(parsed, shape)), parsed.result_shape)
+
+
+def _clamped(index: _Index, shape: tuple[int, ...]) -> _Index:
+    """Constant integers moved into bounds."""
+    entries = [
+        _Range(min(max(e.start, 0), size - 1), 1, 1) if dropped and isinstance(e, _Range) else e
+        for e, dropped, size in zip(index.entries, index.dropped, shape)
+    ]
+    return _Index(tuple(entries), index.dropped, index.result_shape)
+
+
+def _block(x: Value, index: _Index) -> Value:
+    """The elements that the index names, with all dimensions of the array."""
+    if index.is_dynamic:
+        if all(not isinstance(e, _Range) or e.step == 1 for e in index.entries):
+            return read_block(x, _starts(index.entries), index.sizes)
+        return _block(_block(x, _only_values(index, x.aval.shape)), _only_ranges(index))
+    ranges = [e for e in index.entries if isinstance(e, _Range)]
+    limits = [e.low + (e.count - 1) * abs(e.step) + 1 if e.count else e.low for e in ranges]
+    return lax.rev(lax.slice(x, [e.low for e in ranges], limits, index.strides), index.reversed_dimensions)
+
+
+def _starts(entries: tuple[_Range | Value, ...]) -> list[Value]:
+    """Start indices as scalars of one dtype: int64 if one of them is 64 bits wide, else int32."""
+    wide = any(not isinstance(e, _Range) and e.aval.dtype.itemsize == 8 for e in entries)
+    dtype = np.dtype(np.int64 if wide else np.int32)
+    return [array_from_scalar(e.start, dtype) if isinstance(e, _Range) else convert(e, dtype, False) for e in entries]
+
+
+# ---- x.at[index].set(y)
+
+
+class IndexUpdateHelper:
+    """`x.at`: index it."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> IndexUpdate:
+        return IndexUpdate(as_value(self._array), index)
+
+
+class IndexUpdate:
+    """`x.at[index]`: each method gives a copy of x in which the elements named by the index are changed.
+
+    The extra arguments that JAX has (indices_are_sorted, unique_indices, mode, fill_value) are accepted; what they
+    promise holds for slices anyway.
+    """
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Value, index: Any) -> None:
+        self._array = array
+        self._index = index
+
+    def get(self, **options: Any) -> Value:
+        """x[index]."""
+        return index_get(self._array, self._index)
+
+    def set(self, values: Any, **options: Any) -> Value:
+        """x[index] = values."""
+        return self._update(values, lambda old, new: new)
+
+    def add(self, values: Any, **options: Any) -> Value:
+        """x[index] += values."""
+        return self._update(values, lax.add)
+
+    def subtract(self, values: Any, **options: Any) -> Value:
+        """x[index] -= values."""
+        return self._update(values, lax.sub)
+
+    def multiply(self, values: Any, **options: Any) -> Value:
+        """x[index] *= values."""
+        return self._update(values, lax.mul)
+
+    mul = multiply
+
+    def divide(self, values: Any, **options: Any) -> Value:
+        """x[index] /= values."""
+        return self._update(values, lambda old, new: to_dtype(bi.divide(old, new), old.aval.dtype, False))
+
+    def power(self, values: Any, **options: Any) -> Value:
+        """x[index] **= values."""
+        return self._update(values, lambda old, new: to_dtype(bi.power(old, new), old.aval.dtype, False))
+
+    def min(self, values: Any, **options: Any) -> Value:
+        """x[index] = minimum(x[index], values)."""
+        return self._update(values, lax.min)
+
+    def max(self, values: Any, **options: Any) -> Value:
+        """x[index] = maximum(x[index], values)."""
+        return self._update(values, lax.max)
+
+    def apply(self, function: Callable[[Any], Any], **options: Any) -> Value:
+        """x[index] = function(x[index])."""
+        x = self._array
+        return self._update(0, lambda old, new: to_dtype(function(old), x.aval.dtype, False))
+
+    def _update(self, values: Any, combine: Callable[[Value, Value], Value]) -> Value:
+        x = self._array
+        index = parse_index(x.aval.shape, self._index)
+        new = to_dtype(values, x.aval.dtype, False)
+        new = lax.reshape(broadcast_to_shape(_fitting(new, index), index.result_shape), index.sizes)
+        if 0 in index.sizes or not _in_bounds(index, x.aval.shape):
+            return x
+        return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine)
+
+
+def _changed(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
+    """x with combine(old, new) at a forward index; `new` has all dimensions of the array."""
+    if any(s != 1 for s in index.strides):
+        if index.is_dynamic:  # the rows that the integers choose, changed and put back
+            row_index = _only_values(index, x.aval.shape)
+            return _changed(x, row_index, new, lambda row, n: _changed(row, _only_ranges(index), n, combine))
+        return _masked(x, index, new, combine)
+    old = _block(x, index)
+    block = combine(old, new)
+    inside = _dynamic_in_bounds(index, x.aval.shape)
+    if inside is not None:
+        block = lax.select(inside, block, old)
+    return write_block(x, block, _starts(index.entries))
+
+
+def _masked(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
+    """For steps other than 1: the new elements spread over the array by padding, and chosen by a mask."""
+    config = []
+    for e, size in zip(index.entries, x.aval.shape, strict=True):
+        assert isinstance(e, _Range)
+        config.append((e.start, size - 1 - (e.start + (e.count - 1) * e.step), e.step - 1))
+    mask = lax.pad(lax.full(index.sizes, True, np.bool_), np.False_, config)
+    return lax.select(mask, combine(x, lax.pad(new, lax.full_like(new, 0, shape=()), config)), x)
+
+
+def _only_values(index: _Index, shape: tuple[int, ...]) -> _Index:
+    """The index with ranges replaced by whole dimensions."""
+    entries = [_Range(0, size, 1) if isinstance(e, _Range) else e for e, size in zip(index.entries, shape)]
+    return _Index(tuple(entries), index.dropped, index.result_shape)
+
+
+def _only_ranges(index: _Index) -> _Index:
+    """The index into what `_only_values` leaves: computed integers have become 0."""
+    entries = [e if isinstance(e, _Range) else _Range(0, 1, 1) for e in index.entries]
+    return _Index(tuple(entries), index.dropped, index.result_shape)
+
+
+def _fitting(new: Value, index: _Index) -> Value:
+    """Leading dimensions of size 1 that the target has not, removed."""
+    extra = new.aval.ndim - len(index.result_shape)
+    if extra > 0 and all(s == 1 for s in new.aval.shape[:extra]):
+        return lax.reshape(new, new.aval.shape[extra:])
+    return new
+
+
+def _in_bounds(index: _Index, shape: tuple[int, ...]) -> bool:
+    return all(
+        not (dropped and isinstance(e, _Range)) or 0 <= e.start < size
+        for e, dropped, size in zip(index.entries, index.dropped, shape)
+    )
+
+
+def _dynamic_in_bounds(index: _Index, shape: tuple[int, ...]) -> Value | None:
+    """Whether all computed integers are in bounds; None if there are none."""
+    result: Value | None = None
+    for e, size in zip(index.entries, shape):
+        if not isinstance(e, _Range):
+            inside = lax.bitwise_and(lax.ge(e, lax.full_like(e, 0)), lax.lt(e, lax.full_like(e, size)))
+            result = inside if result is None else lax.bitwise_and(result, inside)
+    return result
+
+
+def _forward(index: _Index) -> _Index:
+    """The same block, each dimension counted upwards."""
+    entries = [_Range(e.low, e.count, abs(e.step)) if isinstance(e, _Range) else e for e in index.entries]
+    return _Index(tuple(entries), index.dropped, index.result_shape)

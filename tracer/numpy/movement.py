@@ -1,0 +1,421 @@
+"""NumPy's functions that rearrange: shapes, axes, joining, splitting, repeating, padding, triangles.
+
+Source for names and meaning: NumPy, and jax.numpy where they differ.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, lax
+from ..array import as_value
+from ..core import Value
+from ..errors import OperandError, UnsupportedError
+from ..lax.movement import canonical_axis, canonical_shape
+from ..operators import ArrayBase
+from ..source import user_line
+from .choose import where
+from .promotion import (
+    ArrayLike,
+    Axis,
+    broadcast_to_shape,
+    broadcast_values,
+    canonical_axes,
+    check_arraylike,
+    promote_dtypes,
+    to_dtype,
+)
+
+
+def _value(name: str, x: ArrayLike) -> Value:
+    check_arraylike(name, x)
+    return as_value(x)
+
+
+# ---- shape
+
+
+def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Value:
+    """The same elements under another shape, of which one size may be -1; `order` "F": first index fastest."""
+    x = _value("reshape", a)
+    sizes = list(canonical_shape(shape))
+    if sizes.count(-1) > 1:
+        raise OperandError(f"reshape: only one size can be -1, not {tuple(sizes)}\n  at {user_line()}", "reshape")
+    if -1 in sizes:
+        known = math.prod([s for s in sizes if s != -1])
+        if known == 0 or x.aval.size % known:
+            raise OperandError(
+                f"reshape: {x.aval.size} elements of {x.aval.str_short()} do not make shape {tuple(sizes)}\n"
+                f"  at {user_line()}",
+                "reshape_c2",
+            )
+        sizes[sizes.index(-1)] = x.aval.size // known
+    if order == "C":
+        return lax.reshape(x, sizes)
+    if order != "F":
+        raise ValueError(f"reshape: order must be 'C' or 'F', not {order!r}")
+    return transpose(lax.reshape(transpose(x), sizes[::-1]))
+
+
+def ravel(a: ArrayLike, order: str = "C") -> Value:
+    """All elements in one dimension."""
+    return reshape(a, -1 if as_value(a).aval.size else 0, order)
+
+
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Value:
+    """Dimension i of the result is dimension axes[i]; by default the order is reversed."""
+    x = _value("transpose", a)
+    order = range(x.aval.ndim)[::-1] if axes is None else [canonical_axis(i, x.aval.ndim) for i in axes]
+    return lax.transpose(x, order)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: ArrayLike, /) -> Value:
+    """The last two dimensions swapped."""
+    value = _value("matrix_transpose", x)
+    if value.aval.ndim < 2:
+        raise ValueError(f"matrix_transpose needs at least 2 dimensions, not {value.aval.str_short()}")
+    return swapaxes(value, -1, -2)
+
+
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
+    """Two dimensions swapped."""
+    x = _value("swapaxes", a)
+    order = list(range(x.aval.ndim))
+    i, j = canonical_axis(axis1, x.aval.ndim), canonical_axis(axis2, x.aval.ndim)
+    order[i], order[j] = j, i
+    return lax.transpose(x, order)
+
+
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
+    """Dimensions `source` moved to places `destination`; the others keep their order."""
+    x = _value("moveaxis", a)
+    sources = _axis_list(source, x.aval.ndim)
+    targets = _axis_list(destination, x.aval.ndim)
+    if len(sources) != len(targets):
+        raise ValueError(f"moveaxis: {len(sources)} sources and {len(targets)} destinations")
+    order = [d for d in range(x.aval.ndim) if d not in sources]
+    for target, origin in sorted(zip(targets, sources)):
+        order.insert(target, origin)
+    return lax.transpose(x, order)
+
+
+def _axis_list(axis: int | Sequence[int], rank: int) -> list[int]:
+    return [canonical_axis(a, rank) for a in (axis if isinstance(axis, Sequence) else [axis])]
+
+
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Value:
+    """New dimensions of size 1 at these places of the result."""
+    return lax.expand_dims(_value("expand_dims", a), list(axis) if isinstance(axis, Sequence) else [axis])
+
+
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
+    """Without dimensions of size 1: all, or those given."""
+    x = _value("squeeze", a)
+    if axis is None:
+        return lax.reshape(x, [s for s in x.aval.shape if s != 1])
+    return lax.squeeze(x, list(axis) if isinstance(axis, Sequence) else [axis])
+
+
+def broadcast_to(array: ArrayLike, shape: Any) -> Value:
+    """Repeated along new leading dimensions and along those of size 1."""
+    x, sizes = _value("broadcast_to", array), canonical_shape(shape)
+    own = x.aval.shape
+    if len(own) > len(sizes) or any(a not in (1, b) for a, b in zip(own[::-1], sizes[::-1])):
+        raise OperandError(
+            f"Incompatible shapes for broadcasting: {own} and requested shape {sizes}\n  at {user_line()}",
+            "broadcast_to",
+        )
+    return broadcast_to_shape(x, sizes)
+
+
+def broadcast_arrays(*args: ArrayLike) -> list[Value]:
+    """All broadcast to one shape."""
+    return broadcast_values([_value("broadcast_arrays", a) for a in args]) if args else []
+
+
+def atleast_1d(*args: ArrayLike) -> Any:
+    """Scalars as vectors of size 1."""
+    return _at_least(1, args)
+
+
+def atleast_2d(*args: ArrayLike) -> Any:
+    """Vectors as matrices of one row."""
+    return _at_least(2, args)
+
+
+def _at_least(rank: int, args: tuple[ArrayLike, ...]) -> Any:
+    values = [_value(f"atleast_{rank}d", a) for a in args]
+    found = [lax.reshape(v, (*[1] * (rank - v.aval.ndim), *v.aval.shape)) for v in values]
+    return found[0] if len(found) == 1 else found
+
+
+# ---- joining and splitting
+
+
+def _sequence(name: str, arrays: Any) -> list[Any]:
+    if isinstance(arrays, ArrayBase | np.ndarray):
+        return list(arrays)
+    if not isinstance(arrays, Sequence) or not arrays:
+        raise ValueError(f"{name} needs at least one array, in a sequence\n  at {user_line()}")
+    return list(arrays)
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
+    """Arrays joined along an axis; flattened first if it is None."""
+    items = _sequence("concatenate", arrays)
+    check_arraylike("concatenate", *items)
+    if dtype is not None:
+        values = [to_dtype(a, dtypes.canonical_dtype(dtype), False) for a in items]
+    else:
+        values = promote_dtypes(*items)
+    if axis is None:
+        return lax.concatenate([ravel(v) for v in values], 0)
+    if values[0].aval.ndim == 0:
+        raise ValueError(f"concatenate: arrays without dimensions cannot be joined: use stack\n  at {user_line()}")
+    return lax.concatenate(values, canonical_axis(axis, values[0].aval.ndim))
+
+
+concat = concatenate
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Value:
+    """Arrays of one shape joined along a new axis."""
+    items = _sequence("stack", arrays)
+    check_arraylike("stack", *items)
+    values = [as_value(a) for a in items]
+    shape = values[0].aval.shape
+    for v in values:
+        if v.aval.shape != shape:
+            raise ValueError(
+                f"stack: all arrays must have one shape, not {shape} and {v.aval.shape}\n  at {user_line()}"
+            )
+    place = canonical_axis(axis, len(shape) + 1)
+    return concatenate([lax.expand_dims(v, [place]) for v in values], place, dtype)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Value:
+    """Rows (or matrices) on top of each other."""
+    return concatenate([atleast_2d(a) for a in _sequence("vstack", tup)], 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Value:
+    """Vectors end to end, or arrays side by side."""
+    values = [atleast_1d(a) for a in _sequence("hstack", tup)]
+    return concatenate(values, 0 if values[0].aval.ndim == 1 else 1, dtype)
+
+
+def column_stack(tup: Any) -> Value:
+    """Vectors as the columns of a matrix."""
+    values = [as_value(a) for a in _sequence("column_stack", tup)]
+    return concatenate([lax.reshape(v, (v.aval.size, 1)) if v.aval.ndim < 2 else v for v in values], 1)
+
+
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value]:
+    """Pieces along an axis: as many equal ones, or cut at the given indices."""
+    return _split("split", ary, indices_or_sections, axis, uneven=False)
+
+
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value]:
+    """As `split`; the first pieces are one larger where the size does not divide."""
+    return _split("array_split", ary, indices_or_sections, axis, uneven=True)
+
+
+def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneven: bool) -> list[Value]:
+    x = _value(name, ary)
+    axis = canonical_axis(axis, x.aval.ndim)
+    size = x.aval.shape[axis]
+    if isinstance(indices_or_sections, Sequence | np.ndarray):
+        cuts = [slice(i).indices(size)[1] for i in canonical_shape(indices_or_sections)]
+    else:
+        count = operator.index(indices_or_sections)
+        piece, rest = divmod(size, count)
+        if rest and not uneven:
+            raise ValueError(f"{name}: size {size} does not divide into {count} equal pieces\n  at {user_line()}")
+        cuts = [k * piece + min(k, rest) for k in range(1, count)]
+    ends = [0, *cuts, size]
+    return [lax.slice_in_dim(x, a, max(a, b), 1, axis) for a, b in itertools.pairwise(ends)]
+
+
+# ---- order and repetition
+
+
+def flip(m: ArrayLike, axis: Axis = None) -> Value:
+    """Reversed along all axes or those given."""
+    x = _value("flip", m)
+    return lax.rev(x, canonical_axes(axis, x.aval.ndim))
+
+
+def flipud(m: ArrayLike) -> Value:
+    """Reversed along the first axis."""
+    return flip(m, 0)
+
+
+def fliplr(m: ArrayLike) -> Value:
+    """Reversed along the second axis."""
+    return flip(m, 1)
+
+
+def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
+    """Elements moved by constant shifts, around the end; of the flattened array if axis is None."""
+    x = _value("roll", a)
+    if axis is None:
+        return lax.reshape(roll(ravel(x), shift, 0), x.aval.shape)
+    axes = list(axis) if isinstance(axis, Sequence) else [axis]
+    shifts = list(shift) if isinstance(shift, Sequence) else [shift] * len(axes)
+    for distance, place in zip(shifts, axes, strict=True):
+        place = canonical_axis(place, x.aval.ndim)
+        size = x.aval.shape[place]
+        cut = -operator.index(distance) % size if size else 0
+        if cut:
+            parts = [lax.slice_in_dim(x, cut, size, 1, place), lax.slice_in_dim(x, 0, cut, 1, place)]
+            x = lax.concatenate(parts, place)
+    return x
+
+
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
+    """Turned by k quarter turns in the plane of two axes, from the first towards the second."""
+    first, second = axes
+    match k % 4:
+        case 0:
+            return _value("rot90", m)
+        case 1:
+            return swapaxes(flip(m, second), first, second)
+        case 2:
+            return flip(m, (first, second))
+        case _:
+            return flip(swapaxes(m, first, second), second)
+
+
+def tile(A: ArrayLike, reps: Any) -> Value:
+    """The whole array repeated `reps` times along each dimension."""
+    x, counts = _value("tile", A), canonical_shape(reps)
+    rank = max(x.aval.ndim, len(counts))
+    counts = (*[1] * (rank - len(counts)), *counts)
+    sizes = (*[1] * (rank - x.aval.ndim), *x.aval.shape)
+    wide = [n for pair in zip(counts, sizes) for n in pair]
+    places = [2 * d + 1 for d in range(rank - x.aval.ndim, rank)]
+    return lax.reshape(lax.broadcast_in_dim(x, wide, places), [c * s for c, s in zip(counts, sizes)])
+
+
+def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Value:
+    """Each element repeated; `repeats` is a Python integer, or a sequence of one an element, known while tracing."""
+    x = _value("repeat", a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = canonical_axis(axis, x.aval.ndim)
+    counts = np.asarray(repeats)
+    if counts.size == 1:
+        count, shape = int(counts.reshape(())), x.aval.shape
+        wide = lax.broadcast_in_dim(
+            x, (*shape[: axis + 1], count, *shape[axis + 1 :]), [d if d <= axis else d + 1 for d in range(len(shape))]
+        )
+        return lax.reshape(wide, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+    if counts.shape != (x.aval.shape[axis],):
+        raise ValueError(f"repeat: {counts.size} repeats for {x.aval.shape[axis]} elements\n  at {user_line()}")
+    pieces = [repeat(lax.slice_in_dim(x, k, k + 1, 1, axis), int(n), axis) for k, n in enumerate(counts) if n]
+    return lax.concatenate(pieces, axis) if pieces else lax.slice_in_dim(x, 0, 0, 1, axis)
+
+
+def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Value:
+    """Constant elements before and after along each axis: an integer, (before, after), or one pair an axis."""
+    x = _value("pad", array)
+    if mode != "constant":
+        raise UnsupportedError(f"pad mode {mode!r} is not supported; 'constant' is\n  at {user_line()}")
+    widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (x.aval.ndim, 2)).tolist()
+    if min((w for pair in widths for w in pair), default=0) < 0:
+        raise ValueError(f"pad: widths must not be negative: {pad_width}\n  at {user_line()}")
+    if not isinstance(constant_values, Sequence | np.ndarray):
+        value = lax.convert_element_type(constant_values, x.aval.dtype)
+        return lax.pad(x, value, [(low, high, 0) for low, high in widths])
+    for axis, (pair, values) in enumerate(zip(widths, np.broadcast_to(constant_values, (x.aval.ndim, 2)), strict=True)):
+        for side, (width, number) in enumerate(zip(pair, values)):
+            config = [(0, 0, 0)] * x.aval.ndim
+            config[axis] = (width, 0, 0) if side == 0 else (0, width, 0)
+            x = lax.pad(x, lax.convert_element_type(number, x.aval.dtype), config)
+    return x
+
+
+# ---- triangles and diagonals
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
+    """Ones at and below diagonal k, else zeros; [N, M]."""
+    mask = triangle(N, N if M is None else M, k)
+    return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
+
+
+def triangle(rows: int, columns: int, k: int) -> Value:
+    """True at and below diagonal k."""
+    shape = (operator.index(rows), operator.index(columns))
+    row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
+    return lax.ge(lax.add(row, lax.full_like(row, operator.index(k))), column)
+
+
+def tril(m: ArrayLike, k: int = 0) -> Value:
+    """Zeros above diagonal k of the last two dimensions."""
+    x = _matrix("tril", m)
+    mask = triangle(x.aval.shape[-2], x.aval.shape[-1], k)
+    return lax.select(broadcast_to_shape(mask, x.aval.shape), x, lax.full_like(x, 0))
+
+
+def triu(m: ArrayLike, k: int = 0) -> Value:
+    """Zeros below diagonal k of the last two dimensions."""
+    x = _matrix("triu", m)
+    mask = triangle(x.aval.shape[-2], x.aval.shape[-1], k - 1)
+    return lax.select(broadcast_to_shape(mask, x.aval.shape), lax.full_like(x, 0), x)
+
+
+def _matrix(name: str, m: ArrayLike) -> Value:
+    x = _value(name, m)
+    if x.aval.ndim < 2:
+        raise ValueError(f"{name} needs at least 2 dimensions, not {x.aval.str_short()}\n  at {user_line()}")
+    return x
+
+
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """The elements whose index along `axis2` is `offset` more than along `axis1`, as the last dimension."""
+    x = moveaxis(_matrix("diagonal", a), (axis1, axis2), (-2, -1))
+    rows, columns = x.aval.shape[-2:]
+    low, high = max(0, -offset), max(0, offset)
+    size = max(0, min(rows - low, columns - high))
+    batch = x.aval.shape[:-2]
+    # The diagonal's elements lie columns + 1 apart in the flattened matrix.
+    flat = lax.reshape(x, (*batch, rows * columns))
+    start = low * columns + high
+    limit = start + (size - 1) * (columns + 1) + 1 if size else start
+    starts, limits = [0] * len(batch) + [min(start, limit)], [*batch, limit]
+    if size == 0:
+        return lax.slice(flat, [0] * (len(batch) + 1), [*batch, 0])
+    return lax.slice(flat, starts, limits, [1] * len(batch) + [columns + 1])
+
+
+def diag(v: ArrayLike, k: int = 0) -> Value:
+    """A matrix with the vector v on diagonal k, or diagonal k of a matrix."""
+    x = _value("diag", v)
+    if x.aval.ndim == 2:
+        return diagonal(x, k)
+    if x.aval.ndim != 1:
+        raise ValueError(f"diag needs a vector or a matrix, not {x.aval.str_short()}\n  at {user_line()}")
+    size = x.aval.shape[0] + abs(k)
+    padded = lax.pad(x, lax.full_like(x, 0, shape=()), [(max(0, k), max(0, -k), 0)])
+    row, column = (lax.broadcasted_iota(np.int32, (size, size), d) for d in (0, 1))
+    on_diagonal = lax.eq(lax.add(row, lax.full_like(row, k)), column)
+    return where(on_diagonal, lax.broadcast_in_dim(padded, (size, size), (1,)), lax.full_like(x, 0, shape=()))
+
+
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Value:
+    """The sum of a diagonal."""
+    found = diagonal(a, offset, axis1, axis2)
+    if found.aval.dtype.kind in "iub" and dtype is None:
+        found = to_dtype(found, dtypes.promote_types(found.aval.dtype, dtypes.default_int()), False)
+    total = lax.reduce_sum(found, [found.aval.ndim - 1])
+    return total if dtype is None else lax.convert_element_type(total, dtype)

@@ -1,0 +1,118 @@
+"""What NumPy-like functions share: arguments to values of one dtype and one shape, and axes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import dtypes
+from ..array import Array, array_from_numpy, array_from_scalar, as_value
+from ..core import Value
+from ..errors import OperandError
+from ..lax.elementwise import convert
+from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
+from ..operators import ArrayBase
+from ..source import user_line
+
+ArrayLike = Any
+"""Arrays, tracers, NumPy arrays and scalars, Python numbers. Lists are not accepted, as in JAX."""
+Axis = Any
+"""None, an integer or a tuple of integers."""
+
+
+F = TypeVar("F", bound=Callable[..., Value])
+
+
+def named_function(op: F, name: str, doc: str) -> F:
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = doc
+    return op
+
+
+def check_arraylike(name: str, *args: Any) -> None:
+    """OperandError (a TypeError) unless all are arrays or numbers."""
+    for position, arg in enumerate(args):
+        if not isinstance(arg, _ARRAYLIKE) and not hasattr(arg, "__jax_array__"):
+            raise OperandError(
+                f"{name} requires ndarray or scalar arguments, got {type(arg).__name__} at position {position}\n"
+                f"  at {user_line()}\n  Lists and tuples become arrays with hloom.numpy.asarray.",
+                f"{name}_arraylike",
+            )
+
+
+_ARRAYLIKE = (ArrayBase, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
+    """`x` as a value of a canonical dtype; Python numbers become constants of it at once."""
+    if isinstance(x, ArrayBase):
+        aval = x.aval
+        if aval.dtype is dtype and aval.weak_type is weak:
+            return x  # type: ignore[return-value]
+        return convert(as_value(x), dtype, weak)
+    if isinstance(x, np.ndarray | np.generic):
+        return array_from_numpy(np.asarray(x).astype(dtype, copy=False))
+    if isinstance(x, bool | int | float | complex):
+        # The number must fit its own default dtype (OverflowError), but wraps or rounds on the way to another one.
+        own = dtypes.python_scalar_dtype(type(x))
+        scalar = array_from_scalar(x, dtype if own is dtype or dtypes.is_inexact(dtype) else own)
+        if scalar.aval.dtype is not dtype or weak:
+            scalar = scalar.with_aval(scalar.aval.with_weak_type(True))  # a weak scalar converts without an operation
+        converted = convert(scalar, dtype, weak)
+        assert isinstance(converted, Array)
+        return converted
+    return convert(as_value(x), dtype, weak)
+
+
+def promote_dtypes(*args: Any) -> list[Value]:
+    """Values of the dtype that all promote to."""
+    dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
+    return [to_dtype(a, dtype, weak) for a in args]
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Value]:
+    """Values of the dtype that all promote to, made a float if it is not a float or complex."""
+    dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
+    return [to_dtype(a, dtypes.to_inexact(dtype), weak) for a in args]
+
+
+def broadcast_values(values: Sequence[Value]) -> list[Value]:
+    """Values broadcast to one shape."""
+    first = values[0].aval.shape
+    if all(v.aval.shape == first for v in values):
+        return list(values)
+    shape = broadcast_shapes(*[v.aval.shape for v in values])
+    return [broadcast_to_shape(v, shape) for v in values]
+
+
+def broadcast_to_shape(x: Value, shape: tuple[int, ...]) -> Value:
+    """One value broadcast to a shape that it fits."""
+    if x.aval.shape == shape:
+        return x
+    return broadcast_in_dim(x, shape, range(len(shape) - len(x.aval.shape), len(shape)))
+
+
+def promote(name: str, *args: Any) -> list[Value]:
+    """Values of one dtype and shape; OperandError if an argument is not an array or the shapes do not fit."""
+    check_arraylike(name, *args)
+    return broadcast_values(promote_dtypes(*args))
+
+
+def promote_inexact(name: str, *args: Any) -> list[Value]:
+    """As `promote`, with a floating or complex dtype."""
+    check_arraylike(name, *args)
+    return broadcast_values(promote_dtypes_inexact(*args))
+
+
+def canonical_axes(axis: Axis, rank: int) -> tuple[int, ...]:
+    """None (all), an integer or a sequence as sorted distinct axes; ValueError if out of bounds or repeated."""
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = tuple(canonical_axis(operator.index(a), rank) for a in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axis': {axis}")
+    return tuple(sorted(axes))

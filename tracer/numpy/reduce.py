@@ -1,0 +1,333 @@
+"""NumPy's reductions: over all axes, one, or several. Narrow floats are summed in float32, small integers in int32.
+
+Source for names and meaning: NumPy, and jax.numpy where they differ.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, lax
+from ..array import as_value
+from ..core import Value
+from ..errors import OperandError
+from ..lax.reduce import keep_dimensions
+from ..source import user_line
+from . import binary as bi
+from . import elementwise as ew
+from .choose import where as select
+from .promotion import ArrayLike, Axis, broadcast_to_shape, canonical_axes, check_arraylike, promote_inexact, to_dtype
+
+_WIDE_INTEGERS = {"i": np.int64, "u": np.uint64, "b": np.int64}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """One kind of reduction. `identity` None: that of nothing has no value."""
+
+    name: str
+    reduce: Callable[[Value, tuple[int, ...]], Value]
+    combine: Callable[[Any, Any], Value]
+    identity: int | None
+
+    def __call__(
+        self, a: ArrayLike, axis: Axis, dtype: Any, out: None, keepdims: bool, initial: ArrayLike, where: ArrayLike
+    ) -> Value:
+        no_out(self.name, out)
+        check_arraylike(self.name, a)
+        x = as_value(a)
+        axes = canonical_axes(axis, x.aval.ndim)
+        result = dtypes.canonical_dtype(dtype) if dtype is not None else self._result_dtype(x.aval.dtype)
+        narrow = self.identity is not None and dtypes.is_floating(result) and result.itemsize < 4
+        x = to_dtype(x, dtypes.float32 if narrow else result, False)
+        start = self._start(x, axes, initial, where)
+        if where is not None:
+            x = select(broadcast_to_shape(ew.to_bool(as_value(where)), x.aval.shape), x, start)
+        reduced = self.reduce(x, axes)
+        if initial is not None:
+            reduced = self.combine(to_dtype(initial, x.aval.dtype, False), reduced)
+        if narrow:
+            reduced = lax.convert_element_type(reduced, result)
+        return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
+
+    def _result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """Sums and products of small integers are of the default integer type."""
+        if self.identity is None or dtype.kind not in "iub":
+            return dtype
+        return dtypes.canonical_dtype(_WIDE_INTEGERS[dtype.kind])
+
+    def _start(self, x: Value, axes: tuple[int, ...], initial: ArrayLike, where: ArrayLike) -> Any:
+        """What stands in for elements left out."""
+        if self.identity is not None:
+            return self.identity
+        empty = math.prod([x.aval.shape[d] for d in axes]) == 0
+        if initial is None and (empty or where is not None):
+            why = "over an axis of size 0" if empty else "with where"
+            raise ValueError(f"{self.name} {why} has no value: give initial\n  at {user_line()}")
+        return initial
+
+
+_SUM = _Reduction("sum", lax.reduce_sum, bi.add, 0)
+_PROD = _Reduction("prod", lax.reduce_prod, bi.multiply, 1)
+_MAX = _Reduction("max", lax.reduce_max, bi.maximum, None)
+_MIN = _Reduction("min", lax.reduce_min, bi.minimum, None)
+
+
+def no_out(name: str, out: None) -> None:
+    """OperandError for an `out` argument, which exists for NumPy's sake only."""
+    if out is not None:
+        raise OperandError(f"{name}: arrays are immutable, the out argument must be None\n  at {user_line()}", "out")
+
+
+def sum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
+    """`initial` plus the sum over `axis` of the elements where `where` is true."""
+    return _SUM(a, axis, dtype, out, keepdims, initial, where)
+
+
+def prod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
+    """`initial` times the product over `axis` of the elements where `where` is true."""
+    return _PROD(a, axis, dtype, out, keepdims, initial, where)
+
+
+def max(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
+    """The largest of `initial` and the elements over `axis` where `where` is true; NaN if one is NaN."""
+    return _MAX(a, axis, None, out, keepdims, initial, where)
+
+
+def min(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
+    """The smallest of `initial` and the elements over `axis` where `where` is true; NaN if one is NaN."""
+    return _MIN(a, axis, None, out, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def _truth(name: str, combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) -> Callable[..., Value]:
+    def op(
+        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike = None
+    ) -> Value:
+        no_out(name, out)
+        check_arraylike(name, a)
+        x = ew.to_bool(as_value(a))
+        axes = canonical_axes(axis, x.aval.ndim)
+        if where is not None:
+            x = select(where, x, neutral)
+        reduced = combine(x, axes)
+        return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
+
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = f"True if {name} of the elements over `axis` (where `where` is true) are not 0."
+    return op
+
+
+all = _truth("all", lax.reduce_and, True)
+any = _truth("any", lax.reduce_or, False)
+
+
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
+    """The number of elements over `axis` that are not 0."""
+    check_arraylike("count_nonzero", a)
+    return sum(ew.to_bool(as_value(a)), axis, dtypes.default_int(), keepdims=keepdims)
+
+
+def _count(x: Value, axes: tuple[int, ...], where: ArrayLike, keepdims: bool, dtype: np.dtype[Any]) -> Any:
+    """How many elements are averaged: a Python integer, or an array if `where` chooses."""
+    if where is None:
+        return math.prod([x.aval.shape[d] for d in axes])
+    chosen = broadcast_to_shape(ew.to_bool(as_value(where)), x.aval.shape)
+    return sum(chosen, axes, dtype, keepdims=keepdims)
+
+
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = None,
+) -> Value:
+    """The mean over `axis`; of integers a float; NaN of nothing."""
+    no_out("mean", out)
+    check_arraylike("mean", a)
+    x = as_value(a)
+    axes = canonical_axes(axis, x.aval.ndim)
+    result = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.to_inexact(x.aval.dtype)
+    wide = dtypes.float32 if dtypes.is_floating(result) and result.itemsize < 4 else result
+    total = sum(x, axes, wide, keepdims=keepdims, where=where)
+    average = bi.divide(total, _count(x, axes, where, keepdims, wide))
+    return to_dtype(average, result, False)
+
+
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned: bool = False) -> Any:
+    """The weighted mean; with `returned`, also the sum of weights."""
+    if weights is None:
+        result = mean(a, axis)
+        total = bi.multiply(lax.full_like(result, 1), as_value(a).aval.size // builtins.max(result.aval.size, 1))
+        return (result, total) if returned else result
+    check_arraylike("average", a, weights)
+    x, w = as_value(a), as_value(weights)
+    if w.aval.shape != x.aval.shape:
+        if not isinstance(axis, int) or w.aval.ndim != 1 or w.aval.shape[0] != x.aval.shape[axis]:
+            raise OperandError("average: weights must have the array's shape, or be a vector along one axis", "average")
+        w = lax.broadcast_in_dim(w, x.aval.shape, [axis % x.aval.ndim])
+    total = sum(w, axis, dtypes.to_inexact(dtypes.result_type(x, w)))
+    result = bi.divide(sum(bi.multiply(x, w), axis), total)
+    return (result, total) if returned else result
+
+
+def var(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = None,
+    correction: float | None = None,
+) -> Value:
+    """The mean squared distance from the mean, over n - ddof (or n - correction)."""
+    no_out("var", out)
+    check_arraylike("var", a)
+    x = as_value(a)
+    axes = canonical_axes(axis, x.aval.ndim)
+    own = dtypes.to_inexact(x.aval.dtype)
+    result = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.real_of(own)
+    wide = dtypes.float32 if dtypes.is_floating(own) and own.itemsize < 4 else own
+    if dtype is not None and dtypes.is_floating(own):
+        wide = dtypes.promote_types(wide, result)
+    x = to_dtype(x, wide, False)
+    centered = bi.subtract(x, mean(x, axes, keepdims=True, where=where))
+    squares = ew.square(ew.abs(centered)) if dtypes.is_complex(wide) else ew.square(centered)
+    total = sum(squares, axes, keepdims=keepdims, where=where)
+    freedom = bi.subtract(
+        _count(x, axes, where, keepdims, total.aval.dtype), ddof if correction is None else correction
+    )
+    return to_dtype(bi.divide(total, bi.maximum(freedom, 0)), result, False)
+
+
+def std(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = None,
+    correction: float | None = None,
+) -> Value:
+    """The square root of the variance."""
+    return ew.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, correction=correction))
+
+
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Value:
+    """The largest minus the smallest value."""
+    return bi.subtract(max(a, axis, out, keepdims), min(a, axis, out, keepdims))
+
+
+def _arg(function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, out: None, keepdims: bool) -> Value:
+    no_out(name, out)
+    check_arraylike(name, a)
+    x = as_value(a)
+    if x.aval.size == 0 and axis is None:
+        raise ValueError(f"{name} of an empty array has no value\n  at {user_line()}")
+    flat = lax.reshape(x, (x.aval.size,)) if axis is None else x
+    number = 0 if axis is None else axis
+    found = function(flat, number, dtypes.default_int())
+    if not keepdims:
+        return found
+    axes = canonical_axes(axis, x.aval.ndim)
+    return keep_dimensions(found, x.aval.shape, axes)
+
+
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Value:
+    """The index of the first largest element (of the first NaN), in the flattened array or along an axis."""
+    return _arg(lax.argmax, "argmax", a, axis, out, keepdims)
+
+
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Value:
+    """The index of the first smallest element (of the first NaN), in the flattened array or along an axis."""
+    return _arg(lax.argmin, "argmin", a, axis, out, keepdims)
+
+
+def _cumulative(
+    function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, dtype: Any, out: None
+) -> Value:
+    no_out(name, out)
+    check_arraylike(name, a)
+    x = as_value(a)
+    if axis is None:
+        x, axis = lax.reshape(x, (x.aval.size,)), 0
+    result = x.aval.dtype
+    if dtype is not None:
+        result = dtypes.canonical_dtype(dtype)
+    elif result.kind == "b":
+        result = dtypes.default_int()
+    return function(to_dtype(x, result, False), axis)
+
+
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
+    """Sums of prefixes along an axis, or of the flattened array."""
+    return _cumulative(lax.cumsum, "cumsum", a, axis, dtype, out)
+
+
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
+    """Products of prefixes along an axis, or of the flattened array."""
+    return _cumulative(lax.cumprod, "cumprod", a, axis, dtype, out)
+
+
+def logsumexp(
+    a: ArrayLike, axis: Axis = None, b: ArrayLike = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """log(sum(b * exp(a))) over `axis` without overflow; with `return_sign`, (log of the modulus, sign)."""
+    check_arraylike("logsumexp", a)
+    (x,) = promote_inexact("logsumexp", a)
+    axes = canonical_axes(axis, x.aval.ndim)
+    top = max(lax.stop_gradient(ew.real(x)), axes, keepdims=True, initial=-math.inf)
+    top = select(ew.isfinite(top), top, 0)
+    terms = ew.exp(bi.subtract(x, top))
+    if b is not None:
+        terms = select(bi.equal(b, 0), 0, bi.multiply(terms, b))
+    total = sum(terms, axes, keepdims=keepdims)
+    top = top if keepdims else lax.squeeze(top, axes)
+    if return_sign:
+        return bi.add(ew.log(ew.abs(total)), top), ew.sign(total)
+    return bi.add(ew.log(total), top)
