@@ -1,7 +1,8 @@
 """The native runtime: kernels from text to machine code, the store that keeps them, the executor that runs programs.
 
 kernel.py           a kernel's text, parameters and identity
-compile.py          text -> object code: numba_frontend.py (all use of Numba's internals), llvm_backend.py
+compile.py          text -> object code: numba_frontend.py to LLVM IR, llvm_backend.py from there
+one_pass.py         the fast way from text to LLVM IR; numba_internals.py: Numba's contexts, and all of its front end
 dialect.py, math/   the names that a kernel's text may use
 store.py            compiled kernels, in memory and on disk
 program.py          programs, built row by row

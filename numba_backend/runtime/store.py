@@ -68,7 +68,8 @@ def environment_description() -> str:
     Found without importing Numba: a process whose kernels are all stored never needs it.
     """
     folder = Path(__file__).parent
-    own = [folder / f"{name}.py" for name in ("kernel", "llvm_backend", "numba_frontend", "machine")]
+    compiler_files = ("kernel", "llvm_backend", "numba_frontend", "numba_internals", "one_pass", "machine")
+    own = [folder / f"{name}.py" for name in compiler_files]
     own += [*sorted(folder.glob("dialect*.py")), *sorted(folder.glob("math/**/*.py"))]
     numba = importlib.util.find_spec("numba")
     if numba is None or numba.origin is None:
@@ -84,6 +85,7 @@ class KernelStore:
         """`max_bytes` bounds the folder; beyond it, what has not been used for longest goes."""
         self._disk = None if folder is None else _Disk(Path(folder), max_bytes)
         self._addresses: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
         self._statistics = StoreStatistics()
         _stores.add(self)
@@ -119,6 +121,10 @@ class KernelStore:
         if self._disk is not None:
             self._disk.warn()
         return [known[kernel.identity] for kernel in kernels]
+
+    def code_bytes(self, kernel: KernelSource) -> int:
+        """The size of the object code of a kernel that this store has given out."""
+        return self._sizes[kernel.identity]
 
     def key(self, kernel: KernelSource) -> str:
         """The name of the kernel's entry on disk."""
@@ -157,6 +163,7 @@ class KernelStore:
 
     def _load(self, kernels: list[KernelSource], objects: list[bytes]) -> None:
         addresses = load_objects([(kernel.symbol, code) for kernel, code in zip(kernels, objects)])
+        self._sizes.update((kernel.identity, len(code)) for kernel, code in zip(kernels, objects))
         self._addresses.update((kernel.identity, address) for kernel, address in zip(kernels, addresses))
 
     def _count(
