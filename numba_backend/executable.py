@@ -131,7 +131,7 @@ class NumbaExecutable(Executable):
             alias_size_in_bytes=aliased,
             temp_size_in_bytes=assignment.arena_size,
             constant_size_in_bytes=sum(c.array.nbytes for c in assignment.constants),
-            generated_code_size_in_bytes=self._lowered.program.code_bytes,
+            generated_code_size_in_bytes=self._lowered.code_bytes,
             text=assignment.to_text(),
         )
 

@@ -26,6 +26,7 @@ from .emit import canonical, emit_fusion, may_overwrite
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .runtime.kernel import KernelSource, Parameter
 from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size
+from .runtime.store import default_store
 
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long, or handing it over costs more than it gains."""
@@ -87,6 +88,8 @@ class LoweredModule:
 
     program: Program
     kernels: tuple[KernelUse, ...]
+    code_bytes: int
+    """Object code of all distinct kernels."""
 
 
 def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
@@ -94,7 +97,9 @@ def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
     lowering = _Lowering(assignment, bodies)
     entry = assignment.module.entry
     lowering.computation(entry)
-    return LoweredModule(lowering.builder.build(), tuple(lowering.kernels))
+    program = lowering.builder.build()
+    code_bytes = sum(default_store().code_bytes(kernel) for kernel in lowering.sources())
+    return LoweredModule(program, tuple(lowering.kernels), code_bytes)
 
 
 class _Lowering:
@@ -126,6 +131,10 @@ class _Lowering:
                 )
             rule(instruction)
         self._copies(self.assignment.copies_at_end(computation))
+
+    def sources(self) -> list[KernelSource]:
+        """The distinct kernels."""
+        return list(self._sources.values())
 
     def place(self, place: BufferSlice) -> Argument:
         """A buffer as an argument of the program."""
