@@ -27,6 +27,7 @@ from ..hlo.shape import Shape
 from ..tracer.array import Array
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import (
+    HloTracer,
     Trace,
     Tracer,
     Value,
@@ -67,6 +68,8 @@ class LinearTrace(Trace):
         self.instructions: list[HloInstruction] = []
         self.residuals: dict[HloInstruction, Value] = {}
         """The parameters that stand for values from outside, and these values."""
+        self.constants: dict[HloInstruction, Value] = {}
+        """Instructions that the linear program has of its own although they do not depend on tangents."""
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
 
@@ -80,13 +83,17 @@ class LinearTrace(Trace):
         return isinstance(value, LinearTracer) and value._trace is self
 
     def lift(self, value: Value) -> HloInstruction:
-        """The instruction of `value`: its own, a constant, or a residual."""
+        """The instruction of `value`: its own, a constant (a scalar, or one that is spread), or a residual."""
         if isinstance(value, LinearTracer) and value._trace is self:
             return value.instruction
         found = self._known.get(id(value))
         if found is None:
             if isinstance(value, Array) and value.aval.size == 1:
                 found = make_constant(Literal(value._view))
+                self.constants[found] = value
+            elif isinstance(value, HloTracer) and _is_constant(value.instruction):
+                found = value.instruction
+                self.constants[found] = value
             else:
                 found = make_parameter(len(self.residuals), value.aval.hlo)  # numbered anew by `computation`
                 self.residuals[found] = value
@@ -169,6 +176,13 @@ class LinearTrace(Trace):
         return " while it is differentiated" + self.parent.described()
 
 
+def _is_constant(instruction: HloInstruction) -> bool:
+    """True for what is cheaper to make again than to keep: a counter, a number, a number spread over an array."""
+    if instruction.opcode is Opcode.BROADCAST:
+        return instruction.operands[0].opcode is Opcode.CONSTANT
+    return instruction.opcode in (Opcode.CONSTANT, Opcode.IOTA)
+
+
 class LinearizeTrace(JVPTrace):
     """A JVPTrace whose tangents are recorded. Ops that run computations have rules of their own, in LINEARIZE."""
 
@@ -190,6 +204,9 @@ class LinearProgram:
     instructions: list[HloInstruction]
     """In the order in which they were recorded, without parameters and constants."""
     residuals: dict[HloInstruction, Value]
+    """What parameters stand for that are not inputs."""
+    constants: dict[HloInstruction, Value]
+    """Other instructions that do not depend on inputs, and their values."""
     outputs: list[HloInstruction | None]
     """Each result's tangent; None where it is zero."""
 
@@ -232,6 +249,7 @@ def linearize_flat(
         linear.inputs,
         linear.instructions,
         linear.residuals,
+        linear.constants,
         [None if isinstance(t, Zero) else linear.lift(t) for t in tangents],
     )
     return outputs, program

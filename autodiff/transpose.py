@@ -57,9 +57,6 @@ def _operand(instruction: HloInstruction, known: Mapping[HloInstruction, Any]) -
         return [Linear(aval_of_shape(s)) if v is None else v for v, s in zip(value, shapes, strict=True)]
     if value is not None:
         return value  # type: ignore[no-any-return]
-    if instruction.opcode is Opcode.CONSTANT:
-        constant: Value = repeat_instruction(instruction, [])
-        return constant
     if instruction.opcode is Opcode.TUPLE:
         elements = [_operand(o, known) for o in instruction.operands]
         assert not any(isinstance(e, list) for e in elements), "a tuple within a tuple"
@@ -102,7 +99,7 @@ def transpose_program(program: LinearProgram, cotangents: Sequence[Value | None]
     for output, ct in zip(program.outputs, cotangents, strict=True):
         if output is not None and ct is not None:
             sums.add(output, ct)
-    _backward(program.instructions, program.residuals, sums)
+    _backward(program.instructions, {**program.residuals, **program.constants}, sums)
     return [sums.pop(i) for i in program.inputs]
 
 
