@@ -6,10 +6,12 @@ works), within jit, around jit, and within each other.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..hlo.ir import HloComputation
 from ..tracer import tree
@@ -216,6 +218,26 @@ class LinearizedFunction:
         return tree.unflatten(self._out_tree, out)
 
 
+tree.register_pytree_node(
+    LinearizedFunction,
+    lambda f: (f._residuals, _Rest(f)),
+    lambda rest, residuals: rest.with_(_residuals=list(residuals)),
+)
+
+
+class _Rest:
+    """What of a function returned by linearize or vjp is no array: the structure that jit and tree functions see."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def with_(self, **changes: Any) -> Any:
+        """The function with other arrays."""
+        other = copy.copy(self.function)
+        other.__dict__.update(changes)
+        return other
+
+
 def _refuse_custom_vjp(computation: HloComputation) -> None:
     """TypeError if a custom_vjp function is in the linear program: nothing is known of its forward derivative."""
     pending = [computation]
@@ -273,6 +295,21 @@ class PullbackFunction:
             )
         cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
         return tree.unflatten(self._in_tree, _pull_back(self._program, self._in_avals, cotangents))
+
+
+def _with_values(rest: _Rest, values: Sequence[Any]) -> PullbackFunction:
+    program: LinearProgram = rest.function._program
+    given = iter(values)
+    residuals, constants = ({k: next(given) for k in part} for part in (program.residuals, program.constants))
+    changed = dataclasses.replace(program, residuals=residuals, constants=constants)
+    return cast(PullbackFunction, rest.with_(_program=changed))
+
+
+tree.register_pytree_node(
+    PullbackFunction,
+    lambda f: ([*f._program.residuals.values(), *f._program.constants.values()], _Rest(f)),
+    _with_values,
+)
 
 
 def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | None:

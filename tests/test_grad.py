@@ -10,8 +10,8 @@ import pytest
 from hloom.autodiff import float0, grad, jvp, linearize, value_and_grad, vjp
 from hloom.autodiff.rules.build import broadcast, sum_all
 from hloom.hlo import Opcode
-from hloom.tracer import lax
-from hloom.tracer.core import Value, trace_to_computation
+from hloom.tracer import lax, tree
+from hloom.tracer.core import Value, eval_computation, trace_to_computation
 from hloom.tracer.errors import UnexpectedTracerError
 
 from support.grad_check import check_derivatives, concrete
@@ -116,6 +116,27 @@ def test_linearize_and_vjp_may_be_called_many_times() -> None:
     _, pull = vjp(lambda x: {"sin": lax.sin(x), "one": f32(1)}, f32(X))
     for ct in (np.ones_like(X), X):
         np.testing.assert_allclose(pull({"sin": f32(ct), "one": f32(0)})[0], np.cos(X) * ct, rtol=1e-6)
+
+
+def test_linear_functions_are_pytrees_of_their_residuals() -> None:
+    """So that a jitted function may return them."""
+    structures = []
+
+    def traced(values: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        for make in (vjp, linearize):
+            _, function = make(lambda x: lax.mul(lax.sin(x), lax.full_like(x, 2)), values[0])
+            leaves, structure = tree.flatten(function)
+            structures.append((len(leaves), structure))
+            found += leaves
+        return found
+
+    program = trace_to_computation(traced, [f32(X).aval])
+    values = eval_computation(program.computation, [f32(X)])
+    for count, structure in structures:
+        function, values = tree.unflatten(structure, values[:count]), values[count:]
+        result = function(f32(X))
+        np.testing.assert_allclose(result[0] if isinstance(result, tuple) else result, 2 * np.cos(X) * X, rtol=1e-6)
 
 
 def test_linearised_program_is_hlo_with_few_residuals() -> None:
