@@ -15,7 +15,16 @@ from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from ..shape import Shape
-from .patterns import broadcast, make_splat, reducer_identity, reducer_opcode, reshape, splat_value, transpose
+from .patterns import (
+    broadcast,
+    is_splat,
+    make_splat,
+    reducer_identity,
+    reducer_opcode,
+    reshape,
+    splat_value,
+    transpose,
+)
 
 Instruction = HloInstruction
 Rule = Callable[[HloInstruction], "HloInstruction | None"]
@@ -67,20 +76,23 @@ def apply_to_arrays(
 
 
 def reduce_of_reduce(i: Instruction) -> Instruction | None:
-    """Two reductions with the same simple reducer, the outer one from its neutral element, are one: reductions may be
-    done in any order, also of floats."""
+    """Two reductions with the same simple reducer, the inner one (which uses its init value several times) from its
+    neutral element, are one: reductions may be done in any order, also of floats. 0.0 is neutral for sums that do not
+    end in -0.0."""
     if len(i.operands) != 2:
         return None
     x, init = i.operands
     opcode = reducer_opcode(i.attributes.to_apply)
     if x.opcode is not Opcode.REDUCE or len(x.operands) != 2 or opcode is None:
         return None
-    if reducer_opcode(x.attributes.to_apply) is not opcode or not _is_neutral(opcode, init):
+    source, inner_init = x.operands
+    if reducer_opcode(x.attributes.to_apply) is not opcode or not _is_neutral(opcode, inner_init):
         return None
-    source = x.operands[0]
+    if opcode is Opcode.ADD and init.shape.element.is_inexact and (splat_value(init) is None or is_splat(init, -0.0)):
+        return None
     kept = [d for d in range(source.shape.rank) if d not in x.attributes.dimensions]
     dimensions = sorted((*x.attributes.dimensions, *(kept[d] for d in i.attributes.dimensions)))
-    return make_instruction(Opcode.REDUCE, x.operands, replace(x.attributes, dimensions=tuple(dimensions)))
+    return make_instruction(Opcode.REDUCE, (source, init), replace(x.attributes, dimensions=tuple(dimensions)))
 
 
 def _is_neutral(opcode: Opcode, init: Instruction) -> bool:
