@@ -83,15 +83,12 @@ class LinearTrace(Trace):
         return isinstance(value, LinearTracer) and value._trace is self
 
     def lift(self, value: Value) -> HloInstruction:
-        """The instruction of `value`: its own, a constant (a scalar, or one that is spread), or a residual."""
+        """The instruction of `value`: its own, a constant, or a parameter that stands for a residual."""
         if isinstance(value, LinearTracer) and value._trace is self:
             return value.instruction
         found = self._known.get(id(value))
         if found is None:
-            if isinstance(value, Array) and value.aval.size == 1:
-                found = make_constant(Literal(value._view))
-                self.constants[found] = value
-            elif isinstance(value, HloTracer) and _is_constant(value.instruction):
+            if isinstance(value, HloTracer) and _is_constant(value.instruction):
                 found = value.instruction
                 self.constants[found] = value
             else:
@@ -213,16 +210,22 @@ class LinearProgram:
     def computation(self, name: str) -> tuple[HloComputation, list[Value]]:
         """The program as a computation of the inputs and those residuals that it needs (the second result).
 
-        It returns the tangents that are not zero.
+        It returns the tangents that are not zero. Concrete scalars become constants in it.
         """
         needed: set[HloInstruction] = {o for o in self.outputs if o is not None}
         for instruction in reversed(self.instructions):
             if instruction in needed:
                 needed.update(instruction.operands)
-        kept = [p for p in self.residuals if p in needed]
         mapping = dict(zip(self.inputs, self.inputs, strict=True))
-        for p in kept:
-            mapping[p] = make_parameter(len(mapping), p.shape)
+        kept = []
+        for p, value in self.residuals.items():
+            if p not in needed:
+                continue
+            if isinstance(value, Array) and value.aval.size == 1:
+                mapping[p] = make_constant(Literal(value._view))
+            else:
+                mapping[p] = make_parameter(len(self.inputs) + len(kept), p.shape)
+                kept.append(p)
         for instruction in self.instructions:
             if instruction in needed:
                 mapping[instruction] = instruction.with_operands(
