@@ -136,20 +136,22 @@ COMPOSITE_LINEARIZE["custom_vjp"] = _composite_rule
 
 
 class _Arguments:
-    """The arguments of one call: those that are differentiated as a flat list of values, the others as they are."""
+    """The arguments of one call: those that are differentiated as a flat list of values, the others as they are.
 
-    def __init__(self, fun: Callable[..., Any], static: frozenset[int], args: tuple[Any, ...]) -> None:
-        self._args = args
-        self._static = static
-        self._moving = tuple(i for i in range(len(args)) if i not in static)
-        leaves, self.tree = tree.flatten(tuple(args[i] for i in self._moving))
+    `values` is for the call itself: a rule that is kept uses the rest only.
+    """
+
+    def __init__(self, static: frozenset[int], args: tuple[Any, ...]) -> None:
+        self._static = {i: args[i] for i in sorted(static)}
+        self._count = len(args)
+        leaves, self.tree = tree.flatten(tuple(a for i, a in enumerate(args) if i not in static))
         self.values: list[Value] = [as_value(leaf) for leaf in leaves]
-        self.static_args = tuple(args[i] for i in sorted(static))
+        self.static_args = tuple(self._static.values())
 
     def rebuilt(self, values: Sequence[Value]) -> tuple[Any, ...]:
         """All arguments in order, with `values` in place of the leaves."""
         moving = iter(tree.unflatten(self.tree, list(values)))
-        return tuple(a if i in self._static else next(moving) for i, a in enumerate(self._args))
+        return tuple(self._static[i] if i in self._static else next(moving) for i in range(self._count))
 
 
 class _Outputs:
@@ -241,7 +243,7 @@ class custom_jvp:
             )
         rule = self.jvp
         args = _positional(self.fun, args, kwargs)
-        given = _Arguments(self.fun, _static_positions(self.fun, self.nondiff_argnums, len(args)), args)
+        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
         out = _Outputs()
 
         def flat_fun(values: Sequence[Value]) -> list[Value]:
@@ -337,7 +339,7 @@ class custom_vjp:
             raise AttributeError(f"No VJP defined for custom_vjp function {function_line(self.fun)} using defvjp.")
         fwd, bwd = self.fwd, self.bwd
         args = _positional(self.fun, args, kwargs)
-        given = _Arguments(self.fun, _static_positions(self.fun, self.nondiff_argnums, len(args)), args)
+        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
         out = _Outputs()
 
         def flat_fun(values: Sequence[Value]) -> list[Value]:
