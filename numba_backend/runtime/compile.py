@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from importlib.util import find_spec  # TEMPORARY
 
+from .cpus import available_cpus
 from .kernel import KernelSource, Parameter
 from .llvm_backend import emit_object
 
@@ -20,18 +20,18 @@ def compile_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> b
 
 
 def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
-    """Compile several kernels; while LLVM translates one (without the GIL), Numba infers the types of the next."""
+    """Compile several kernels. LLVM, which takes most of the time, runs in threads, without the GIL."""
     if not kernels:
         return []
     frontend = import_module(".numba_frontend", __package__)
-    with ThreadPoolExecutor(1, thread_name_prefix="hloom-llvm") as llvm:
+    if len(kernels) == 1:
+        return [emit_object(frontend.to_llvm(kernels[0], _scope(kernels[0])))]
+    with ThreadPoolExecutor(min(available_cpus(), len(kernels)), thread_name_prefix="hloom-llvm") as llvm:
         pending = [llvm.submit(emit_object, frontend.to_llvm(kernel, _scope(kernel))) for kernel in kernels]
         return [result.result() for result in pending]
 
 
 def _scope(kernel: KernelSource) -> dict[str, object]:
-    if kernel.convention == "kernel" and not find_spec(".dialect", __package__):  # TEMPORARY
-        return {}
     module = import_module(".dialect" if kernel.convention == "kernel" else ".machine", __package__)
     scope: dict[str, object] = module.SCOPE
     return scope

@@ -13,8 +13,10 @@ from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 _lock = threading.RLock()
+_of_thread = threading.local()
 
 
 @functools.cache
@@ -31,12 +33,16 @@ def target_description() -> str:
     return " ".join((f"llvmlite {llvmlite.__version__}", *_native_target()))
 
 
-@functools.cache
 def target_machine() -> Any:
-    """LLVM's target machine for this CPU; position-independent code, so that objects load anywhere."""
-    triple, cpu, features = _native_target()
-    target = llvm.Target.from_triple(triple)
-    return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", jit=True)
+    """This thread's LLVM target machine for this CPU; position-independent code, so that objects load anywhere."""
+    machine = getattr(_of_thread, "machine", None)
+    if machine is None:
+        triple, cpu, features = _native_target()
+        target = llvm.Target.from_triple(triple)
+        machine = _of_thread.machine = target.create_target_machine(
+            cpu=cpu, features=features, opt=2, reloc="pic", codemodel="default", jit=True
+        )
+    return machine
 
 
 @functools.cache
@@ -47,19 +53,39 @@ def module_header() -> tuple[str, str]:
 
 def optimise(module: Any) -> None:
     """Run LLVM's pipeline, once, on a parsed module."""
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = True
     options.slp_vectorization = True
     builder = llvm.create_pass_builder(target_machine(), options)
-    builder.getModulePassManager().run(module, builder)
+    _unlocked(ffi.lib.LLVMPY_RunNewModulePassManager)(builder.getModulePassManager(), module, builder)
 
 
 def emit_object(text: str) -> bytes:
-    """Optimise a module of LLVM IR and translate it to an object file. Raises RuntimeError for invalid IR."""
-    with _lock:
-        module = llvm.parse_assembly(text)
+    """Optimise a module of LLVM IR and translate it to an object file. Raises RuntimeError for invalid IR.
+
+    Several threads may do so at the same time, each in an LLVM context of its own.
+    """
+    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
         optimise(module)
-        return bytes(target_machine().emit_object(module))
+        with ffi.OutputString() as error:
+            emit = _unlocked(ffi.lib.LLVMPY_TargetMachineEmitToMemory)
+            buffer = emit(target_machine(), module, 1, error)
+            if not buffer:
+                raise RuntimeError(str(error))
+        try:
+            start, size = ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer)
+            return ctypes.string_at(start, size)
+        finally:
+            ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def _unlocked(function: Any) -> Any:
+    """A function of llvmlite's library without the lock that llvmlite holds around each call.
+
+    The lock is there for LLVM's global context; modules in contexts of their own do not need it, and the two calls that
+    take long would otherwise wait for one another. (Where llvmlite has it in another form, the lock stays.)
+    """
+    return getattr(function, "_cfn", function)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ knows the language that kernels are written in; and for what that refuses, all o
 from __future__ import annotations
 
 import ast
+import functools
 from types import CodeType, FunctionType
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from .errors import KernelCompilationError
 from .kernel import KernelSource, Parameter
-from .numba_internals import Library, new_module, numba_compiler
+from .numba_internals import new_module, numba_compiler
 from .one_pass import OnePass, Refused, Rules
 
 NUMBA_TYPES: dict[str, Any] = {
@@ -48,16 +49,15 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
     arguments = [numba_type(parameter) for parameter in kernel.parameters]
     if kernel.convention == "kernel":
         arguments = [types.int64, types.int64, *arguments]
-    with global_compiler_lock:
-        function = None
-        if way != "numba":
-            try:
-                function = _by_one_pass(kernel, scope, arguments)
-            except (Refused, errors.NumbaError, SyntaxError, TypeError, NotImplementedError):
-                if way is not None:
-                    raise
-        if function is None:
-            function = _by_numba(kernel, scope, arguments)
+    function = None
+    if way != "numba":
+        try:
+            function = _by_one_pass(kernel, scope, arguments)
+        except (Refused, errors.NumbaError, SyntaxError, TypeError, NotImplementedError):
+            if way is not None:
+                raise
+    if function is None:
+        function = _by_numba(kernel, scope, arguments)
     leading = len(function.args) - len(arguments)
     if kernel.convention == "kernel":
         for argument in function.args[leading:]:
@@ -69,19 +69,17 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
     return str(function.module)
 
 
-_rules: Rules | None = None
+@functools.cache
+def _rules() -> Rules:
+    compiler = numba_compiler()
+    return Rules(compiler.typing, compiler.one_pass_target)
 
 
 def _by_one_pass(kernel: KernelSource, scope: dict[str, object], arguments: list[Any]) -> Any:
-    global _rules
-    if _rules is None:
-        compiler = numba_compiler()
-        _rules = Rules(compiler.typing, compiler.target)
     for statement in ast.parse(kernel.source).body:
         if isinstance(statement, ast.FunctionDef) and statement.name == kernel.name:
-            with _rules.target.push_code_library(Library()):
-                result = None if kernel.convention == "kernel" else types.int64
-                return OnePass(_rules, scope, new_module()).lower(statement, arguments, result)
+            result = None if kernel.convention == "kernel" else types.int64
+            return OnePass(_rules(), scope, new_module()).lower(statement, arguments, result)
     raise Refused("no such function")
 
 
@@ -89,7 +87,8 @@ def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[An
     namespace: dict[str, Any] = {"__builtins__": {"range": range}, **scope}
     result = types.none if kernel.convention == "kernel" else types.int64
     try:
-        function = numba_compiler().lower(_function(kernel, namespace), arguments, result)
+        with global_compiler_lock:
+            function = numba_compiler().lower(_function(kernel, namespace), arguments, result)
     except (errors.NumbaError, SyntaxError, TypeError, NotImplementedError) as error:
         raise KernelCompilationError(kernel.name, kernel.source, str(error)) from error
     function.linkage = "internal"

@@ -17,6 +17,7 @@ import llvmlite.ir as llir
 import numba
 from numba.core import bytecode, callconv, cpu, errors, funcdesc, interpreter, lowering, postproc, typeinfer, types
 from numba.core.compiler import Flags
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
 from numba.core.fastmathpass import rewrite_module
 from numba.core.targetconfig import ConfigStack
@@ -116,7 +117,7 @@ class _TargetContext(cpu.CPUContext):  # type: ignore[misc]
         allow_contraction(module)
 
 
-class Library:
+class _Library:
     """What Numba's lowering needs of a code library: it hands out an empty module and takes it back, filled."""
 
     def __init__(self) -> None:
@@ -162,6 +163,8 @@ class NumbaCompiler:
             fastmath=_FASTMATH, error_model=callconv.create_error_model("numpy", self._base), enable_nrt=False
         )
         self.typing.target = self.target
+        self.one_pass_target = self.target.subtarget()
+        self.one_pass_target._codelib_stack = [_Library()]
         self.target.refresh()
 
     def lower(self, function: Any, arguments: list[Any], result: Any) -> Any:
@@ -191,7 +194,7 @@ class NumbaCompiler:
             descriptor = funcdesc.PythonFunctionDescriptor.from_specialized_function(
                 ir, typemap, returned, calltypes, mangler=_body_name, inline=False, noalias=False, abi_tags=()
             )
-            library = Library()
+            library = _Library()
             with self.target.push_code_library(library):
                 _Lower(self.target, library, descriptor, ir, metadata={}).lower()
         return library.module.get_global(descriptor.llvm_func_name)
@@ -201,7 +204,8 @@ class NumbaCompiler:
 def numba_compiler() -> NumbaCompiler:
     """This process's compiler. RuntimeError when this version of Numba is not as expected."""
     try:
-        return NumbaCompiler()
+        with global_compiler_lock:
+            return NumbaCompiler()
     except (AttributeError, ImportError, TypeError) as error:
         raise RuntimeError(
             f"hloom drives Numba's type inference and lowering directly, and Numba {numba.__version__} does not "

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.ir as llir
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 
 from .numba_internals import allow_contraction
 
@@ -40,6 +41,9 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 _LITERALS: dict[type, Any] = {
     int: types.int64, float: types.float64, bool: types.boolean, complex: types.complex128,
 }  # fmt: skip
+
+_SHORT_BODY = 32
+"""Instructions, before optimisation, of a loop body in which a reduction's latency is what takes the time."""
 
 _I32, _I64 = llir.IntType(32), llir.IntType(64)
 
@@ -73,11 +77,12 @@ class Rules:
         key = (function, arguments)
         known = self._known.get(key)
         if known is None:
-            kind = self.typing.resolve_value_type(function)
-            signature = kind.get_call_type(self.typing, arguments, {})
-            if signature is None:
-                raise Refused(f"{function} of {arguments}")
-            known = self._known[key] = signature, self.target.get_function(kind, signature)
+            with global_compiler_lock:
+                kind = self.typing.resolve_value_type(function)
+                signature = kind.get_call_type(self.typing, arguments, {})
+                if signature is None:
+                    raise Refused(f"{function} of {arguments}")
+                known = self._known[key] = signature, self.target.get_function(kind, signature)
         return known
 
 
@@ -196,7 +201,8 @@ class OnePass:
         builder.position_at_end(next_)
         builder.store(builder.add(builder.load(counter), step, flags=("nsw",)), counter)
         back = builder.branch(head)
-        back.set_metadata("llvm.loop", self._loop_hints(node))
+        blocks = builder.function.blocks
+        back.set_metadata("llvm.loop", self._loop_hints(node, blocks[blocks.index(body) :]))
         builder.position_at_end(end)
 
     def _while(self, node: ast.While) -> None:
@@ -394,12 +400,15 @@ class OnePass:
         self._builder.branch(block)
         return True
 
-    def _loop_hints(self, node: ast.For) -> Any:
-        """Metadata for LLVM. Interleaving iterations and unrolling remainders double the code and so the time to
-        compile it, and were measured to gain nothing, except where iterations wait for one another: in reductions."""
-        hints = [("llvm.loop.unroll.runtime.disable",)]
-        if not _carries_a_value(node):
-            hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, 1)))  # type: ignore[arg-type]
+    def _loop_hints(self, node: ast.For, blocks: list[Any]) -> Any:
+        """Metadata for LLVM on how to treat a loop whose body is `blocks`.
+
+        Interleaving iterations and unrolling remainders double the code and so the time to compile it, and were
+        measured to gain nothing, except where short iterations wait for one another: in plain reductions.
+        """
+        hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)]
+        if not _carries_a_value(node) or sum(len(block.instructions) for block in blocks) > _SHORT_BODY:
+            hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, 1)))
         loop = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
         loop.operands = (loop, *(self._module.add_metadata(hint) for hint in hints))
         return loop

@@ -15,12 +15,12 @@ and `set_num_threads`. After a fork the child has a pool of its own, started whe
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import signal
 import threading
 import time
 
+from .cpus import available_cpus
 from .executor import libc_address, native_function
 from .kernel import KernelSource
 from .store import default_store
@@ -113,17 +113,6 @@ def spin(count):
         pause()
     return 0
 """
-
-
-def available_cpus() -> int:
-    """How many CPUs this process may use: its affinity mask, and the quota of its control group."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-    except (OSError, ValueError):
-        return count
-    return count if quota == "max" else max(1, min(count, math.ceil(int(quota) / int(period))))
 
 
 class _Pool:
