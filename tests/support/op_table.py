@@ -41,6 +41,7 @@ from .op_values import (
     shift_distance,
     small_floats,
     small_integer,
+    subnormal,
 )
 
 E = ElementType
@@ -52,6 +53,9 @@ FLOATS = (E.F16, E.BF16, E.F32, E.F64)
 COMPLEX = (E.C64, E.C128)
 NUMBERS = (*INTEGERS, *FLOATS, *COMPLEX)
 ALL = (E.PRED, *NUMBERS)
+
+
+SUBNORMAL = "subnormal"
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ class OpCase:
     """The largest difference between two correct implementations; 0: bit by bit, NaN aside."""
     signed_zeros: bool = True
     """Whether 0.0 and -0.0 differ in the result."""
+
+    @property
+    def is_subnormal(self) -> bool:
+        """Whether the case is about subnormal numbers, which XLA's CPU runtime flushes to zero."""
+        return self.id.endswith(SUBNORMAL)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -336,6 +345,24 @@ def _bitcast_convert() -> Iterator[OpCase]:
     for dims in _OTHER_SIZES:
         yield _case(O.BITCAST_CONVERT, [Array(E.F32, dims)], _array(E.U32, dims), note="u32")
     yield _case(O.BITCAST_CONVERT, [Array(E.U8, (4,))], _array(E.F32), note="f32")
+
+
+def _subnormal() -> Iterator[OpCase]:
+    """Arithmetic is IEEE's: nothing is flushed to zero."""
+    one = (O.ABS, O.NEGATE, O.SIGN, O.SQRT, O.RSQRT, O.CBRT, O.LOG, O.LOG1P, O.EXPM1, O.SIN, O.TANH, O.CEIL, O.ERF)
+    two = (O.ADD, O.SUBTRACT, O.MULTIPLY, O.DIVIDE, O.MAXIMUM, O.MINIMUM, O.REMAINDER)
+    for t in FLOATS:
+        array, result = Array(t, (37,), subnormal), _array(t, (37,))
+        for opcode in one:
+            ulps = _FUNCTIONS.get(opcode, 0 if opcode in _EXACT_UNARY or opcode in (O.ABS, O.SIGN) else 4)
+            yield _case(opcode, [array], result, ulps=ulps, note=SUBNORMAL)
+        for opcode in two:
+            yield _case(opcode, [array, array], result, note=SUBNORMAL)
+        less = a.CompareAttributes(a.ComparisonDirection.LT)
+        yield _case(O.COMPARE, [array, array], _array(E.PRED, (37,)), less, note=SUBNORMAL)
+        for target in (E.PRED, E.S32, *FLOATS):
+            note = f"{target.value}-{SUBNORMAL}"
+            yield _case(O.CONVERT, [array], _array(target, (37,)), note=note)
 
 
 # --- movement
@@ -720,7 +747,7 @@ def _structure() -> Iterator[OpCase]:
 
 
 _FAMILIES: tuple[Builder, ...] = (
-    *(_unary, _binary, _compare, _select_and_clamp, _convert, _bitcast_convert),
+    *(_unary, _binary, _compare, _select_and_clamp, _convert, _bitcast_convert, _subnormal),
     *(_movement, _reduce, _dot, _random, _control_flow, _structure),
 )
 

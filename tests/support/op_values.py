@@ -104,6 +104,15 @@ def shift_distance(
     return rng.integers(low, element_type.bit_width + 3, dimensions).astype(element_type.dtype)
 
 
+def subnormal(
+    element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
+) -> NDArray:
+    """Floats of either sign between the smallest subnormal number and a little above the smallest normal one."""
+    info = _float_info(element_type)
+    exponents = rng.uniform(np.log2(float(info.smallest_subnormal)), np.log2(float(info.tiny)) + 3, dimensions)
+    return (np.exp2(exponents) * rng.choice([-1.0, 1.0], dimensions)).astype(element_type.dtype)
+
+
 def near_integer(
     element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
 ) -> NDArray:
