@@ -7,6 +7,7 @@ package registers the default backend; importing this module pulls in none.
 from __future__ import annotations
 
 import ctypes
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,26 @@ class DeviceBuffer(ABC):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         """The contents, read-only, without a copy unless one is asked for."""
 
+    def is_exclusive(self) -> bool:
+        """True if nobody but this buffer can see the memory: no NumPy array of it is left. Then it may be donated."""
+        return False
+
+
+def held_alone(holder: object, attribute: str) -> bool:
+    """True if nothing but this attribute refers to the attribute's value."""
+    return sys.getrefcount(getattr(holder, attribute)) == _ALONE
+
+
+class _Holder:
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = object()
+
+
+_ALONE = sys.getrefcount(_Holder().value)
+"""The count that `held_alone` compares with: what one reference counts differs between versions of Python."""
+
 
 def address_of(array: NDArray) -> int:
     """Where the array's first element lies.
@@ -92,6 +113,9 @@ class HostBuffer(DeviceBuffer):
         array = self._array.view()
         array.flags.writeable = False
         return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+
+    def is_exclusive(self) -> bool:
+        return self._array.base is None and held_alone(self, "_array")
 
 
 class Executable(ABC):

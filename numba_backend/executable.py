@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.backend import DeviceBuffer, Executable, HostBuffer, MemoryAnalysis, PassRecord
+from ..hlo.backend import DeviceBuffer, Executable, HostBuffer, MemoryAnalysis, PassRecord, held_alone
 from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
 from ..hlo.passes.buffer_assignment import AllocationKind, BufferAssignment
@@ -32,6 +32,9 @@ class BlockBuffer(DeviceBuffer):
         array = self._block.array(self.shape.element.dtype, self.shape.dimensions)
         array.flags.writeable = False
         return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+
+    def is_exclusive(self) -> bool:
+        return held_alone(self, "_block")
 
 
 class NumbaExecutable(Executable):

@@ -36,10 +36,10 @@ from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
-from .errors import OperandError, UnexpectedTracerError
+from .errors import OperandError
 from .execution import run_call, run_while
 from .source import user_line, user_metadata
-from .tracer import Tracer
+from .tracer import Tracer, leaked
 
 __all__ = [
     "EVAL",
@@ -180,18 +180,6 @@ class EvalTrace(Trace):
         if isinstance(value, Array):
             return value
         raise leaked(value)
-
-
-def leaked(tracer: Tracer) -> UnexpectedTracerError:
-    """The error for a tracer used outside of its trace."""
-    origin = tracer.origin()
-    return UnexpectedTracerError(
-        f"{tracer!r} was used after the function that made it{tracer._trace.described()} had returned, "
-        "or outside of it: the value leaked, perhaps through a global, a list or an attribute.\n"
-        f"  used at {user_line() or '<unknown>'}\n"
-        + (f"  made at {origin}\n" if origin else "")
-        + "  Return it from the traced function instead of storing it."
-    )
 
 
 class _ThreadState(threading.local):
@@ -346,9 +334,9 @@ class HloTrace(Trace):
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
 
-    def parameter(self, aval: ShapedArray, name: str = "") -> HloTracer:
-        """A new parameter, the next in number."""
-        instruction = make_parameter(len(self.parameters), aval.hlo, name, current_metadata(f"{self.name}/parameter"))
+    def parameter(self, aval: ShapedArray, name: str = "", label: str = "") -> HloTracer:
+        """A new parameter, the next in number; `label` is what the user calls it."""
+        instruction = make_parameter(len(self.parameters), aval.hlo, name, Metadata(label) if label else None)
         self.parameters.append(instruction)
         return HloTracer(self, aval, instruction)
 
@@ -449,17 +437,18 @@ def trace_to_computation(
     avals: Sequence[ShapedArray],
     name: str = "main",
     *,
-    parameter_names: Sequence[str] = (),
+    parameter_names: Sequence[tuple[str, str]] = (),
     description: str = "",
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
-    `description` says in messages what is being traced.
+    `parameter_names`: for each, its name in HLO and what the user calls it. `description` says in messages what is
+    being traced.
     """
     trace = HloTrace(_state.trace, name, description)
-    names = parameter_names or [""] * len(avals)
+    names = parameter_names or [("", "")] * len(avals)
     with set_current_trace(trace), source_metadata(None):
-        results = list(fun([trace.parameter(a, n) for a, n in zip(avals, names, strict=True)]))
+        results = list(fun([trace.parameter(a, *n) for a, n in zip(avals, names, strict=True)]))
         instructions = tuple([trace.lift(r) for r in results])
     shape = Shape.tuple([i.shape for i in instructions])
     root = HloInstruction(Opcode.TUPLE, shape, instructions)

@@ -12,6 +12,7 @@ __all__ = [
     "DeletedArrayError",
     "ExecutionError",
     "HloError",
+    "NonArrayArgumentError",
     "NonConcreteBooleanIndexError",
     "NonHashableStaticArgumentsError",
     "OperandError",
@@ -19,6 +20,7 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TreeStructureError",
     "UnexpectedTracerError",
     "UnsupportedElementTypeError",
     "UnsupportedError",
@@ -47,6 +49,14 @@ class NonConcreteBooleanIndexError(ConcretizationTypeError):
 
 class NonHashableStaticArgumentsError(ValueError):
     """A static argument of a jitted function cannot be hashed."""
+
+
+class NonArrayArgumentError(TypeError):
+    """A transformed function was given, or returned, what is neither an array nor a container of arrays."""
+
+
+class TreeStructureError(TypeError, ValueError):
+    """Two containers that must have the same structure (and their arrays the same types) differ."""
 
 
 class UnexpectedTracerError(ValueError):

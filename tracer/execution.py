@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from operator import attrgetter
+from typing import Any
 
 from ..hlo.attributes import WhileAttributes
-from ..hlo.backend import Executable, get_compiler
+from ..hlo.backend import DeviceBuffer, Executable, HostBuffer, get_compiler, held_alone
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
-from .array import Array
-from .aval import aval_of_shape
+from . import tree
+from .array import Array, slot_is_set
+from .aval import ShapedArray, aval_of_shape
 from .config import config
+
+_buffers = attrgetter("_buffer")
 
 
 def compile_module(module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
@@ -39,21 +44,82 @@ def aliases_for(entry: HloComputation, donated: Sequence[int]) -> tuple[InputOut
     return tuple(sorted(found, key=lambda a: a.output_index))
 
 
-def run(executable: Executable, arrays: Sequence[Array]) -> list[Array]:
-    """Run on arrays of the parameters' types; the results are strongly typed."""
-    shapes = executable.result_shapes
-    results = executable.call([a._buffer for a in arrays])
-    return [Array.from_buffer(aval_of_shape(s), b) for s, b in zip(shapes, results, strict=True)]
+# ---- running
+
+
+def runner(
+    executable: Executable,
+    captured: Sequence[Array],
+    out_avals: Sequence[ShapedArray],
+    out_tree: Any,
+    donated: Sequence[int],
+) -> Callable[[Sequence[Array]], Any]:
+    """A function from the arrays of a call (one a leaf) to its result. The shortest way for the case at hand."""
+    call, extra = executable.call, [a._buffer for a in captured]
+    new, avals = Array.__new__, tuple(out_avals)
+    unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else partial(tree.unflatten, out_tree)
+
+    def results(buffers: list[DeviceBuffer]) -> Any:
+        leaves = tuple([Array.from_buffer(a, b) for a, b in zip(avals, call(buffers), strict=True)])
+        return leaves if unflatten is None else unflatten(leaves)
+
+    def run(arrays: Sequence[Array]) -> Any:
+        return results([*map(_buffers, arrays), *extra])
+
+    def run_donating(arrays: Sequence[Array]) -> Any:
+        given = [own_buffer(a) if k in kept else a._buffer for k, a in enumerate(arrays)]
+        found = results([*given, *extra])
+        for k in donated:
+            arrays[k].delete()
+        return found
+
+    def run_to_one(arrays: Sequence[Array]) -> Array:
+        result = new(Array)
+        result.aval = aval
+        (result._buffer,) = call(list(map(_buffers, arrays)))
+        return result
+
+    kept = frozenset(donated)
+    if kept:
+        return run_donating
+    if len(avals) == 1 and not extra and tree.treedef_is_leaf(out_tree):
+        aval = avals[0]
+        return run_to_one
+    return run
+
+
+_TUPLE_OF = {n: tree.structure((0,) * n) for n in range(32)}
+
+
+def own_buffer(array: Array) -> DeviceBuffer:
+    """The buffer of an array that is given away: a copy if anything else can see the same memory.
+
+    Others that may: a NumPy view of it that the user holds, another Array over it, a program that captured it. They
+    all hold a reference to the buffer or to the NumPy array that owns the memory.
+    """
+    buffer = array._buffer
+    if slot_is_set(array, "_view"):
+        del array._view  # made again from the buffer when it is needed
+    del buffer
+    if not (held_alone(array, "_buffer") and array._buffer.is_exclusive()):
+        array._buffer = HostBuffer(array._buffer.__array__(copy=True), array.aval.hlo)
+    return array._buffer
+
+
+def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:
+    """Run on arrays of the parameters' types; the results, strongly typed."""
+    results = executable.call(list(map(_buffers, arrays)))
+    return [Array.from_buffer(aval_of_shape(s), b) for s, b in zip(executable.result_shapes, results, strict=True)]
 
 
 def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Call a computation of flat parameters whose root is a tuple. Compiled once while it is in use."""
-    return run(_compiled_call(computation, config.hloom_backend), arrays)
+    return run_flat(_compiled_call(computation, config.hloom_backend), arrays)
 
 
 def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a loop whose computations take one tuple."""
-    return run(_compiled_while(condition, body, config.hloom_backend), arrays)
+    return run_flat(_compiled_while(condition, body, config.hloom_backend), arrays)
 
 
 # Computations are hashed by identity, so these caches hold on to some that will not come back: they are bounded.

@@ -13,6 +13,7 @@ from .errors import (
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
+    UnexpectedTracerError,
 )
 from .operators import ArrayBase
 from .source import user_line
@@ -32,6 +33,11 @@ class Tracer(ArrayBase):
     def __init__(self, trace: Trace, aval: ShapedArray) -> None:
         self._trace = trace
         self.aval = aval
+
+    @property
+    def _buffer(self) -> Any:
+        """What an Array has for backends: a tracer that gets there is used outside of its trace."""
+        raise leaked(self)
 
     def to_concrete_value(self) -> Array | None:
         """The value if it is known while tracing (as a JVP's primal outside of jit is), else None."""
@@ -111,3 +117,15 @@ class Tracer(ArrayBase):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.str_short()}{'*' if self.aval.weak_type else ''}>"
+
+
+def leaked(tracer: Tracer) -> UnexpectedTracerError:
+    """The error for a tracer used outside of its trace."""
+    origin = tracer.origin()
+    return UnexpectedTracerError(
+        f"{tracer!r} was used after the function that made it{tracer._trace.described()} had returned, "
+        "or outside of it: the value leaked, perhaps through a global, a list or an attribute.\n"
+        f"  used at {user_line() or '<unknown>'}\n"
+        + (f"  made at {origin}\n" if origin else "")
+        + "  Return it from the traced function instead of storing it."
+    )

@@ -116,3 +116,8 @@ def dataclass_fields(
         raise TypeError(f"{nodetype.__name__} is no dataclass: give data_fields and meta_fields")
     static = [name for name, f in declared.items() if f.init and f.metadata.get("static", False)]
     return tuple(n for n, f in declared.items() if f.init and n not in static), tuple(static)
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """True for the structure of a single leaf."""
+    return bool(treedef.is_leaf())

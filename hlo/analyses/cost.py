@@ -1,0 +1,71 @@
+"""How much work a module is: an estimate from shapes alone, before anything is fused.
+
+Source: the quantities of XLA's HloCostAnalysis, by its names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..ir import HloComputation, HloInstruction, HloModule
+from ..opcode import Opcode
+from ..ops import Trait, has_trait
+from .trip_count import known_trip_count
+
+_ARITHMETIC = frozenset({Opcode.DIVIDE, Opcode.REMAINDER, Opcode.SQRT, Opcode.RSQRT})
+"""Expensive, but counted as one operation each, as XLA does; the other expensive ones are transcendental."""
+_FREE = frozenset(
+    {
+        *(Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST),
+        *(Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.FUSION, Opcode.OPT_BARRIER),
+    }
+)
+
+
+def cost_analysis(module: HloModule) -> dict[str, float]:
+    """{"flops", "transcendentals", "bytes accessed"}: operations on elements, and bytes read and written by all ops.
+
+    A loop's body counts as often as it is known to run, once if that is not known; of a conditional the largest branch.
+    """
+    cost = _of_computation(module.entry, {})
+    return {key: float(cost[key]) for key in ("flops", "transcendentals", "bytes accessed")}
+
+
+def _of_computation(computation: HloComputation, known: dict[HloComputation, Counter[str]]) -> Counter[str]:
+    found = known.get(computation)
+    if found is None:
+        found = Counter()
+        for instruction in computation.instructions:
+            found.update(_of_instruction(instruction, known))
+        known[computation] = found
+    return found
+
+
+def _of_instruction(instruction: HloInstruction, known: dict[HloComputation, Counter[str]]) -> Counter[str]:
+    opcode, called = instruction.opcode, instruction.called_computations()
+    cost: Counter[str] = Counter()
+    if opcode not in _FREE:
+        cost["bytes accessed"] = instruction.shape.byte_size + sum(o.shape.byte_size for o in instruction.operands)
+    match opcode:
+        case Opcode.CALL | Opcode.FUSION:
+            cost.update(_of_computation(called[0], known))
+        case Opcode.WHILE:
+            times = known_trip_count(instruction) or 1
+            for computation in called:
+                cost.update({k: n * times for k, n in _of_computation(computation, known).items()})
+        case Opcode.CONDITIONAL:
+            branches = [_of_computation(c, known) for c in called]
+            cost.update({k: max(b[k] for b in branches) for b in branches for k in b})
+        case Opcode.REDUCE:
+            count = instruction.operands[0].shape.num_elements
+            cost["flops"] = count * _of_computation(called[0], known)["flops"]
+        case Opcode.DOT:
+            lhs = instruction.operands[0].shape.dimensions
+            contracted = 1
+            for d in instruction.attributes.lhs_contracting_dims:
+                contracted *= lhs[d]
+            cost["flops"] = 2 * instruction.shape.num_elements * contracted
+        case _ if has_trait(opcode, Trait.ELEMENTWISE) and not has_trait(opcode, Trait.MOVEMENT):
+            transcendental = has_trait(opcode, Trait.EXPENSIVE) and opcode not in _ARITHMETIC
+            cost["transcendentals" if transcendental else "flops"] = instruction.shape.num_elements
+    return cost

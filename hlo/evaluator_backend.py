@@ -1,0 +1,72 @@
+"""The evaluator as a backend: modules run op by op in NumPy. Slow and plain: what other backends are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .analyses.cost import cost_analysis
+from .backend import (
+    Compiler,
+    DeviceBuffer,
+    Executable,
+    HostBuffer,
+    MemoryAnalysis,
+    NDArray,
+    PassRecord,
+    register_backend,
+)
+from .errors import UnsupportedError
+from .evaluator import evaluate
+from .ir import HloModule
+from .shape import Shape
+
+
+class EvaluatorExecutable(Executable):
+    """A module as it came: no passes run, nothing is compiled."""
+
+    def __init__(self, module: HloModule) -> None:
+        self.module = module
+        self._results = tuple(module.entry.root.shape.leaves())
+
+    @property
+    def result_shapes(self) -> Sequence[Shape]:
+        return self._results
+
+    def call(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
+        arrays = [a.__array__() for a in arguments]
+        return [HostBuffer(r, s) for r, s in zip(self.execute(arrays), self._results, strict=True)]
+
+    def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
+        results = evaluate(self.module, *arguments)
+        # The evaluator's results may be views of arguments or of each other; a caller's may not.
+        return [np.array(r, order="C") for r in results]
+
+    def kernels(self) -> Mapping[str, str]:
+        return {}
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        inputs = sum(p.shape.byte_size for p in self.module.entry.parameters)
+        outputs = sum(s.byte_size for s in self._results)
+        text = f"evaluated op by op: {inputs} bytes of arguments, {outputs} bytes of results, NumPy holds the rest"
+        return MemoryAnalysis(inputs, outputs, 0, 0, 0, 0, text)
+
+    def passes(self) -> Sequence[PassRecord]:
+        return ()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """See `analyses.cost`."""
+        return cost_analysis(self.module)
+
+
+class EvaluatorCompiler(Compiler):
+    """`hloom.config.update("hloom_backend", "evaluator")` selects it."""
+
+    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
+        if target != "cpu":
+            raise UnsupportedError(f"the evaluator has no target {target!r}: it runs on the cpu")
+        return EvaluatorExecutable(module)
+
+
+register_backend("evaluator", EvaluatorCompiler)

@@ -1,0 +1,265 @@
+"""The arguments of a transformed function: which are static or donated, and the others as flat lists of values.
+
+Used by jit and by what else takes functions of pytrees. Names of arguments come from the function's signature, so that
+`static_argnums=1` also holds for the argument passed by keyword, as in JAX.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import dtypes, tree
+from .array import Array, array_from_numpy, array_from_scalar
+from .aval import ShapedArray
+from .core import Value
+from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError
+from .operators import ArrayBase
+from .source import function_line, user_line
+
+
+class ShapeDtypeStruct:
+    """The type of an array without elements: what `eval_shape` returns, and `lower` and `eval_shape` also take."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: a dtype must be given")
+        self.aval = ShapedArray(tuple(shape), dtypes.canonical_dtype(dtype), weak_type)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and other.aval is self.aval
+
+    def __hash__(self) -> int:
+        return hash(self.aval)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+
+
+Numbers = "int | Iterable[int] | None"
+Names = "str | Iterable[str] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSpec:
+    """Positions and names of a function's arguments that are special (static, or donated)."""
+
+    positions: frozenset[int]
+    names: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.positions or self.names)
+
+    def positional(self, count: int) -> frozenset[int]:
+        """The positions among `count` positional arguments; negative ones count from the end."""
+        return frozenset(p + count if p < 0 else p for p in self.positions if -count <= p < count)
+
+
+def argument_spec(fun: Callable[..., Any], what: str, numbers: Any, names: Any) -> ArgumentSpec:
+    """From `static_argnums` and the like. Each of numbers and names is found from the other through the signature.
+
+    ValueError for a position or a name that the function has not.
+    """
+    positions = _numbers(what, numbers)
+    labels = _names(what, names)
+    parameters = signature_of(fun)
+    if parameters is not None and (positions or labels):
+        _validate(fun, what, positions, labels, parameters)
+        ordinary = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_name = {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
+        if numbers is not None and names is None:
+            labels = frozenset(ordinary[p] for p in positions if -len(ordinary) <= p < len(ordinary)) & by_name
+        elif names is not None and numbers is None:
+            positions = frozenset(ordinary.index(n) for n in labels if n in ordinary)
+    return ArgumentSpec(positions, labels)
+
+
+def signature_of(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """The function's parameters, or None if they cannot be known."""
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (ValueError, TypeError):
+        return None
+
+
+def _numbers(what: str, numbers: Any) -> frozenset[int]:
+    if numbers is None:
+        return frozenset()
+    try:
+        items = numbers if isinstance(numbers, Iterable) and not isinstance(numbers, str) else (numbers,)
+        return frozenset(operator.index(n) for n in items)
+    except TypeError:
+        raise TypeError(f"{what}_argnums must be an integer or integers, not {numbers!r}") from None
+
+
+def _names(what: str, names: Any) -> frozenset[str]:
+    if names is None:
+        return frozenset()
+    items = [names] if isinstance(names, str) else list(names)
+    if not all(isinstance(n, str) for n in items):
+        raise TypeError(f"{what}_argnames must be a string or strings, not {names!r}")
+    return frozenset(items)
+
+
+def _validate(
+    fun: Callable[..., Any],
+    what: str,
+    positions: frozenset[int],
+    names: frozenset[str],
+    parameters: list[inspect.Parameter],
+) -> None:
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        for position in positions:
+            if not -count <= position < count:
+                raise ValueError(
+                    f"{what}_argnums has {position}, but {function_line(fun)} takes {count} positional arguments"
+                )
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        known = {p.name for p in parameters}
+        for name in names - known:
+            raise ValueError(f"{what}_argnames has {name!r}, which is no argument of {function_line(fun)}")
+
+
+class StaticArguments(NamedTuple):
+    """The static part of a call: compared by value and type, as 1, 1.0 and True are equal but trace differently."""
+
+    positional: tuple[tuple[int, type, Any], ...]
+    keyword: tuple[tuple[str, type, Any], ...]
+
+
+NO_STATICS = StaticArguments((), ())
+
+
+def split_static(
+    fun: Callable[..., Any], spec: ArgumentSpec, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any], StaticArguments]:
+    """Dynamic positional and keyword arguments, and the static ones.
+
+    NonHashableStaticArgumentsError if a static argument cannot be hashed.
+    """
+    if not spec:
+        return args, dict(kwargs), NO_STATICS
+    positions = spec.positional(len(args))
+    statics = StaticArguments(
+        tuple([(p, type(args[p]), args[p]) for p in sorted(positions)]),
+        tuple([(n, type(kwargs[n]), kwargs[n]) for n in sorted(spec.names & kwargs.keys())]),
+    )
+    for where, kind, value in (*statics.positional, *statics.keyword):
+        try:
+            hash(value)
+        except TypeError:
+            raise NonHashableStaticArgumentsError(
+                f"static argument {where!r} of {function_line(fun)} is a {kind.__name__}, which cannot be hashed: "
+                f"jit keeps one program for each value of a static argument\n  at {user_line()}\n"
+                "  Pass a hashable value (a tuple, a frozen dataclass), or do not make the argument static."
+            ) from None
+    dynamic = tuple([a for k, a in enumerate(args) if k not in positions])
+    return dynamic, {n: v for n, v in kwargs.items() if n not in spec.names}, statics
+
+
+def merge_static(
+    args: Sequence[Any], kwargs: Mapping[str, Any], statics: StaticArguments
+) -> tuple[list[Any], dict[str, Any]]:
+    """The undoing of `split_static`."""
+    merged = list(args)
+    for position, _, value in statics.positional:
+        merged.insert(position, value)
+    return merged, {**kwargs, **{name: value for name, _, value in statics.keyword}}
+
+
+def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
+    """The type of an argument's leaf; `describe` says in messages which one it is. NonArrayArgumentError if none."""
+    kind = type(leaf)
+    if kind is Array or isinstance(leaf, ArrayBase | ShapeDtypeStruct):
+        return leaf.aval  # type: ignore[no-any-return]
+    if kind is np.ndarray or isinstance(leaf, np.ndarray | np.generic):
+        return ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
+    if isinstance(leaf, bool | int | float | complex):
+        return ShapedArray((), dtypes.python_scalar_dtype(kind), True)
+    raise NonArrayArgumentError(
+        f"{describe()} is a {kind.__name__}, which is not an array or a number: {_short(leaf)}\n  at {user_line()}\n"
+        "  Make the argument static (static_argnums, static_argnames), convert it with hloom.numpy.asarray, or "
+        "register its class as a container (hloom.tree.register_pytree_node)."
+    )
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def concrete(leaf: Any, aval: ShapedArray) -> Value:
+    """An argument's leaf, of type `aval`, as a value. NumPy arrays are used in place: only while the call lasts."""
+    if isinstance(leaf, ArrayBase):
+        return leaf  # type: ignore[return-value]
+    if isinstance(leaf, np.ndarray | np.generic):
+        return array_from_numpy(leaf, copy=False)
+    if isinstance(leaf, ShapeDtypeStruct):
+        raise NonArrayArgumentError(f"{leaf} has no elements to compute with\n  at {user_line()}")
+    return array_from_scalar(leaf)
+
+
+# ---- names of leaves, for parameters and messages
+
+
+def leaf_names(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], statics: StaticArguments
+) -> list[str]:
+    """Each leaf's path: ``params[0]['w']``."""
+    parameters = signature_of(fun) or []
+    ordinary = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    taken = {position for position, _, _ in statics.positional}
+    places = [p for p in range(len(args) + len(taken)) if p not in taken]
+    names = []
+    for place, arg in zip(places, args, strict=True):
+        base = ordinary[place] if place < len(ordinary) else f"{rest}[{place - len(ordinary)}]"
+        names += _paths(base, arg)
+    for key in sorted(kwargs):
+        names += _paths(key, kwargs[key])
+    return names
+
+
+def _paths(base: str, arg: Any) -> list[str]:
+    found, _ = tree.flatten_with_path(arg)
+    return [base + "".join([f"[{key!r}]" for key in path]) for path, _ in found]
+
+
+def identifier(path: str) -> str:
+    """A leaf's path as a name in HLO: ``params[0]['w']`` becomes ``params_0_w``."""
+    return re.sub(r"[^0-9A-Za-z]+", "_", path).strip("_") or "arg"

@@ -1,0 +1,375 @@
+"""jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
+
+Dispatch has two ways. The fast one serves calls whose arguments are all Arrays, none of them static or by keyword: the
+tuple of their (interned) types finds a function that runs the executable. The general one flattens pytrees, converts
+NumPy arrays and numbers, traces and compiles where needed, and teaches the fast one. While something is being traced,
+a jitted function becomes a composite call named "jit" of its computation instead.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import attrgetter
+from types import MethodType
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from ..hlo.attributes import Composite
+from ..hlo.ir import HloComputation, HloModule
+from . import tree
+from .arguments import (
+    NO_STATICS,
+    ArgumentSpec,
+    ShapeDtypeStruct,
+    StaticArguments,
+    abstract,
+    argument_spec,
+    concrete,
+    identifier,
+    leaf_names,
+    merge_static,
+    split_static,
+)
+from .array import Array, as_value
+from .aval import ShapedArray
+from .config import config
+from .core import Value, bind_call, current_trace, eval_computation, thread_state, trace_to_computation
+from .errors import NonArrayArgumentError
+from .execution import compile_module, module_of, runner
+from .operators import ArrayBase
+from .source import function_line, user_line
+from .stages import Lowered, Signature
+from .tracer import Tracer, leaked
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_avals = attrgetter("aval")
+_functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A function traced for one combination of argument types."""
+
+    name: str
+    computation: HloComputation
+    """Parameters: the leaves of the arguments, then what the function uses from outside."""
+    captured: tuple[Value, ...]
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    out_tree: Any
+    donated: tuple[int, ...]
+
+    @property
+    def is_closed(self) -> bool:
+        """False if it uses traced values from outside, which another call may not find again."""
+        return not any(isinstance(v, Tracer) for v in self.captured)
+
+    def module(self) -> HloModule:
+        return module_of(f"jit_{identifier(self.name)}", self.computation, self.donated)
+
+    def bind(self, leaves: Sequence[Value], inline: bool) -> Any:
+        """Call it within the current trace."""
+        operands = [*leaves, *self.captured]
+        if inline:
+            results = eval_computation(self.computation, operands)
+        else:
+            results = bind_call(self.computation, operands, Composite("jit", (("name", self.name),)))
+        trace = current_trace()
+        typed = [trace.with_weak_type(r, a.weak_type) for r, a in zip(results, self.out_avals, strict=True)]
+        return tree.unflatten(self.out_tree, typed)
+
+
+class JitFunction:
+    """A compiled function: call it as the original. Made by `jit`."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, donated: ArgumentSpec, inline: bool) -> None:
+        functools.update_wrapper(self, fun)
+        self._fun = fun
+        self._name = getattr(fun, "__name__", None) or type(fun).__name__
+        self._static = static
+        self._donated = donated
+        self._inline = inline
+        self._state = thread_state()
+        self._fast: dict[tuple[ShapedArray, ...], Callable[[Sequence[Array]], Any]] = {}
+        self._traced: dict[Any, Traced] = {}
+        self._runners: dict[Any, Callable[[Sequence[Array]], Any]] = {}
+        _functions.add(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and self._state.direct:
+            try:
+                run = self._fast[tuple(map(_avals, args))]
+            except (KeyError, AttributeError):
+                return self._call(args, kwargs)
+            return run(args)
+        return self._call(args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<hloom.jit of {function_line(self._fun)}>"
+
+    # ---- the general way
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if config.jax_disable_jit:
+            return self._fun(*args, **kwargs)
+        dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
+        leaves, treedef = tree.flatten((dynamic, keywords))
+        avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
+        values = [concrete(x, a) for x, a in zip(leaves, avals, strict=True)]
+        key = (treedef, avals, statics, config.jax_enable_x64, config.hloom_backend)
+        if not self._state.direct:
+            return self._trace(key, dynamic, keywords).bind(values, self._inline)
+        run = self._runners.get(key)
+        if run is None:
+            run = self._compiled(key, dynamic, keywords)
+        if not kwargs and statics is NO_STATICS and all(type(a) is Array for a in args):
+            self._fast[avals] = run
+        return run(values)  # type: ignore[arg-type]  # a tracer here is a leaked one: its _buffer says so
+
+    def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[[Sequence[Array]], Any]:
+        traced = self._trace(key, args, kwargs)
+        executable = compile_module(traced.module(), donated=traced.donated)
+        captured = [v for v in traced.captured if isinstance(v, Array)]
+        if len(captured) < len(traced.captured):
+            raise leaked(next(v for v in traced.captured if isinstance(v, Tracer)))
+        run = runner(executable, captured, traced.out_avals, traced.out_tree, traced.donated)
+        self._runners[key] = run
+        return run
+
+    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
+        """The function traced for the types in `key`; from the cache unless it uses values of an outer trace."""
+        found = self._traced.get(key)
+        if found is not None:
+            return found
+        treedef, avals, statics = key[:3]
+        labels = leaf_names(self._fun, args, kwargs, statics)
+        traced = trace_function(self._fun, treedef, avals, statics, labels, self._donated_leaves(args, kwargs, statics))
+        if traced.is_closed:
+            self._traced[key] = traced
+        return traced
+
+    def _donated_leaves(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> tuple[int, ...]:
+        """Which leaves are donated."""
+        if not self._donated:
+            return ()
+        merged = [False] * len(args)
+        taken = {position for position, _, _ in statics.positional}
+        positions = self._donated.positional(len(args) + len(taken))
+        places = [p for p in range(len(args) + len(taken)) if p not in taken]
+        merged = [p in positions for p in places]
+        flags = [flag for flag, a in zip(merged, args, strict=True) for _ in tree.leaves(a)]
+        flags += [key in self._donated.names for key in sorted(kwargs) for _ in tree.leaves(kwargs[key])]
+        return tuple([k for k, flag in enumerate(flags) if flag])
+
+    def _describe(self, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """For messages: which argument a leaf is."""
+        dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
+        label = leaf_names(self._fun, dynamic, keywords, statics)[position]
+        return f"argument {label} of {function_line(self._fun)}"
+
+    # ---- ahead of time
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The traced program for arguments like these (arrays, or ShapeDtypeStruct), not yet compiled."""
+        dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
+        leaves, treedef = tree.flatten((dynamic, keywords))
+        avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
+        key = (treedef, avals, statics, config.jax_enable_x64, config.hloom_backend)
+        traced = self._trace(key, dynamic, keywords)
+        if not traced.is_closed:
+            raise NonArrayArgumentError(
+                f"{function_line(self._fun)} uses traced values from outside: it cannot be lowered on its own\n"
+                f"  at {user_line()}"
+            )
+        signature = Signature(
+            *(self._fun, self._static, treedef, avals, statics),
+            *(traced.out_tree, traced.out_avals, traced.donated),
+        )
+        return Lowered(traced.module(), traced.captured, signature)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The types of the results, as ShapeDtypeStruct; nothing is computed."""
+        return eval_shape(self._fun, *args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """Forget all traced and compiled programs of this function."""
+        for cache in (self._fast, self._traced, self._runners):
+            cache.clear()
+
+    def _cache_size(self) -> int:
+        return len(self._runners)
+
+
+def _forget_fast_ways() -> None:
+    """The fast dispatch does not look at settings: after a change, each combination of types is looked up anew."""
+    for function in list(_functions):
+        function._fast.clear()
+
+
+config.on_change(_forget_fast_ways)
+
+
+def trace_function(
+    fun: Callable[..., Any],
+    treedef: Any,
+    avals: Sequence[ShapedArray],
+    statics: StaticArguments = NO_STATICS,
+    labels: Sequence[str] = (),
+    donated: tuple[int, ...] = (),
+) -> Traced:
+    """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments."""
+    out_tree: Any = None
+
+    def flat(values: list[Value]) -> list[Value]:
+        nonlocal out_tree
+        args, kwargs = tree.unflatten(treedef, values)
+        full_args, full_kwargs = merge_static(args, kwargs, statics)
+        results, out_tree = tree.flatten(fun(*full_args, **full_kwargs))
+        return [_result(fun, r, k) for k, r in enumerate(results)]
+
+    name = getattr(fun, "__name__", None) or type(fun).__name__
+    names = [(identifier(label), label) for label in labels]
+    computation, out_avals, captured = trace_to_computation(
+        flat, avals, name, parameter_names=names, description=function_line(fun)
+    )
+    return Traced(name, computation, tuple(captured), tuple(avals), out_avals, out_tree, donated)
+
+
+def _result(fun: Callable[..., Any], leaf: Any, position: int) -> Value:
+    try:
+        return as_value(leaf)
+    except TypeError:
+        raise NonArrayArgumentError(
+            f"{function_line(fun)} returned a {type(leaf).__name__} as result {position}, which is not an array or a "
+            f"number: {leaf!r}\n  Return arrays, numbers, None, or containers of them."
+        ) from None
+
+
+# ---- public
+
+
+@overload
+def jit(
+    fun: Callable[..., Any],
+    /,
+    *,
+    static_argnums: Any = ...,
+    static_argnames: Any = ...,
+    donate_argnums: Any = ...,
+    donate_argnames: Any = ...,
+    keep_unused: bool = ...,
+    inline: bool = ...,
+    device: Any = ...,
+    backend: Any = ...,
+) -> JitFunction: ...
+@overload
+def jit(
+    fun: None = None,
+    /,
+    *,
+    static_argnums: Any = ...,
+    static_argnames: Any = ...,
+    donate_argnums: Any = ...,
+    donate_argnames: Any = ...,
+    keep_unused: bool = ...,
+    inline: bool = ...,
+    device: Any = ...,
+    backend: Any = ...,
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    donate_argnums: Any = None,
+    donate_argnames: Any = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    device: Any = None,
+    backend: Any = None,
+) -> Any:
+    """Compile a function: traced once for each combination of argument types (shape, dtype, weak type, structure).
+
+    fun: takes and returns arrays, numbers and containers of them (pytrees); without side effects.
+    static_argnums, static_argnames: arguments that are Python values, hashable; there is a program for each value.
+    donate_argnums, donate_argnames: arguments whose memory may be used for the results; they are deleted by the call.
+    inline: within another jit, leave no trace of the call.
+    keep_unused, device, backend: for JAX's sake; all arguments are kept, and there is one device.
+
+    Use it as a decorator, with or without arguments, on functions and methods.
+    """
+    if fun is None:
+        options = {k: v for k, v in locals().items() if k != "fun"}
+        return functools.partial(jit, **options)
+    if not callable(fun):
+        raise TypeError(f"jit needs a function, not {fun!r}")
+    static = argument_spec(fun, "static", static_argnums, static_argnames)
+    donated = argument_spec(fun, "donate", donate_argnums, donate_argnames)
+    both = [*sorted(static.positions & donated.positions), *sorted(static.names & donated.names)]
+    if both:
+        raise ValueError(f"jit: arguments {both} cannot be both static and donated")
+    return JitFunction(fun, static, donated, inline)
+
+
+def make_hlo(fun: Callable[..., Any], static_argnums: Any = ()) -> Callable[..., HloModule]:
+    """A function that takes fun's arguments and returns the HLO module it is traced to, before any pass."""
+    jitted = fun if isinstance(fun, JitFunction) else jit(fun, static_argnums=static_argnums)
+
+    @functools.wraps(fun)
+    def traced(*args: Any, **kwargs: Any) -> HloModule:
+        return jitted.lower(*args, **kwargs).module
+
+    return traced
+
+
+def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The types of fun's results as ShapeDtypeStruct, for arguments or ShapeDtypeStruct; nothing is computed."""
+    leaves, treedef = tree.flatten((args, kwargs))
+    avals = [abstract(x, lambda: f"an argument of {function_line(fun)}") for x in leaves]
+    traced = trace_function(fun, treedef, avals)
+    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
+    return tree.unflatten(traced.out_tree, structs)
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Within the block jitted functions run op by op, as the Python they are: for debuggers and print."""
+    before = config.jax_disable_jit
+    config.update("jax_disable_jit", disable)
+    try:
+        yield
+    finally:
+        config.update("jax_disable_jit", before)
+
+
+def block_until_ready(x: Any) -> Any:
+    """x (a pytree): calls return when they are done, so there is nothing to wait for."""
+    return x
+
+
+def device_put(x: Any, device: Any = None) -> Any:
+    """x (a pytree) with all leaves as arrays."""
+    return tree.map(as_value, x)
+
+
+def device_get(x: Any) -> Any:
+    """x (a pytree) with all arrays as NumPy arrays."""
+    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ArrayBase) else leaf, x)
+
+
+def clear_caches() -> None:
+    """Forget the traced and compiled programs of all functions."""
+    for function in list(_functions):
+        function.clear_cache()

@@ -1,0 +1,150 @@
+"""The stages of a jitted function that users can look at: Lowered (traced to HLO) and Compiled (after all passes)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..hlo.analyses.cost import cost_analysis
+from ..hlo.backend import Executable, MemoryAnalysis, PassRecord
+from ..hlo.ir import HloModule
+from . import tree
+from .arguments import ArgumentSpec, ShapeDtypeStruct, StaticArguments, abstract, concrete, split_static
+from .array import Array
+from .aval import ShapedArray
+from .core import Value
+from .errors import TreeStructureError
+from .execution import compile_module, runner
+from .source import function_line, user_line
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """The types and structures for which a function was traced."""
+
+    fun: Callable[..., Any]
+    static: ArgumentSpec
+    in_tree: Any
+    in_avals: tuple[ShapedArray, ...]
+    statics: StaticArguments
+    out_tree: Any
+    out_avals: tuple[ShapedArray, ...]
+    donated: tuple[int, ...]
+
+    def out_info(self) -> Any:
+        """The results' types, as ShapeDtypeStruct."""
+        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.out_avals]
+        return tree.unflatten(self.out_tree, structs)
+
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Value]:
+        """A call's leaves as values; TreeStructureError if it does not fit this signature."""
+        dynamic, keywords, statics = split_static(self.fun, self.static, args, kwargs)
+        found, in_tree = tree.flatten((dynamic, keywords))
+        avals = [abstract(x, lambda: f"an argument of {function_line(self.fun)}") for x in found]
+        if in_tree != self.in_tree or statics != self.statics:
+            self._differ(f"arguments {self.in_tree} with static {self.statics}", f"{in_tree} with static {statics}")
+        for k, (aval, wanted) in enumerate(zip(avals, self.in_avals, strict=True)):
+            if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
+                self._differ(f"{wanted.str_short()} as leaf {k}", aval.str_short())
+        return [concrete(x, a) for x, a in zip(found, avals, strict=True)]
+
+    def _differ(self, wanted: str, found: str) -> None:
+        raise TreeStructureError(
+            f"{function_line(self.fun)} was compiled for {wanted}, but called with {found}\n  at {user_line()}\n"
+            "  Call the jitted function itself, which compiles for each combination of types, or lower it for these."
+        )
+
+
+class Lowered:
+    """A function traced for one combination of argument types: HLO before any pass."""
+
+    def __init__(self, module: HloModule, captured: Sequence[Value], signature: Signature) -> None:
+        self.module = module
+        self._captured = captured
+        self._signature = signature
+
+    def as_text(self) -> str:
+        """The module as HLO text."""
+        return self.module.to_text()
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of (positional, keyword) arguments."""
+        return self._signature.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._signature.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        """The results' types, as ShapeDtypeStruct."""
+        return self._signature.out_info()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimates of the work: "flops", "transcendentals", "bytes accessed"."""
+        return cost_analysis(self.module)
+
+    def compile(self, target: str = "cpu") -> Compiled:
+        """Compile for a target. The result runs on arguments of exactly these types."""
+        executable = compile_module(self.module, target=target, donated=self._signature.donated)
+        return Compiled(executable, self.module, self._captured, self._signature)
+
+    def __repr__(self) -> str:
+        return f"<Lowered {self.module.name}>"
+
+
+class Compiled:
+    """A compiled program: call it as the function, with arguments of the types it was lowered for."""
+
+    def __init__(
+        self, executable: Executable, module: HloModule, captured: Sequence[Value], signature: Signature
+    ) -> None:
+        self.executable = executable
+        self._module = module
+        self._signature = signature
+        arrays = [v for v in captured if isinstance(v, Array)]
+        self._run = runner(executable, arrays, signature.out_avals, signature.out_tree, signature.donated)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(self._signature.leaves(args, kwargs))  # type: ignore[arg-type]  # a tracer's _buffer explains
+
+    def as_text(self) -> str:
+        """The module after all passes: fused, with layouts, scheduled."""
+        return self.executable.as_text()
+
+    def kernels(self) -> Mapping[str, str]:
+        """The Numba source of each distinct kernel, by name."""
+        return self.executable.kernels()
+
+    def passes(self) -> Sequence[PassRecord]:
+        """What each pass did, in order: name, milliseconds, instructions before and after."""
+        return self.executable.passes()
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """Bytes needed, by purpose, and the map of the memory."""
+        return self.executable.memory_analysis()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimates of the work, before fusion: "flops", "transcendentals", "bytes accessed"."""
+        return cost_analysis(self._module)
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of (positional, keyword) arguments."""
+        return self._signature.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._signature.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        """The results' types, as ShapeDtypeStruct."""
+        return self._signature.out_info()
+
+    def __repr__(self) -> str:
+        return f"<Compiled {self.executable.module.name}>"
