@@ -84,7 +84,9 @@ def _all_pairs(parts: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[
 def test_special_values_of_every_type(element_type: ElementType) -> None:
     dtype = element_type.dtype
     if element_type.is_inexact:
-        parts = np.array([0.0, -0.0, 1, -1, 0.1, np.inf, -np.inf, np.nan, 1e-45, -65504, 2.0**15], element_type.real.dtype)
+        parts = np.array(
+            [0.0, -0.0, 1, -1, 0.1, np.inf, -np.inf, np.nan, 1e-45, -65504, 2.0**15], element_type.real.dtype
+        )
         values = parts if element_type.is_floating else _all_pairs(parts, dtype)
     elif element_type is ElementType.PRED:
         values = np.array([True, False])
@@ -111,7 +113,9 @@ def test_random_bits_survive(element_type: ElementType) -> None:
     st.sampled_from(list(ElementType)).flatmap(
         lambda t: hnp.arrays(
             _BITS[t.real.byte_width] if t is not ElementType.PRED else np.bool_,
-            hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3).map(lambda s: (*s, 2) if t.is_complex else s),
+            hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3).map(
+                lambda s: (*s, 2) if t.is_complex else s
+            ),
         ).map(lambda bits: np.ascontiguousarray(bits).view(t.dtype)[..., 0] if t.is_complex else bits.view(t.dtype))
     )
 )

@@ -132,11 +132,14 @@ def _read_slice(scanner: Scanner) -> tuple[tuple[int, int, int], ...]:
     return tuple(ranges)
 
 
+_NO_PADDING = re.compile(r"[ \t\r]*(?:[,}\n]|$)")
 _PADDING = re.compile(r"(-?[0-9]{1,18})_(-?[0-9]{1,18})(?:_([0-9]{1,18}))?(x?)")
 
 
 def _read_padding(scanner: Scanner) -> tuple[tuple[int, int, int], ...]:
     """`0_1x2_3_1`: low_high or low_high_interior for each dimension. Nothing at all for a scalar."""
+    if _NO_PADDING.match(scanner.text, scanner.position):
+        return ()
     position = scanner.skip()
     sizes = []
     while match := _PADDING.match(scanner.text, position):
@@ -144,12 +147,7 @@ def _read_padding(scanner: Scanner) -> tuple[tuple[int, int, int], ...]:
         position = scanner.position = match.end()
         if not match.group(4):
             return tuple(sizes)
-    if sizes or not _ENDS_PADDING.match(scanner.text, position):
-        raise scanner.expected("padding as low_high or low_high_interior")
-    return ()
-
-
-_ENDS_PADDING = re.compile(r"[,}\n]|$")
+    raise scanner.expected("padding as low_high or low_high_interior")
 
 
 def _read_precision(scanner: Scanner) -> tuple[str, str]:

@@ -1,0 +1,290 @@
+"""Modules in text: what is printed reads back to the same, and what XLA and JAX write is understood."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hloom.hlo import (
+    ElementType,
+    HloInstruction,
+    HloModule,
+    HloParseError,
+    InputOutputAlias,
+    Layout,
+    Metadata,
+    Opcode,
+    Shape,
+    make_computation,
+    make_constant,
+    make_instruction,
+    make_module,
+    make_parameter,
+    parse,
+    verify,
+)
+from hloom.hlo.attributes import CallAttributes, Composite
+from hloom.hlo.ir import NO_ATTRIBUTES
+from hloom.hlo.ops import SPECS
+from hloom.hlo.text.attribute_reader import FORMS
+from hloom.hlo.text.printer import print_computation, print_module
+
+from support.hlo_texts import INSTRUCTIONS, RECORDED, module_with
+from support.op_table import CASES, build_module
+from support.random_modules import random_module
+
+
+def round_trip(module: HloModule) -> HloModule:
+    """The module after printing and parsing; asserts that it is a valid one that prints the same."""
+    text = module.to_text()
+    again = parse(text)
+    verify(again)
+    assert again.to_text() == text
+    return again
+
+
+def only(module: HloModule, opcode: Opcode) -> HloInstruction:
+    (found,) = [i for i in module.entry.instructions if i.opcode is opcode]
+    return found
+
+
+F32_2 = Shape.array(ElementType.F32, (2,))
+
+
+# Every op, every form
+
+
+@pytest.mark.parametrize("instruction", INSTRUCTIONS)
+def test_each_form_prints_as_it_reads(instruction: str) -> None:
+    text = module_with(instruction)
+    module = parse(text)
+    verify(module)
+    layouts = [leaf.layout for leaf in module.entry.root.shape.leaves() if not leaf.array_layout.is_row_major]
+    assert list(module.entry_result_layouts) == layouts
+    assert module.to_text() == text
+
+
+def test_each_opcode_has_a_form() -> None:
+    used = {instruction.opcode for text in INSTRUCTIONS for instruction in parse(module_with(text)).instructions()}
+    assert used == set(Opcode)
+
+
+def test_each_attribute_class_has_a_form() -> None:
+    assert {spec.attributes for spec in SPECS.values()} <= set(FORMS)
+
+
+def test_op_cases_survive() -> None:
+    assert CASES
+    for case in CASES[:: max(1, len(CASES) // 300)]:
+        round_trip(build_module(case))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_modules_survive(seed: int) -> None:
+    module = random_module(random.Random(seed))
+    again = round_trip(module)
+    assert [i.opcode for i in again.instructions()] == [i.opcode for i in module.instructions()]
+
+
+# What JAX and XLA print
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_recorded_hlo_is_read(path: Path) -> None:
+    module = parse(path.read_text(), path.name)
+    verify(module)
+    round_trip(module)
+
+
+def test_there_is_recorded_hlo() -> None:
+    assert len(RECORDED) > 50
+    assert sum(p.stem.endswith(".optimized") for p in RECORDED) > 20
+
+
+def test_a_stack_frame_gives_the_source_line() -> None:
+    text = next(p for p in RECORDED if p.stem == "sine_sum.optimized").read_text()
+    lines = {i.metadata.source_file: i.metadata.source_line for i in parse(text).instructions() if i.metadata}
+    assert lines["/models/record.py"] > 0
+
+
+def test_short_forms_comments_and_any_order() -> None:
+    module = parse(
+        """HloModule m // the name
+        ENTRY main {
+          x = f32[2] parameter(0), sharding={devices=[2]0,1}
+          c=f32[] constant(2)
+          b = f32[2]{0} broadcast(f32[] c) /* dimensions={} is the default */
+          ROOT r = (f32[2]{0}, /*index=1*/f32[2]) call(f32[2]{0} x, %b), to_apply=pair
+        }, execution_thread="main"
+        unused { ROOT x = s32[] parameter(0) }
+        pair (a: f32[2], b: f32[2]) -> (f32[2], f32[2]) {
+          b = f32[2] parameter(1)
+          a = f32[2] parameter(0), parameter_replication={false}
+          sum = f32[2] add(a, b), backend_config={"known":{"n":"}"}}, control-predecessors={a}
+          t = (f32[2], f32[2]) tuple(a, sum), origin={{"x"}}, statistics={visualizing_index=1,s=0.5}
+        }
+        """
+    )
+    verify(module)
+    assert [c.name for c in module.computations] == ["pair", "main"]
+    assert module.computations[0].root.opcode is Opcode.TUPLE
+    assert [p.name for p in module.computations[0].parameters] == ["a", "b"]
+    assert [i.name for i in module.entry.instructions] == ["x", "c", "b.1", "r"], "unique over the module"
+    round_trip(module)
+
+
+def test_without_entry_the_last_computation_is_it() -> None:
+    assert parse("HloModule m\n a { x = f32[] parameter(0) }\n b { y = s32[] parameter(0) }").entry.name == "b"
+
+
+def test_keywords_as_names() -> None:
+    module = parse(
+        """HloModule m
+        %ENTRY {
+          ROOT = f32[] parameter(0)
+          %true = f32[] negate(ROOT)
+          ROOT %add = f32[] add(%true, true)
+        }"""
+    )
+    assert [i.name for i in module.entry.instructions] == ["ROOT", "true", "add"]
+    round_trip(module)
+
+
+def test_annotations_disappear() -> None:
+    """JAX's lowering marks shardings with custom calls that return their operand."""
+    module = parse(
+        """HloModule m
+        ENTRY main {
+          x = u32[2]{0} parameter(0)
+          s = u32[2]{0} custom-call(x), custom_call_target="Sharding", sharding={replicated}
+          n = u32[2]{0} not(s)
+          ROOT r = u32[2]{0} custom-call(n), custom_call_target="Sharding", sharding={replicated}
+        }"""
+    )
+    assert [i.opcode for i in module.entry.instructions] == [Opcode.PARAMETER, Opcode.NOT]
+    assert module.entry.root.opcode is Opcode.NOT
+
+
+# Headers
+
+
+def test_header_attributes_survive() -> None:
+    x, y = (make_parameter(n, Shape.array(ElementType.F32, (2, 3)), f"p{n}") for n in range(2))
+    root = make_instruction(Opcode.TUPLE, [y, x])
+    module = replace(
+        make_module("m", make_computation("main", root, [x, y])),
+        input_output_aliases=(InputOutputAlias((1,), 0), InputOutputAlias((0,), 1, (), True)),
+        is_scheduled=True,
+        entry_parameter_layouts=(None, Layout((0, 1))),
+        entry_result_layouts=(Layout((0, 1)), None),
+        frontend_attributes=(("a", 'b"}'), ("dict", "{c = 1}"), ("not an identifier", "{")),
+    )
+    verify(module)
+    again = round_trip(module)
+    for name in (
+        "input_output_aliases",
+        "is_scheduled",
+        "entry_parameter_layouts",
+        "entry_result_layouts",
+        "frontend_attributes",
+    ):
+        assert getattr(again, name) == getattr(module, name), name
+
+
+def test_without_entry_layout_the_instructions_have_it() -> None:
+    module = parse("HloModule m\nENTRY e { x = f32[2,3]{0,1} parameter(0)\n ROOT y = f32[2,3] copy(x) }")
+    assert module.entry_parameter_layouts == (Layout((0, 1)),) and module.entry_result_layouts == ()
+
+
+def test_entry_layout_overrides_those_of_the_instructions() -> None:
+    header = "HloModule m, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{0,1}}"
+    module = parse(header + "\nENTRY e { x = f32[2,3]{0,1} parameter(0) }")
+    assert module.entry_parameter_layouts == () and module.entry_result_layouts == (Layout((0, 1)),)
+    assert module.entry.root.shape.layout == Layout((0, 1))
+    round_trip(module)
+
+
+def test_inert_header_attributes_are_read_over() -> None:
+    inert = "replica_count=2, num_partitions=4, buffer_donor={ (0, {}) }, alias_passthrough_params=true"
+    assert parse(f"HloModule m, {inert}\nENTRY e {{ x = f32[] parameter(0) }}").name == "m"
+
+
+# Names and strings are data
+
+
+@pytest.mark.parametrize("name", ["", "a b", "%x", "f32", "é", '}\n"', "1", "-", "ROOT x = f32[] parameter(0)"])
+def test_any_name_can_be_printed(name: str) -> None:
+    x = make_parameter(0, F32_2, name)
+    y = make_instruction(Opcode.NEGATE, [x], name=name)
+    module = HloModule(name, make_computation(name, y, [x]))
+    again = parse(module.to_text())
+    verify(again)
+    assert [i.opcode for i in again.entry.instructions] == [Opcode.PARAMETER, Opcode.NEGATE]
+
+
+def test_any_string_can_be_printed() -> None:
+    nasty = '"}, to_apply=%x\\ \n\t\x00é\U0001f600\udcff{'
+    x = make_parameter(0, F32_2, "x")
+    attributes = (("plain", nasty), ("dict", "{" + nasty + "}"), ("braces", "{a = {}}"), (nasty, "key"))
+    y = make_instruction(
+        Opcode.NEGATE, [x], metadata=Metadata(nasty, nasty, 7), frontend_attributes=attributes, name="y"
+    )
+    again = round_trip(make_module("m", make_computation("main", y, [x]))).entry.root
+    assert again.metadata == Metadata(nasty, nasty, 7)
+    assert again.frontend_attributes == attributes
+
+
+def test_composites_survive() -> None:
+    x = make_parameter(0, F32_2, "x")
+    body = make_computation("body", make_instruction(Opcode.NEGATE, [x]), [x])
+    parameters = (
+        ("length", "10"),
+        ("scale", "1.500000e+00 : f64"),
+        ("text", 'a "b} = c,'),
+        ("odd key", "{x}"),
+        ("", ""),
+    )
+    composite = Composite("my scan", parameters, rule=object(), version=2)
+    y = make_parameter(0, F32_2, "y")
+    call = make_instruction(Opcode.CALL, [y], CallAttributes(body, composite), frontend_attributes=(("a", "b"),))
+    again = only(round_trip(make_module("m", make_computation("main", call, [y]))), Opcode.CALL)
+    assert again.attributes.composite == replace(composite, rule=None)
+    assert again.frontend_attributes == (("a", "b"),)
+
+
+def test_a_call_that_is_no_composite_keeps_its_frontend_attributes() -> None:
+    text = module_with('f32[2,3]{1,0} call(%x), to_apply=%twice, frontend_attributes={composite.name="a"}')
+    call = only(parse(text), Opcode.CALL)
+    assert call.attributes.composite is None and call.frontend_attributes == (("composite.name", "a"),)
+    assert parse(text).to_text() == text
+
+
+# Printing for people
+
+
+def test_large_constants_are_left_out_on_request() -> None:
+    constant = make_constant(np.arange(100, dtype=np.int32))
+    module = make_module("m", make_computation("main", constant))
+    assert "{...}" in print_module(module, elide_over=99) and "{...}" not in print_module(module, elide_over=100)
+    with pytest.raises(HloParseError, match="left out"):
+        parse(print_module(module, elide_over=99))
+
+
+def test_one_computation_can_be_printed() -> None:
+    x = make_parameter(0, F32_2, "x")
+    computation = make_computation("f", make_instruction(Opcode.NEGATE, [x]), [x])
+    assert print_computation(computation).splitlines() == [
+        "%f (x: f32[2]) -> f32[2] {",
+        "  %x = f32[2]{0} parameter(0)",
+        "  ROOT %negate = f32[2]{0} negate(%x)",
+        "}",
+    ]
+
+
+def test_plain_attributes_are_one_object() -> None:
+    assert parse("HloModule m\nENTRY e { x = f32[] parameter(0)\n y = f32[] negate(x) }").entry.root.attributes is (
+        NO_ATTRIBUTES
+    )
