@@ -70,8 +70,8 @@ def _row_major_inside(computation: HloComputation, outside: dict[HloInstruction,
             return _relayout(old if old.shape == shape else replace(old, shape=shape), shape.with_default_layout())
         if old.opcode is Opcode.BITCAST:
             return _bitcast(moved.operands[0], old.operands[0].shape, old.shape)
-        if old.opcode is Opcode.COPY and old.operands[0] in outside and _is_row_major(old.shape):
-            return moved.operands[0]
+        if old.opcode is Opcode.COPY:
+            return moved.operands[0]  # only layouts differed
         return moved if _is_row_major(old.shape) else replace(moved, shape=old.shape.with_default_layout())
 
     return rewrite_computation(computation, visit)

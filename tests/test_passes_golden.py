@@ -1,0 +1,59 @@
+"""Golden files: every pass on small programs written for it. Each is also evaluated before and after, and printed and
+parsed again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline
+from hloom.hlo.passes.pipeline import cpu_pipeline
+from hloom.hlo.text.parser import parse
+from hloom.hlo.verifier import verify
+
+from support.comparing import assert_same_results
+from support.filecheck import GoldenCase, check_output, checks_in, golden_cases
+from support.random_modules import random_arguments
+
+FILES = sorted((Path(__file__).parent / "golden").glob("*.hlo"))
+CASES = [case for file in FILES for case in golden_cases(file)]
+PASSES = {p.name: p for p in cpu_pipeline().passes()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{c.file}-{c.number}" for c in CASES])
+def test_golden(case: GoldenCase) -> None:
+    module = parse(case.text)
+    verify(module)
+    if case.passes == ("pipeline",):
+        pipeline = cpu_pipeline()
+    else:
+        passes = tuple(PASSES[name] for name in case.passes)
+        pipeline = Pipeline("test", (FixedPoint(passes),) if case.until_settled else passes)
+    after, _ = pipeline.run(module, PassOptions(verify=True))
+    check_output(after.to_text(), case)
+    again = parse(after.to_text())
+    verify(again)
+    for seed in range(2):
+        arguments = random_arguments(module, seed)
+        assert_same_results(module, after, arguments)
+        assert_same_results(module, again, arguments)
+
+
+def test_every_pass_has_a_golden_file() -> None:
+    assert {p for case in CASES for p in case.passes} >= set(PASSES) - {"fusion", "expand", "split-reductions"}
+
+
+def test_checks_can_fail() -> None:
+    """The matcher itself, on output that lacks, repeats or reorders what is asked for."""
+    text = "// CHECK: alpha\n// CHECK-NEXT: beta {{[0-9]+}}\n// CHECK-NOT: gamma\n// CHECK: delta\n"
+    case = GoldenCase("x", 0, (), False, text, checks_in(text))
+    check_output("alpha\nbeta 12\nother\ndelta\ngamma", case)
+    for wrong in (
+        "beta 1\nalpha\ndelta",
+        "alpha\nother\nbeta 1\ndelta",
+        "alpha\nbeta x\ndelta",
+        "alpha\nbeta 1\ngamma\ndelta",
+        "alpha\nbeta 1",
+    ):
+        with pytest.raises(AssertionError):
+            check_output(wrong, case)
