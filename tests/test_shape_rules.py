@@ -123,7 +123,7 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("bitcast-convert_c3", O.BITCAST_CONVERT, ["u8[]"], NO_ATTRIBUTES, "u32[]"),
     ("bitcast_c1", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "(f32[2])"),
     ("bitcast_c2", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "f32[3]"),
-    ("bitcast_c3", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "f64[2]"),
+    ("bitcast_c2", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "f64[2]"),
     ("broadcast_c1", O.BROADCAST, ["f32[]"], a.BroadcastAttributes(()), "s32[2]"),
     ("broadcast_c2", O.BROADCAST, ["f32[2]"], a.BroadcastAttributes(()), "f32[2]"),
     ("broadcast_c3", O.BROADCAST, ["f32[2]"], a.BroadcastAttributes((1,)), "f32[2]"),

@@ -81,15 +81,13 @@ def _copy_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shap
 
 def _bitcast_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
     """The same bytes under another shape. c1: operand and declared result are arrays; c2: both buffers have the
-    same size; c3: and elements of one width."""
+    same size."""
     require_arrays(Opcode.BITCAST, operands, 1)
     declared = require_declared(Opcode.BITCAST, operands, declared, 1)
     if declared.element_type is None:
         fail(Opcode.BITCAST, operands, "the result must be an array", 1)
-    if declared.num_elements != operands[0].num_elements:
-        fail(Opcode.BITCAST, operands, f"the result {declared} must have as many elements as the operand", 2)
-    if declared.element_type.byte_width != operands[0].element.byte_width:
-        fail(Opcode.BITCAST, operands, f"the elements of {declared} must be as wide as the operand's", 3)
+    if declared.byte_size != operands[0].byte_size:
+        fail(Opcode.BITCAST, operands, f"the result {declared} must have as many bytes as the operand", 2)
     return declared
 
 

@@ -51,6 +51,8 @@ def expanded(instruction: HloInstruction) -> HloInstruction | None:
         return reduce_half_in_f32(instruction)
     if instruction.opcode is Opcode.DOT:
         return dot_in_blas_types(instruction) or dot_of_integers(instruction)
+    if instruction.opcode is Opcode.BITCAST_CONVERT:
+        return bitcast_of_other_width(instruction)
     if instruction.opcode is Opcode.RNG_BIT_GENERATOR:
         return rng_bit_generator(instruction)
     return None
@@ -61,6 +63,14 @@ def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruc
         return operand
     shape = Shape.array(element_type, operand.shape.dimensions)
     return make_instruction(Opcode.CONVERT, (operand,), shape=shape)
+
+
+def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None:
+    """A bitcast-convert between types of different widths: the same bytes, row-major, seen as more or fewer elements."""
+    operand = instruction.operands[0]
+    if operand.shape.element.byte_width == instruction.shape.element.byte_width:
+        return None
+    return make_instruction(Opcode.BITCAST, (operand,), shape=instruction.shape)
 
 
 @cache
@@ -93,7 +103,7 @@ def dot_in_blas_types(dot: HloInstruction) -> HloInstruction | None:
     """Operands in the type in which the product is computed: the result's, or f32 for f16 and bf16."""
     result = dot.shape.element
     computed = ElementType.F32 if result in _HALF else result
-    if computed not in _BLAS or all(o.shape.element is computed for o in dot.operands):
+    if computed not in _BLAS or all(o.shape.element is computed for o in (*dot.operands, dot)):
         return None
     operands = [_converted(o, computed) for o in dot.operands]
     shape = Shape.array(computed, dot.shape.dimensions)

@@ -1,7 +1,7 @@
 """Copies that change a layout become transposes of row-major views, which fuse like any other transpose.
 
 A buffer of f32[2,3]{0,1} holds the same bytes as one of f32[3,2]{1,0}: a bitcast shows it so, and a transpose of that
-is the array in row-major order. After this pass only parameters, results and bitcasts have other layouts than row-major.
+is the array in row-major order. After this pass only parameters, results and bitcasts are not row-major.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class ElementEmitter:
         spilled = self.spilled.get((instruction, index))
         result = spilled or ELEMENT[instruction.opcode](self, instruction, index)
         if (self._uses.get(instruction, 0) > 1 and not _is_simple(result.text)) or len(result.text) > MAX_INLINE:
-            result = self.writer.let(_STEM.get(instruction.opcode, instruction.opcode.name.lower()), result)
+            result = self.writer.let(self.stem(instruction), result)
         self.writer.remember((instruction, index), result)
 
     def operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
@@ -155,6 +155,11 @@ class ElementEmitter:
         self.used.add(number)
         name = self.pointers[number].name
         return Expr(loaded(instruction.shape.element, f"{name}[{offset}]"), offset.depth)
+
+    @staticmethod
+    def stem(instruction: HloInstruction) -> str:
+        """What names of this op's results begin with."""
+        return _STEM.get(instruction.opcode, instruction.opcode.name.lower())
 
     def add_uses(self, computation: HloComputation) -> None:
         """Make the uses inside a reducer known."""

@@ -68,17 +68,29 @@ def _call(e: ElementEmitter, instruction: HloInstruction, name: str, arguments: 
     return e.result(instruction, text, *arguments, atomic=True)
 
 
+_LOGICAL: dict[Opcode, str] = {Opcode.ADD: "|", Opcode.MAXIMUM: "|", Opcode.MULTIPLY: "&", Opcode.MINIMUM: "&"}
+"""What these ops are on pred: numbers of one bit, of which 1 + 1 is 1."""
+
+
+def _of_pred(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr | None:
+    sign = _LOGICAL.get(instruction.opcode)
+    if sign is None or instruction.shape.element is not ElementType.PRED:
+        return None
+    a, b = e.operands(instruction, index)
+    return Expr(f"{a.operand} {sign} {b.operand}", depth_of(a, b), atomic=False)
+
+
 @ELEMENT.register(*_FUNCTIONS)
 def _function(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    return _call(e, instruction, _FUNCTIONS[instruction.opcode], e.operands(instruction, index))
+    return _of_pred(e, instruction, index) or _call(e, instruction, _FUNCTIONS[instruction.opcode], e.operands(instruction, index))
 
 
 @ELEMENT.register(*_ARITHMETIC)
 def _arithmetic(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    logical = _of_pred(e, instruction, index)
+    if logical is not None:
+        return logical
     a, b = e.operands(instruction, index)
-    if instruction.shape.element is ElementType.PRED:
-        # XLA computes PRED in one bit: add and subtract are exclusive or, multiply is and... see the evaluator.
-        raise UnsupportedError(f"{instruction.opcode.value} of pred operands is not supported by the Numba backend")
     if instruction.shape.element.is_complex and instruction.opcode is Opcode.MULTIPLY:
         return _call(e, instruction, "multiply", [a, b])
     return e.result(instruction, f"{a.operand} {_ARITHMETIC[instruction.opcode]} {b.operand}", a, b)
