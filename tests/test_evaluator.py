@@ -218,10 +218,9 @@ def test_dot_against_einsum() -> None:
                 continue
             contracting = [c for c in shared if c not in batch]
             free = [c for c in lhs + rhs if (c in lhs) != (c in rhs)]
-            groups = (batch, contracting)
-            attributes = a.DotAttributes(
-                *(tuple(names.index(c) for c in group) for group in groups for names in (lhs, rhs))
-            )
+            lhs_batch, rhs_batch = (tuple(map(names.index, batch)) for names in (lhs, rhs))
+            lhs_contracting, rhs_contracting = (tuple(map(names.index, contracting)) for names in (lhs, rhs))
+            attributes = a.DotAttributes(lhs_batch, rhs_batch, lhs_contracting, rhs_contracting)
             expected = np.einsum(f"{lhs},{rhs}->{batch}{''.join(free)}", x, y)
             np.testing.assert_array_equal(run(O.DOT, x, y, attributes=attributes), expected)
 

@@ -27,7 +27,9 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
     lhs_contracting, rhs_contracting = attributes.lhs_contracting_dims, attributes.rhs_contracting_dims
     if lhs.ndim == rhs.ndim == 2 and len(lhs_contracting) == 1 and not attributes.lhs_batch_dims:
         # What follows, for matrices: much of eager execution is this.
-        product: NDArray = np.matmul(lhs if lhs_contracting == (1,) else lhs.T, rhs if rhs_contracting == (0,) else rhs.T)
+        product: NDArray = np.matmul(
+            lhs if lhs_contracting == (1,) else lhs.T, rhs if rhs_contracting == (0,) else rhs.T
+        )
     else:
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
         right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting)

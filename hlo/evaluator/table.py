@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ExecutionError
-from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, HloModule
+from ..ir import Attributes, HloComputation, HloInstruction, HloModule
 from ..layout import Layout
 from ..opcode import Opcode
 from ..rules import RuleTable
@@ -34,13 +34,10 @@ _QUIET = Context()
 _QUIET.run(np.seterr, all="ignore")
 
 
-def evaluate_op(
-    opcode: Opcode, operands: Sequence[Value], attributes: Attributes = NO_ATTRIBUTES, shape: Shape | None = None
-) -> Any:
-    """The value of one op on concrete operands: eager execution.
+def evaluate_op(opcode: Opcode, operands: Sequence[Value], attributes: Attributes, shape: Shape) -> Any:
+    """The value of one op on concrete operands: eager execution. UnsupportedError if the op has no value here.
 
-    `shape` is the result's, as the op's shape rule gives it: nothing is checked here. It may be None for ops whose
-    rule does not need it (those that compute an array of the operands' element type).
+    `shape` is the result's, as the op's shape rule gives it (`builder.check_shape`): nothing is checked here.
     """
     return _QUIET.copy().run(EVALUATE[opcode], shape, attributes, *operands)
 

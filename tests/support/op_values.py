@@ -19,8 +19,8 @@ NDArray = np.ndarray[Any, Any]
 Values = Callable[[ElementType, tuple[int, ...], int, np.random.Generator], NDArray]
 
 
-def _float_info(element_type: ElementType) -> Any:
-    return ml_dtypes.finfo(element_type.real.dtype)
+def _float_info(dtype: Any) -> Any:
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def edges(element_type: ElementType) -> list[Any]:
@@ -31,7 +31,7 @@ def edges(element_type: ElementType) -> list[Any]:
         info = np.iinfo(element_type.dtype)
         middle = [-1, -2, -7] if element_type.is_signed else [info.max // 2 + 1]
         return [0, 1, 2, 3, 7, *middle, info.min, info.min + 1, info.max, info.max - 1]
-    info = _float_info(element_type)
+    info = _float_info(element_type.real.dtype)
     finite = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, float(info.eps), float(info.tiny), float(info.max), 4.25]
     return [*finite, *(-x for x in finite), math.inf, -math.inf, math.nan]
 
@@ -44,7 +44,7 @@ def _random(element_type: ElementType, count: int, rng: np.random.Generator) -> 
         wide = rng.integers(info.min, info.max, count, element_type.dtype, endpoint=True)
         return np.where(rng.integers(0, 2, count), wide, wide % element_type.dtype.type(23))
     scale = rng.choice([1.0, 1.0, 10.0, 0.01], count)
-    values = rng.standard_normal(count) * scale
+    values: NDArray = rng.standard_normal(count) * scale
     if element_type.is_complex:
         values = values + 1j * rng.standard_normal(count) * scale
     return values.astype(element_type.dtype)
@@ -108,9 +108,10 @@ def subnormal(
     element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
 ) -> NDArray:
     """Floats of either sign between the smallest subnormal number and a little above the smallest normal one."""
-    info = _float_info(element_type)
+    info = _float_info(element_type.real.dtype)
     exponents = rng.uniform(np.log2(float(info.smallest_subnormal)), np.log2(float(info.tiny)) + 3, dimensions)
-    return (np.exp2(exponents) * rng.choice([-1.0, 1.0], dimensions)).astype(element_type.dtype)
+    values: NDArray = np.exp2(exponents) * rng.choice([-1.0, 1.0], dimensions)
+    return values.astype(element_type.dtype)
 
 
 def near_integer(
@@ -121,8 +122,8 @@ def near_integer(
     limits = [2.0**k for k in (7, 8, 15, 16, 31, 32, 63, 64)]
     beside = [s * x + d for x in limits for s in (1, -1) for d in (-1.5, -1, -0.5, 0, 0.5, 1)]
     special = np.array([*edges(element_type), *beside], np.float64)
-    special = special[~(np.abs(special) > float(_float_info(element_type).max)) | np.isinf(special)]
-    values = rng.standard_normal(count) * rng.choice([1.0, 100.0, 1e4], count)
+    special = special[~(np.abs(special) > float(_float_info(element_type.real.dtype).max)) | np.isinf(special)]
+    values: NDArray = rng.standard_normal(count) * rng.choice([1.0, 100.0, 1e4], count)
     values[: min(count, len(special))] = special[:count]
     return values.astype(element_type.dtype).reshape(dimensions)
 
@@ -180,4 +181,4 @@ def flush_subnormals(array: NDArray) -> NDArray:
         return array
     with np.errstate(all="ignore"):
         zeros = np.copysign(array.dtype.type(0), array)
-        return np.where(np.abs(array) < 4 * ml_dtypes.finfo(array.dtype).tiny, zeros, array)
+        return np.where(np.abs(array) < 4 * _float_info(array.dtype).tiny, zeros, array)
