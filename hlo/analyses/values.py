@@ -316,6 +316,7 @@ class _Liveness:
         elif instruction.opcode is Opcode.CONDITIONAL:
             branches = [blocks[c] for c in instruction.attributes.branch_computations]
             own = [i for i, v in enumerate(results) if values[v].instruction is instruction]
+            needs.read((v for i, v in enumerate(results) if i not in own), end)
             targets = tuple(results[i] for i in own)
             needs.write(targets, end)
             for branch in branches:

@@ -239,7 +239,8 @@ def _place(
     """The slice of each buffer, the constants in the order of their allocations, the size of the arena."""
     buffers = coalescing.all_buffers()
     in_arena = [b for b in buffers if b.home is None]
-    requests = [Request(b.size, b.intervals[0][0], b.intervals[-1][1]) for b in in_arena]
+    # Whole positions: what is handed over is read and written at one position, and copies come one after the other.
+    requests = [Request(b.size, b.intervals[0][0] // 2, (b.intervals[-1][1] + 1) // 2) for b in in_arena]
     offsets, arena_size = place(requests, ALIGNMENT)
     arena = Allocation(AllocationKind.ARENA, 0, arena_size)
     slices = {b: BufferSlice(arena, offset, b.size) for b, offset in zip(in_arena, offsets, strict=True)}
