@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .math.value import Boolean, Integer, call_intrinsic, select
+from .math.value import F32, F64, Boolean, Float, Integer, call_intrinsic, select
 
 
 def _binary_intrinsic(name: str, a: Integer, b: Integer) -> Integer:
@@ -19,36 +19,56 @@ def _lowest(a: Integer) -> int:
     return -1 << (a.bits - 1)
 
 
+def _quotient(a: Integer, b: Integer, signed: bool) -> Integer:
+    """trunc(a / b) for b != 0 and no overflow. No CPU divides vectors of integers, so that up to 32 bits float divides:
+    a / b is at least 1 / |b| away from the next whole number, which is far more than the rounding error."""
+    builder = a.builder
+    if a.bits == 64:
+        return Integer(builder, (builder.sdiv if signed else builder.udiv)(a.raw, b.raw))
+    format_ = F64 if a.bits == 32 else F32
+    to_float, to_integer = (builder.sitofp, builder.fptosi) if signed else (builder.uitofp, builder.fptoui)
+    quotient = Float(builder, to_float(a.raw, format_.llvm)) / Float(builder, to_float(b.raw, format_.llvm))
+    return Integer(builder, to_integer(quotient.raw, a.raw.type))
+
+
+def _safe_divisor(a: Integer, b: Integer, signed: bool) -> Integer:
+    """b, but 1 where the division has no quotient: by zero, and the lowest number by -1 (where 1 gives what HLO
+    wants)."""
+    undefined = b.equals(0)
+    if signed:
+        undefined = undefined | (a.equals(_lowest(a)) & b.equals(-1))
+    return select(undefined, b.constant(1), b)
+
+
+def _divide(a: Integer, b: Integer, signed: bool) -> Integer:
+    quotient = _quotient(a, _safe_divisor(a, b, signed), signed)
+    return select(b.equals(0), a.constant(-1), quotient)
+
+
+def _remainder(a: Integer, b: Integer, signed: bool) -> Integer:
+    divisor = _safe_divisor(a, b, signed)
+    rest = a - _quotient(a, divisor, signed) * divisor
+    return select(b.equals(0), a, rest)
+
+
 def divide_signed(a: Integer, b: Integer) -> Integer:
-    """Truncates; x / 0 == -1, lowest / -1 == lowest (as XLA). The divisor is replaced first, since LLVM's sdiv is
-    undefined there."""
-    zero = b.equals(0)
-    overflow = a.equals(_lowest(a)) & b.equals(-1)
-    safe = select(zero | overflow, b.constant(1), b)
-    quotient = Integer(a.builder, a.builder.sdiv(a.raw, safe.raw))
-    return select(zero, a.constant(-1), quotient)
+    """Truncates; x / 0 == -1, lowest / -1 == lowest, as XLA."""
+    return _divide(a, b, signed=True)
 
 
 def divide_unsigned(a: Integer, b: Integer) -> Integer:
     """x / 0 == all ones."""
-    zero = b.equals(0)
-    quotient = Integer(a.builder, a.builder.udiv(a.raw, select(zero, b.constant(1), b).raw))
-    return select(zero, a.constant(-1), quotient)
+    return _divide(a, b, signed=False)
 
 
 def remainder_signed(a: Integer, b: Integer) -> Integer:
     """The sign of a; x % 0 == x, lowest % -1 == 0."""
-    zero = b.equals(0)
-    overflow = a.equals(_lowest(a)) & b.equals(-1)
-    safe = select(zero | overflow, b.constant(1), b)
-    rest = Integer(a.builder, a.builder.srem(a.raw, safe.raw))
-    return select(zero, a, rest)
+    return _remainder(a, b, signed=True)
 
 
 def remainder_unsigned(a: Integer, b: Integer) -> Integer:
-    zero = b.equals(0)
-    rest = Integer(a.builder, a.builder.urem(a.raw, select(zero, b.constant(1), b).raw))
-    return select(zero, a, rest)
+    """x % 0 == x."""
+    return _remainder(a, b, signed=False)
 
 
 def shift_left(a: Integer, count: Integer) -> Integer:

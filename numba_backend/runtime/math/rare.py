@@ -14,6 +14,7 @@ four small loops.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,10 @@ from llvmlite import ir
 
 from .value import Boolean, Float, call_intrinsic
 
-_WIDTHS = (2, 4, 8, 16)
+# The widths that LLVM picks for loops over f32 and f64 with 256-bit registers (also on AVX-512 machines, where it
+# prefers them), and with 128-bit ones elsewhere. At another width the vectoriser takes the lanes one by one, or a
+# width from here.
+_WIDTHS = (4, 8) if platform.machine().lower() in ("x86_64", "amd64") else (2, 4)
 _I64 = ir.IntType(64)
 
 
@@ -39,7 +43,12 @@ def rare_call(
         scalar = _scalar_version(module, name, is_rare, compute, arguments)
         variants = [_vector_version(scalar, width, is_rare) for width in _WIDTHS]
         _keep(module, variants)
-    return Float(builder, builder.call(scalar, [argument.raw for argument in arguments]))
+    call = builder.call(scalar, [argument.raw for argument in arguments])
+    # On the call, not on the function: the vector versions call it too, and must not become calls of themselves.
+    parameters = "v" * len(arguments)
+    mappings = ",".join(f"_ZGV_LLVM_N{width}{parameters}_{name}({name}.v{width})" for width in _WIDTHS)
+    _add_attribute(call, f'"vector-function-abi-variant"="{mappings}"')
+    return Float(builder, call)
 
 
 def _function(module: Any, name: str, type_: Any, count: int) -> Any:
@@ -52,9 +61,9 @@ def _function(module: Any, name: str, type_: Any, count: int) -> Any:
     return function
 
 
-def _add_attribute(function: Any, text: str) -> None:
+def _add_attribute(function_or_call: Any, text: str) -> None:
     # llvmlite checks names against a list that is older than these attributes; the set itself prints what it holds.
-    set.add(function.attributes, text)
+    set.add(function_or_call.attributes, text)
 
 
 def _scalar_version(
@@ -62,9 +71,6 @@ def _scalar_version(
 ) -> Any:
     type_ = like[0].raw.type
     function = _function(module, name, type_, len(like))
-    parameters = "v" * len(like)
-    mappings = ",".join(f"_ZGV_LLVM_N{width}{parameters}_{name}({name}.v{width})" for width in _WIDTHS)
-    _add_attribute(function, f'"vector-function-abi-variant"="{mappings}"')
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     rare_block, usual_block = function.append_basic_block("rare"), function.append_basic_block("usual")
     arguments = [Float(builder, argument) for argument in function.args]
@@ -110,13 +116,13 @@ def _keep(module: Any, functions: list[Any]) -> None:
     """Nothing calls the vector versions until the vectoriser does; until then this list keeps them from being
     dropped."""
     pointer = ir.IntType(8).as_pointer()
-    name = "llvm.compiler.used"
-    previous = module.globals.get(name)
-    entries = list(previous.initializer.constant) if previous is not None else []
-    if previous is not None:
-        del module.globals[name]
-    entries += [function.bitcast(pointer) for function in functions]
-    used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(entries)), name)
-    used.linkage = "appending"
-    used.section = "llvm.metadata"
+    used = module.globals.get("llvm.compiler.used")
+    if used is None:
+        used = ir.GlobalVariable(module, ir.ArrayType(pointer, 0), "llvm.compiler.used")
+        used.linkage = "appending"
+        used.section = "llvm.metadata"
+        used.initializer = ir.Constant(used.value_type, [])
+    entries = [*used.initializer.constant, *(function.bitcast(pointer) for function in functions)]
+    used.value_type = ir.ArrayType(pointer, len(entries))
+    used.type = used.value_type.as_pointer()
     used.initializer = ir.Constant(used.value_type, entries)

@@ -34,6 +34,7 @@ def _long_division(x: Float, y: Float) -> Float:
     x_mantissa, x_exponent = _decompose(x)
     y_mantissa, y_exponent = _decompose(y)
     bits_per_round = 64 - (f.mantissa_bits + 1)
+    all_bits = x_exponent - y_exponent
     entry = builder.block
     loop = builder.append_basic_block("divide")
     done = builder.append_basic_block("divided")
@@ -46,7 +47,7 @@ def _long_division(x: Float, y: Float) -> Float:
     remaining = left - step
     rest_raw.add_incoming(x_mantissa.raw, entry)
     rest_raw.add_incoming(following.raw, loop)
-    left_raw.add_incoming((x_exponent - y_exponent).raw, entry)
+    left_raw.add_incoming(all_bits.raw, entry)
     left_raw.add_incoming(remaining.raw, loop)
     builder.cbranch((remaining > 0).raw, loop, done)
     builder.position_at_end(done)

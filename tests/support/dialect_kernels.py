@@ -1,0 +1,57 @@
+"""Kernels that apply dialect functions to arrays, many functions to a kernel, for the tests of the dialect."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import llvmlite.binding as llvm
+import numpy as np
+from hloom.numba_backend.runtime import dialect, llvm_backend, numba_frontend
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.store import default_store
+
+STORAGE: dict[str, type] = {
+    "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f16": np.uint16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64,
+    "c64": np.complex64, "c128": np.complex128,
+}  # fmt: skip
+
+Apply = Callable[..., list[np.ndarray]]
+
+
+def kernel_of(expressions: Sequence[str], inputs: Sequence[str], output: str) -> KernelSource:
+    """One loop for each expression over ``x[i]`` (``y[i]``, ``z[i]``); each leaves its results after those before it."""
+    names = ["x", "y", "z"][: len(inputs)]
+    lines = [f"def apply(lo, hi, {', '.join(names)}, out, n):"]
+    for k, expression in enumerate(expressions):
+        lines += ["    for i in range(lo, hi):", f"        out[{k} * n + i] = {expression}"]
+    parameters = [Parameter("pointer", dtype) for dtype in (*inputs, output)]
+    return KernelSource("apply", "\n".join(lines) + "\n", (*parameters, Parameter("size", "s64")))
+
+
+def compiled(expressions: Sequence[str], inputs: Sequence[str], output: str) -> Apply:
+    """The kernel as a function from arrays to one array for each expression; `pieces` cuts the range into calls."""
+    kernel = kernel_of(expressions, inputs, output)
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(default_store().get(kernel))
+
+    def apply(*arrays: np.ndarray, pieces: int | None = None) -> list[np.ndarray]:
+        arrays = tuple(np.ascontiguousarray(a, STORAGE[dtype]) for a, dtype in zip(arrays, inputs))
+        n = arrays[0].size
+        out = np.zeros((len(expressions), n), STORAGE[output])
+        table = np.array([*(a.ctypes.data for a in arrays), out.ctypes.data, n], np.int64)
+        step = pieces or n
+        for lo in range(0, n, step):
+            entry(lo, min(lo + step, n), table.ctypes.data)
+        return list(out)
+
+    return apply
+
+
+def optimised_ir(kernel: KernelSource) -> str:
+    """LLVM's IR after its pipeline: what the vectoriser made of the loops."""
+    module = llvm.parse_assembly(numba_frontend.to_llvm(kernel, dialect.SCOPE))
+    module.verify()
+    llvm_backend.optimise(module)
+    return str(module)
