@@ -42,10 +42,10 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
         (
             CallInliner(),  # first: everything below sees plain operations
             LayoutAssignment(),  # so that all passes may take row-major for granted
+            LayoutCopies(),  # what it copied becomes transposes, which simplify and fuse like others
             DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
-            LayoutCopies(),  # entry layouts become transposes, which fuse
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
             SplitReductions(),  # after simplification too: it would merge what this splits
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters

@@ -22,6 +22,10 @@ from .rewrite import map_computations, rewrite_computation
 
 LARGE = 1 << 16
 """Elements from which on a reduction is worth splitting."""
+LARGE_COLUMNS = 1 << 20
+"""The same for a reduction along columns that has results enough, but would walk down narrow strips of the rows."""
+WIDE = 1 << 14
+"""A row of this many results or more is no narrow strip."""
 FEW = 16
 """Results up to which there is too little to share."""
 PARTS = 64
@@ -57,7 +61,7 @@ def split(reduce: HloInstruction, operand_is_ours: bool) -> HloInstruction | Non
     operand, init = reduce.operands
     sizes = operand.shape.dimensions
     reduced = reduce.attributes.dimensions
-    if operand.shape.num_elements < LARGE or reduce.shape.num_elements >= FEW or not reduced:
+    if not reduced or not _is_worth_it(operand.shape, reduced, reduce.shape.num_elements):
         return None
     first = min((d for d in reduced if sizes[d] > 1), default=None)
     if first is None:
@@ -81,6 +85,14 @@ def split(reduce: HloInstruction, operand_is_ours: bool) -> HloInstruction | Non
     partial = make_instruction(Opcode.REDUCE, (viewed, start), ReduceAttributes(inner, to_apply))
     place = first - sum(d < first for d in inner)
     return make_instruction(Opcode.REDUCE, (partial, init), ReduceAttributes((place,), to_apply))
+
+
+def _is_worth_it(shape: Shape, reduced: tuple[int, ...], results: int) -> bool:
+    """Few results, or columns of few rows at a time: each thread then reads whole rows, one after the other."""
+    if results < FEW:
+        return shape.num_elements >= LARGE
+    along_columns = max(reduced) < shape.rank - 1 and math.prod(shape.dimensions[: min(reduced)]) == 1
+    return along_columns and shape.num_elements >= LARGE_COLUMNS and results < WIDE
 
 
 _NEUTRAL = {Opcode.ADD: 0, Opcode.MULTIPLY: 1}
