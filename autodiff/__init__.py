@@ -13,7 +13,7 @@ The modules here stand on `tracer` and know nothing of backends.
 
 from .api import grad, jvp, linearize, value_and_grad, vjp
 from .custom import custom_jvp, custom_vjp, float0
-from .rules import control_flow, dot, elementwise, movement, random, reduce, structure
+from .rules import control_flow, dot, elementwise, movement, random, reduce, scan, structure
 
 __all__ = [
     "control_flow",
@@ -28,6 +28,7 @@ __all__ = [
     "movement",
     "random",
     "reduce",
+    "scan",
     "structure",
     "value_and_grad",
     "vjp",
