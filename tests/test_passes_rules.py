@@ -17,7 +17,12 @@ from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.algebraic_simplifier import RULES, AlgebraicSimplifier, simplified
 from hloom.hlo.passes.dead_code_elimination import DeadCodeElimination
 from hloom.hlo.passes.rewrite import map_computations, rewrite_computation
-from hloom.hlo.passes.simplify_arithmetic import ARITHMETIC_RULES, compute_before_broadcast, is_lossless
+from hloom.hlo.passes.simplify_arithmetic import (
+    ARITHMETIC_RULES,
+    compute_before_broadcast,
+    compute_before_reshape,
+    is_lossless,
+)
 from hloom.hlo.passes.simplify_movement import MOVEMENT_RULES, empty_result
 from hloom.hlo.passes.simplify_reduce_dot import REDUCE_DOT_RULES
 from hloom.hlo.text.parser import parse
@@ -95,7 +100,15 @@ def misses(rule: str, body: str) -> Case:
 CASES = [
     fires("add_zero", "ROOT r = s32[4] add(i, i0)", "i"),
     fires("add_zero", "ROOT r = f32[4] add(fm0, x)", "x"),
+    fires("add_zero", "a = f32[4] multiply(x, x)  ROOT r = f32[4] add(a, f0)", "multiply(x, x)"),
+    fires(
+        "add_zero",
+        "a = f32[] reduce(x, c0), dimensions={0}, to_apply=add_f  ROOT r = f32[] add(c0, a)",
+        "reduce(x, 0.0){0}:f32[]",
+    ),
     misses("add_zero", "ROOT r = f32[4] add(x, f0)"),
+    misses("add_zero", "a = f32[4] multiply(x, y)  ROOT r = f32[4] add(a, f0)"),
+    misses("add_zero", "a = f32[] reduce(x, cm0), dimensions={0}, to_apply=add_f  ROOT r = f32[] add(c0, a)"),
     fires("add_negated", "ROOT r = f32[4] add(ex, y)", "subtract(y, x)"),
     misses("add_negated", "ROOT r = f32[4] add(x, y)"),
     fires("add_constants", "a = s32[4] add(i, i2)  ROOT r = s32[4] add(i5, a)", "add(i, broadcast(7){}:s32[4])"),
@@ -136,6 +149,10 @@ CASES = [
     fires("undo_itself", "ROOT r = f32[4] negate(ex)", "x"),
     fires("undo_itself", "ROOT r = pred[4] not(np)", "p"),
     misses("undo_itself", "ROOT r = f32[4] negate(x)"),
+    fires("negate_scaled", "a = f32[] multiply(c2, s)  ROOT r = f32[] negate(a)", "multiply(s, -2.0)"),
+    fires("negate_scaled", "a = f32[] divide(s, c3)  ROOT r = f32[] negate(a)", "divide(s, -3.0)"),
+    misses("negate_scaled", "a = s32[4] multiply(i, i2)  ROOT r = s32[4] negate(a)"),
+    misses("negate_scaled", "a = f32[4] divide(f3, x)  ROOT r = f32[4] negate(a)"),
     fires("idempotent", "a = f32[4] floor(x)  ROOT r = f32[4] floor(a)", "floor(x)"),
     misses("idempotent", "a = f32[4] ceil(x)  ROOT r = f32[4] floor(a)"),
     fires("abs_negated", "ROOT r = s32[4] abs(ei)", "abs(i)"),
@@ -202,6 +219,19 @@ CASES = [
         "broadcast(multiply(d, broadcast(s){}:f32[3])){1}:f32[2,3]",
     ),
     misses("compute_before_broadcast", "ROOT r = f32[2,3] multiply(ma, m)"),
+    fires(
+        "compute_before_reshape",
+        "a = f32[4,1] reshape(x)  c = f32[4,1] reshape(y)  g = f32[4,1] broadcast(c2), dimensions={}  "
+        "ROOT r = f32[4,1] clamp(a, c, g)",
+        "reshape(clamp(x, y, broadcast(2.0){}:f32[4])):f32[4,1]",
+    ),
+    fires(
+        "compute_before_reshape",
+        "a = f32[4,1] reshape(x)  ROOT r = f16[4,1] convert(a)",
+        "reshape(convert(x):f16[4]):f16[4,1]",
+    ),
+    misses("compute_before_reshape", "a = f32[6] reshape(m)  ROOT r = f32[6] negate(a)"),
+    misses("compute_before_reshape", "a = f32[3] reshape(o)  ROOT r = f32[3] add(a, d)"),
     # movement
     fires("uniform_constant", "ROOT r = f32[2,2] constant({{5, 5}, {5, 5}})", "broadcast(5.0){}:f32[2,2]"),
     misses("uniform_constant", "ROOT r = f32[2] constant({0, -0})"),
@@ -464,7 +494,11 @@ Rule = Callable[[HloInstruction], "HloInstruction | None"]
 TABLES = (ARITHMETIC_RULES, MOVEMENT_RULES, REDUCE_DOT_RULES)
 RULE_NAMED: dict[str, Rule] = {
     rule.__name__: rule for table in TABLES for rules in table.values() for rule in rules
-} | {"compute_before_broadcast": compute_before_broadcast, "empty_result": empty_result}
+} | {
+    "compute_before_broadcast": compute_before_broadcast,
+    "compute_before_reshape": compute_before_reshape,
+    "empty_result": empty_result,
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{c.rule}-{c.becomes or 'miss'}" for c in CASES])

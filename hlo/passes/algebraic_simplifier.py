@@ -12,7 +12,7 @@ from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from .rewrite import map_computations, rewrite_computation
-from .simplify_arithmetic import ARITHMETIC_RULES, compute_before_broadcast
+from .simplify_arithmetic import ARITHMETIC_RULES, compute_before_broadcast, compute_before_reshape
 from .simplify_movement import MOVEMENT_RULES, empty_result
 from .simplify_reduce_dot import REDUCE_DOT_RULES
 
@@ -26,7 +26,7 @@ def _all_rules() -> dict[Opcode, tuple[Rule, ...]]:
         for each in (ARITHMETIC_RULES, MOVEMENT_RULES, REDUCE_DOT_RULES):
             rules += each.get(opcode, ())
         if has_trait(opcode, Trait.ELEMENTWISE):
-            rules.append(compute_before_broadcast)
+            rules += (compute_before_broadcast, compute_before_reshape)
         table[opcode] = tuple(rules)
     return table
 

@@ -42,6 +42,42 @@ def is_splat(instruction: HloInstruction, value: float) -> bool:
     )
 
 
+_NOT_NEGATIVE = frozenset({Opcode.ABS, Opcode.EXP, Opcode.LOGISTIC, Opcode.COSH, Opcode.IOTA})
+_KEEPS_ELEMENTS = frozenset(
+    {Opcode.BROADCAST, Opcode.COPY, Opcode.DYNAMIC_SLICE, Opcode.RESHAPE, Opcode.REVERSE, Opcode.SLICE, Opcode.TRANSPOSE}
+)
+
+
+def is_never_negative_zero(i: HloInstruction, depth: int = 6) -> bool:
+    """True when no element of a real array can be -0.0, as far as up to `depth` operations back show.
+
+    In particular sums from 0.0: -0.0 comes only out of adding -0.0 to -0.0, when rounding to nearest.
+    """
+    if not i.shape.element.is_floating or i.opcode in _NOT_NEGATIVE:
+        return not i.shape.element.is_complex
+    value = splat_value(i)
+    if value is not None:
+        return not (value == 0 and np.signbit(value))
+    if not depth:
+        return False
+    if i.opcode in _KEEPS_ELEMENTS:
+        return is_never_negative_zero(i.operands[0], depth - 1)
+    match i.opcode:
+        case Opcode.ADD:
+            return any(is_never_negative_zero(o, depth - 1) for o in i.operands)
+        case Opcode.MULTIPLY:
+            return i.operands[0] is i.operands[1]
+        case Opcode.SELECT:
+            return all(is_never_negative_zero(o, depth - 1) for o in i.operands[1:])
+        case Opcode.CONVERT:
+            return i.operands[0].shape.element.is_integral or i.operands[0].shape.element is ElementType.PRED
+        case Opcode.REDUCE:
+            is_sum = reducer_opcode(i.attributes.to_apply) is Opcode.ADD
+            return is_sum and len(i.operands) == 2 and is_never_negative_zero(i.operands[1], depth - 1)
+        case _:
+            return False
+
+
 def is_integer_or_pred(instruction: HloInstruction) -> bool:
     return not instruction.shape.element.is_inexact
 

@@ -22,10 +22,13 @@ from .patterns import (
     binary,
     broadcast,
     convert,
+    degenerate_map,
     is_integer_or_pred,
+    is_never_negative_zero,
     is_splat,
     make_splat,
     reducer_identity,
+    reshape,
     splat_value,
     unary,
 )
@@ -35,10 +38,14 @@ Rule = Callable[[HloInstruction], "HloInstruction | None"]
 
 
 def add_zero(i: Instruction) -> Instruction | None:
-    """x + 0 = x for integers and pred; for floats and complex only x + -0.0 = x, as -0.0 + 0.0 is 0.0."""
-    zero = 0.0 if is_integer_or_pred(i) else -0.0
-    a, b = i.operands
-    return a if is_splat(b, zero) else b if is_splat(a, zero) else None
+    """x + 0 = x for integers and pred. For floats and complex x + -0.0 = x, and x + 0.0 = x only if x is known never
+    to be -0.0, as -0.0 + 0.0 is 0.0."""
+    for x, zero in (i.operands, i.operands[::-1]):
+        if is_splat(zero, 0.0 if is_integer_or_pred(i) else -0.0):
+            return x
+        if is_splat(zero, 0.0) and is_never_negative_zero(x):
+            return x
+    return None
 
 
 def add_negated(i: Instruction) -> Instruction | None:
@@ -179,6 +186,18 @@ def undo_itself(i: Instruction) -> Instruction | None:
     """negate(negate(x)) = x, not(not(x)) = x, for all types."""
     (x,) = i.operands
     return x.operands[0] if x.opcode is i.opcode else None
+
+
+def negate_scaled(i: Instruction) -> Instruction | None:
+    """-(x * c) = x * -c and -(x / c) = x / -c for floats and a constant c."""
+    (x,) = i.operands
+    if x.opcode not in (Opcode.MULTIPLY, Opcode.DIVIDE) or not i.shape.element.is_floating:
+        return None
+    a, b = x.operands
+    if splat_value(b) is None and x.opcode is Opcode.MULTIPLY:
+        a, b = b, a
+    value = splat_value(b)
+    return None if value is None else binary(x.opcode, a, make_splat(-value, i.shape))
 
 
 def idempotent(i: Instruction) -> Instruction | None:
@@ -426,11 +445,42 @@ def compute_before_broadcast(i: Instruction) -> Instruction | None:
         source = operand.operands[0]
         if source.shape.rank == len(sizes):
             return source
-        return broadcast(source, Shape.array(source.shape.element, sizes), ())
+        return broadcast(source, _like(source, sizes), ())
 
     shape = Shape.array(i.shape.element, sizes)
     result = make_instruction(i.opcode, [small(o) for o in i.operands], i.attributes, shape, metadata=i.metadata)
     return broadcast(result, i.shape, dimensions)
+
+
+def compute_before_reshape(i: Instruction) -> Instruction | None:
+    """f(reshape(a), reshape(b)) = reshape(f(a, b)) where the reshapes only add or remove dimensions of size 1 and a
+    and b have the same dimensions, or are broadcast scalars. The reshapes meet others further down and fall away."""
+    sizes: tuple[int, ...] | None = None
+    for operand in i.operands:
+        if operand.opcode is Opcode.RESHAPE and operand.shape.rank:
+            source = operand.operands[0].shape.dimensions
+            if sizes is None and degenerate_map(source, operand.shape.dimensions) is None:
+                return None
+            if sizes is not None and source != sizes:
+                return None
+            sizes = source
+        elif operand.shape.rank and (operand.opcode is not Opcode.BROADCAST or operand.operands[0].shape.rank):
+            return None
+    if sizes is None:
+        return None
+
+    def before(operand: Instruction) -> Instruction:
+        if operand.opcode is Opcode.RESHAPE and operand.shape.rank:
+            return operand.operands[0]
+        return operand if not operand.shape.rank else broadcast(operand.operands[0], _like(operand, sizes), ())
+
+    shape = Shape.array(i.shape.element, sizes)
+    result = make_instruction(i.opcode, [before(o) for o in i.operands], i.attributes, shape, metadata=i.metadata)
+    return reshape(result, i.shape.dimensions)
+
+
+def _like(operand: Instruction, sizes: tuple[int, ...]) -> Shape:
+    return Shape.array(operand.shape.element, sizes)
 
 
 _O = Opcode
@@ -441,7 +491,7 @@ ARITHMETIC_RULES: dict[Opcode, tuple[Rule, ...]] = {
     _O.MULTIPLY: (multiply_one, multiply_zero, multiply_minus_one, multiply_negated),
     _O.DIVIDE: (divide_one, divide_negated, divide_by_power_of_two),
     _O.POWER: (power_of_constant,),
-    _O.NEGATE: (undo_itself,),
+    _O.NEGATE: (undo_itself, negate_scaled),
     _O.NOT: (undo_itself, not_compare),
     _O.ABS: (idempotent, abs_negated),
     _O.SIGN: (idempotent,),
@@ -465,4 +515,5 @@ ARITHMETIC_RULES: dict[Opcode, tuple[Rule, ...]] = {
     _O.IMAG: (part_of_complex,),
     _O.COMPLEX: (complex_of_parts,),
 }
-"""By opcode, in the order in which they are tried. `compute_before_broadcast` comes after these for all opcodes."""
+"""By opcode, in the order in which they are tried. `compute_before_broadcast` and `compute_before_reshape` come after
+these for all element-wise opcodes."""
