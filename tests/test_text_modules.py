@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hloom.hlo import (
     ElementType,
+    HloComputation,
     HloInstruction,
     HloModule,
     HloParseError,
@@ -18,6 +19,7 @@ from hloom.hlo import (
     Metadata,
     Opcode,
     Shape,
+    evaluate,
     make_computation,
     make_constant,
     make_instruction,
@@ -34,7 +36,7 @@ from hloom.hlo.text.printer import print_computation, print_module
 
 from support.hlo_texts import INSTRUCTIONS, RECORDED, module_with
 from support.op_table import CASES, build_module
-from support.random_modules import random_module
+from support.random_modules import random_arguments, random_module
 
 
 def round_trip(module: HloModule) -> HloModule:
@@ -102,6 +104,17 @@ def test_recorded_hlo_is_read(path: Path) -> None:
 def test_there_is_recorded_hlo() -> None:
     assert len(RECORDED) > 50
     assert sum(p.stem.endswith(".optimized") for p in RECORDED) > 20
+
+
+@pytest.mark.parametrize("path", [p for p in RECORDED if ".optimized" in p.name], ids=lambda p: p.stem)
+def test_recorded_hlo_means_the_same_before_and_after_xla_optimised_it(path: Path) -> None:
+    """Two texts of one program, one with fusions and layouts: read right, both give the same values."""
+    before = parse(path.with_name(path.name.replace(".optimized", "")).read_text())
+    after = parse(path.read_text())
+    arguments = random_arguments(before, 0, special=False)
+    for want, got in zip(evaluate(before, *arguments), evaluate(after, *arguments), strict=True):
+        assert want.dtype == got.dtype
+        assert np.allclose(want.astype(complex), got.astype(complex), 1e-3, 1e-4, equal_nan=True)
 
 
 def test_a_stack_frame_gives_the_source_line() -> None:
@@ -282,6 +295,15 @@ def test_one_computation_can_be_printed() -> None:
         "  ROOT %negate = f32[2]{0} negate(%x)",
         "}",
     ]
+
+
+def test_a_broken_module_can_be_printed() -> None:
+    """A dump after a pass that went wrong must show what is there."""
+    x = make_parameter(0, F32_2, "x")
+    y = make_instruction(Opcode.NEGATE, [x], name="y")
+    module = HloModule("m", HloComputation("main", (y,), y))
+    with pytest.raises(HloParseError, match="there is no x"):
+        parse(module.to_text())
 
 
 def test_plain_attributes_are_one_object() -> None:

@@ -29,7 +29,9 @@ from hypothesis import strategies as st
         ("()", Shape.tuple([])),
         (
             "(f32[], /*index=1*/(s32[4]{0}, ()))",
-            Shape.tuple([Shape.array(ElementType.F32), Shape.tuple([Shape.array(ElementType.S32, (4,)), Shape.tuple([])])]),
+            Shape.tuple(
+                [Shape.array(ElementType.F32), Shape.tuple([Shape.array(ElementType.S32, (4,)), Shape.tuple([])])]
+            ),
         ),
     ],
 )
@@ -48,7 +50,9 @@ _LAYOUTS = st.integers(0, 4).flatmap(
     lambda rank: st.builds(
         Layout,
         st.permutations(range(rank)).map(tuple),
-        st.lists(st.builds(Tile, st.lists(st.none() | st.integers(1, 512), min_size=1).map(tuple)), max_size=3).map(tuple),
+        st.lists(st.builds(Tile, st.lists(st.none() | st.integers(1, 512), min_size=1).map(tuple)), max_size=3).map(
+            tuple
+        ),
         st.sampled_from([0, 4, 8]),
         st.integers(0, 9),
         st.sampled_from([1, 128]),

@@ -175,7 +175,7 @@ def composite_frontend_attributes(composite: Composite) -> list[tuple[str, str]]
 
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
-_DICTIONARY = re.compile(r'\{(?:[^{}"\\]|"(?:[^"\\]|\\.)*")*\}')
+_DICTIONARY = re.compile(r'\{(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}')
 
 
 def frontend_attributes_text(attributes: Iterable[tuple[str, str]]) -> str:

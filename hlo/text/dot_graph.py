@@ -119,7 +119,7 @@ class _Graph:
                 self._scalars.pop(parameter, None)  # a value that an earlier call of `fused` gave it
             else:
                 self._scalars[parameter] = self._scalar(operand) or "?"
-        title = f"{self.names.instructions[fusion]}: {fusion.attributes.kind.value} -> {fusion.shape.to_text()}"
+        title = f"{self.names.of_instruction(fusion)}: {fusion.attributes.kind.value} -> {fusion.shape.to_text()}"
         yield f"{indent}subgraph cluster_{self._next()} {{"
         yield f'{indent}  label={_quoted(title)}; style="rounded,filled"; fillcolor="#fafafa"; color="#777777";'
         yield from self._computation(fused, arguments, indent + "  ")
@@ -139,7 +139,7 @@ class _Graph:
         scalars = [f"operand {i}: {value}" for i, value in values if value is not None]
         writer = WRITERS.get(opcode)
         attributes = list(writer(instruction, self._called_name)) if writer is not None else []
-        lines = [self.names.instructions[instruction], operation, *attributes, *scalars, instruction.shape.to_text()]
+        lines = [self.names.of_instruction(instruction), operation, *attributes, *scalars, instruction.shape.to_text()]
         return "\n".join(line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 3] + "..." for line in lines)
 
     def _scalar(self, instruction: HloInstruction) -> str | None:

@@ -15,7 +15,7 @@ from .escape import sanitized
 if TYPE_CHECKING:
     from ..ir import HloComputation, HloInstruction
 
-_TYPES = r"pred|token|opaque|[su](?:1|2|4|8|16|32|64)|b?f16|f32|f64|c64|c128|f[48]e\w+"
+_TYPES = r"pred|token|opaque|[su](?:1|2|4|8|16|32|64)|b?f16|f32|f64|c64|c128|f[48]e[0-9a-z]+"
 _KEYWORDS = (
     "HloModule|ENTRY|ROOT|true|false|inf|nan|maximal|replicated|manual|unknown|unreduced|last_tile_dim_replicate|"
     "shard_as|shard_like"
@@ -52,18 +52,25 @@ class Names:
     """The names of all instructions of `computations`, and of those that these call."""
 
     def __init__(self, computations: Iterable[HloComputation]) -> None:
-        self.instructions: dict[HloInstruction, str] = {}
-        self.computations: dict[HloComputation, str] = {}
+        self._instructions: dict[HloInstruction, str] = {}
+        self._computations: dict[HloComputation, str] = {}
         self._instruction_namer, self._computation_namer = Namer(), Namer()
         for computation in computations:
             self.of_computation(computation)
             for instruction in computation.instructions:
-                wanted, fallback = instruction.name, instruction.opcode.value
-                self.instructions[instruction] = self._instruction_namer.unique(wanted, fallback)
+                self.of_instruction(instruction)
+
+    def of_instruction(self, instruction: HloInstruction) -> str:
+        """The name of an instruction. One that no computation holds gets a name too: broken modules are printed."""
+        name = self._instructions.get(instruction)
+        if name is None:
+            name = self._instruction_namer.unique(instruction.name, instruction.opcode.value)
+            self._instructions[instruction] = name
+        return name
 
     def of_computation(self, computation: HloComputation) -> str:
         """The name of a computation, whether its instructions are named here or not."""
-        name = self.computations.get(computation)
+        name = self._computations.get(computation)
         if name is None:
-            name = self.computations[computation] = self._computation_namer.unique(computation.name, "computation")
+            name = self._computations[computation] = self._computation_namer.unique(computation.name, "computation")
         return name

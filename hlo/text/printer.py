@@ -43,7 +43,7 @@ def print_computation(computation: HloComputation, *, elide_over: int | None = N
 
 def instruction_text(instruction: HloInstruction, names: Names, elide_over: int | None = None) -> str:
     """One instruction, without its metadata: `%add.1 = f32[2]{0} add(%x, %y)`."""
-    return f"%{names.instructions[instruction]} = {operation_text(instruction, names, elide_over)}"
+    return f"%{names.of_instruction(instruction)} = {operation_text(instruction, names, elide_over)}"
 
 
 def operation_text(instruction: HloInstruction, names: Names, elide_over: int | None = None) -> str:
@@ -54,7 +54,7 @@ def operation_text(instruction: HloInstruction, names: Names, elide_over: int | 
     elif opcode is Opcode.PARAMETER:
         inside = str(instruction.attributes.number)
     else:
-        inside = ", ".join([f"%{names.instructions[operand]}" for operand in instruction.operands])
+        inside = ", ".join([f"%{names.of_instruction(operand)}" for operand in instruction.operands])
     writer = WRITERS.get(opcode)
     written = [f"{instruction.shape.to_text()} {opcode.value}({inside})"]
     if writer is not None:
@@ -74,7 +74,7 @@ def _computation_text(computation: HloComputation, names: Names, elide_over: int
       ROOT %negate = f32[2]{0} negate(%x)
     }
     """
-    parameters = ", ".join(f"{names.instructions[p]}: {p.shape}" for p in computation.parameters)
+    parameters = ", ".join(f"{names.of_instruction(p)}: {p.shape}" for p in computation.parameters)
     lines = [f"%{names.of_computation(computation)} ({parameters}) -> {computation.root.shape} {{"]
     for instruction in computation.instructions:
         root = "ROOT " if instruction is computation.root else ""

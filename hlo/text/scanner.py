@@ -74,7 +74,7 @@ class Scanner:
 
     def accept(self, token: str) -> bool:
         """Move past `token` (punctuation) if it comes next."""
-        if self.text.startswith(token, self.skip()):
+        if self.text.startswith(token, self.position) or self.text.startswith(token, self.skip()):
             self.position += len(token)
             return True
         return False
