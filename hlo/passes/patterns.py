@@ -43,9 +43,7 @@ def is_splat(instruction: HloInstruction, value: float) -> bool:
 
 
 _NOT_NEGATIVE = frozenset({Opcode.ABS, Opcode.EXP, Opcode.LOGISTIC, Opcode.COSH, Opcode.IOTA})
-_KEEPS_ELEMENTS = frozenset(
-    {Opcode.BROADCAST, Opcode.COPY, Opcode.DYNAMIC_SLICE, Opcode.RESHAPE, Opcode.REVERSE, Opcode.SLICE, Opcode.TRANSPOSE}
-)
+_KEEPS_ELEMENTS = frozenset({Opcode.BROADCAST, Opcode.RESHAPE, Opcode.REVERSE, Opcode.SLICE, Opcode.TRANSPOSE})
 
 
 def is_never_negative_zero(i: HloInstruction, depth: int = 6) -> bool:

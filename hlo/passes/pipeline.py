@@ -23,6 +23,7 @@ from .loop_invariant_code_motion import LoopInvariantCodeMotion
 from .manager import FixedPoint, PassOptions, Pipeline
 from .memory_scheduler import MemoryScheduler
 from .split_reductions import SplitReductions
+from .unshare_loop_state import UnshareLoopState
 
 
 def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
@@ -50,6 +51,7 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
             SplitReductions(),  # after simplification too: it would merge what this splits
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
+            UnshareLoopState(),  # after the last merging of equal values
             Fusion(),  # the last to change what is computed where
             FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
             MemoryScheduler(),  # of kernels, not of the operations in them

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -59,16 +60,35 @@ def add_negated(i: Instruction) -> Instruction | None:
 
 
 def add_constants(i: Instruction) -> Instruction | None:
-    """(x + c) + d = x + (c + d) for integers, which wrap around; not for floats, which round."""
+    """(x + c) + d = x + (c + d) and (c - x) + d = (c + d) - x for integers, which wrap around; floats round."""
     if not i.shape.element.is_integral:
         return None
-    for sum_, d in (i.operands, i.operands[::-1]):
-        if sum_.opcode is Opcode.ADD and splat_value(d) is not None:
-            for x, c in (sum_.operands, sum_.operands[::-1]):
-                if splat_value(c) is not None and splat_value(x) is None:
-                    with np.errstate(over="ignore"):
-                        return binary(Opcode.ADD, x, make_splat(splat_value(c) + splat_value(d), i.shape))
+    for inner, other in (i.operands, i.operands[::-1]):
+        d = splat_value(other)
+        if d is None or inner.opcode not in (Opcode.ADD, Opcode.SUBTRACT):
+            continue
+        first, second = inner.operands
+        if inner.opcode is Opcode.SUBTRACT and splat_value(first) is not None:
+            return binary(Opcode.SUBTRACT, make_splat(_wrapped_sum(splat_value(first), d), i.shape), second)
+        for x, constant in ((first, second), (second, first)):
+            if inner.opcode is Opcode.ADD and splat_value(constant) is not None:
+                return binary(Opcode.ADD, x, make_splat(_wrapped_sum(splat_value(constant), d), i.shape))
     return None
+
+
+def _wrapped_sum(a: Any, b: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return a + b
+
+
+def subtract_constant(i: Instruction) -> Instruction | None:
+    """x - c = x + -c for integers and a constant c; sums then meet `add_constants`."""
+    a, b = i.operands
+    value = splat_value(b)
+    if value is None or not i.shape.element.is_integral or splat_value(a) is not None:
+        return None
+    with np.errstate(over="ignore"):
+        return binary(Opcode.ADD, a, make_splat(np.negative(value), i.shape))
 
 
 def subtract_zero(i: Instruction) -> Instruction | None:
@@ -487,7 +507,7 @@ _O = Opcode
 
 ARITHMETIC_RULES: dict[Opcode, tuple[Rule, ...]] = {
     _O.ADD: (add_zero, add_negated, add_constants),
-    _O.SUBTRACT: (subtract_zero, subtract_from_zero, subtract_negated, subtract_itself),
+    _O.SUBTRACT: (subtract_zero, subtract_from_zero, subtract_negated, subtract_itself, subtract_constant),
     _O.MULTIPLY: (multiply_one, multiply_zero, multiply_minus_one, multiply_negated),
     _O.DIVIDE: (divide_one, divide_negated, divide_by_power_of_two),
     _O.POWER: (power_of_constant,),
