@@ -16,6 +16,9 @@ sys.path += [str(ROOT / "examples"), str(ROOT)]  # the second for `benchmarks`
 # neither uses nor fills the user's. Set before anything imports hloom; workers inherit it.
 os.environ.setdefault("HLOOM_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
 
+# Every pass that changes a module is followed by the verifier.
+os.environ.setdefault("HLOOM_VERIFY_PASSES", "1")
+
 # A first example may compile for a second: no deadline. On CI the same examples each time.
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
