@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import sys
 import threading
+import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -250,6 +254,51 @@ def test_too_few_bases_are_refused() -> None:
     for count in (0, 2):
         with pytest.raises(ProgramError, match="3 base"):
             program.run(list(itertools.repeat(0, count)))
+
+
+@pytest.mark.parametrize("grain", [0, 100])
+def test_bases_of_every_kind(grain: int) -> None:
+    """What `run` takes besides a list, and what it refuses, with the GIL kept (grain 100) and given up."""
+    x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
+    builder = ProgramBuilder()
+    builder.kernel(ADD, [pointer(0), pointer(0), pointer(1)], 4, grain)
+    program = builder.build()
+    bases = [x.ctypes.data, out.ctypes.data]
+    for given in (bases, tuple(bases), np.array(bases), [*bases, 0], [*map(np.int64, bases)]):
+        out[:] = 0
+        assert program.run(given) is None  # type: ignore[func-returns-value, arg-type]
+        assert (out == 2).all()
+    for wrong, error in (
+        ([x.ctypes.data, "a"], TypeError), ([x.ctypes.data, 1.5], TypeError), (5, TypeError), (None, TypeError),
+        ([x.ctypes.data, 2**70], OverflowError), (bases[:1], ProgramError), ({}, ProgramError),
+    ):  # fmt: skip
+        for _ in range(3):
+            with pytest.raises(error):
+                program.run(wrong)  # type: ignore[arg-type]
+
+
+def test_run_keeps_its_program_and_leaks_nothing() -> None:
+    def make() -> Callable[[list[int]], None]:
+        builder = ProgramBuilder()
+        builder.kernel(ADD, [builder.constant(np.ones(4, np.float32))] * 2 + [pointer(0)], 4)
+        return builder.build().run
+
+    out = np.zeros(4, np.float32)
+    run_alone = make()
+    gc.collect()
+    run_alone([out.ctypes.data])
+    assert (out == 2).all()
+    base, bases = out.ctypes.data, [out.ctypes.data]
+    before = [sys.getrefcount(thing) for thing in (base, bases, None, run_alone)]
+    for _ in range(1000):
+        run_alone(bases)
+        run_alone([base])
+    after = [sys.getrefcount(thing) for thing in (base, bases, None, run_alone)]
+    assert all(abs(old - new) < 50 for old, new in zip(before, after))
+    alive = weakref.ref(run_alone.__self__.slow.__self__)  # type: ignore[attr-defined]
+    del run_alone
+    gc.collect()
+    assert alive() is None
 
 
 def test_equal_kernels_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ dialect.py, math/   the names that a kernel's text may use
 store.py            compiled kernels, in memory and on disk
 program.py          programs, built row by row
 executor.py         the native function that walks a program; machine.py has the intrinsics that it is written in
-threads.py          the thread pool
+call.py             from Python into a program: a native built-in function
+threads.py          the thread pool; cpus.py counts CPUs
 blas.py             matrix products
 memory.py           blocks of memory for outputs and arenas
 errors.py           what the runtime raises and warns

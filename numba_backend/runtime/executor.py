@@ -2,7 +2,8 @@
 
 A program (program.py builds them) is one block of int64 words:
 
-    header      number of arguments; word offsets of the values, the bases, the code; addresses of malloc, free
+    header      number of arguments; word offsets of the values, the bases, the code; addresses of malloc, free;
+                then what call.py needs
     values      one word an argument: a 64-bit pattern, or a byte offset from a base
     bases       one word an argument: which base it is an offset from; base 0 is address 0, for everything absolute
     code        rows, see `Op`
@@ -16,7 +17,6 @@ from __future__ import annotations
 import ctypes
 import enum
 import functools
-from collections.abc import Callable
 
 from .kernel import KernelSource, Parameter
 from .store import default_store
@@ -36,7 +36,7 @@ class Op(enum.IntEnum):
     GEMM = 8  # run_gemm, ...: see blas.py, which says what the words mean
 
 
-HEADER_WORDS = 8
+HEADER_WORDS = 16
 STACK_WORDS = 4096
 GEMM_WORDS = 50
 
@@ -108,10 +108,9 @@ def native_function(name: str, source: str, count: int) -> KernelSource:
 
 
 @functools.cache
-def execute_function() -> Callable[..., int]:
-    """`execute(program address, bases, pool address) -> status` as a ctypes function; bases may be bytes."""
-    address = default_store().get(native_function("execute", EXECUTE, 3))
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(address)
+def execute_address() -> int:
+    """The address of `int64 execute(program, bases, pool)`; it returns 0, or the status that stopped the program."""
+    return default_store().get(native_function("execute", EXECUTE, 3))
 
 
 @functools.cache

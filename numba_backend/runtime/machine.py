@@ -137,6 +137,7 @@ SCOPE: dict[str, object] = {
     "call1": _define("call1", 2, _call),
     "call2": _define("call2", 3, _call),
     "call3": _define("call3", 4, _call),
+    "call4": _define("call4", 5, _call),
     "call5": _define("call5", 6, _call),
     "atomic_load": _define("atomic_load", 1, _atomic_load),
     "atomic_store": _define("atomic_store", 2, _atomic_store),

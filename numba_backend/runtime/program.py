@@ -13,7 +13,7 @@ One program may run in several threads at once, with different bases.
 from __future__ import annotations
 
 import ctypes
-import struct
+import operator
 import threading
 from array import array
 from collections.abc import Callable, Sequence
@@ -23,8 +23,9 @@ import ml_dtypes
 import numpy as np
 
 from .blas import Gemm
+from .call import ProgramBlock, header_words, program_function
 from .errors import ProgramError, ProgramExecutionError
-from .executor import HEADER_WORDS, Op, execute_function, libc_address
+from .executor import HEADER_WORDS, Op, execute_address, libc_address
 from .kernel import KernelSource, ParameterKind
 from .store import KernelStore, default_store
 from .threads import pool_address
@@ -34,6 +35,11 @@ _NUMPY_DTYPES: dict[str, object] = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "c64": np.complex64,
 }  # fmt: skip
+
+_BRIEF_WORK = 0.25
+"""Below this a program is brief; 1 is the work of one grain, about 20 us."""
+_COPIED_BYTES = 200_000
+"""What can be copied in the time of one grain."""
 
 _callback_type = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -86,11 +92,13 @@ class ProgramBuilder:
         self._arguments: list[Argument] = []
         self._kept: list[object] = []
         self._parallel = False
+        self._work = 0.0
 
     def kernel(self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0) -> None:
         """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
 
-        When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
+        When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`;
+        so `grain` iterations should take about as long as it pays to hand over to a thread, 20 us.
         """
         kinds = [argument.kind for argument in arguments]
         expected = [parameter.kind for parameter in kernel.parameters]
@@ -101,15 +109,18 @@ class ProgramBuilder:
         if extent == 0:
             return
         self._parallel |= grain > 0 and extent >= 2 * grain
+        self._work += extent / grain if grain else 1
         self._row(Op.KERNEL, kernel, self._add(arguments), extent, grain)
 
     def copy(self, destination: Argument, source: Argument, nbytes: int) -> None:
         """Copy bytes; the two regions may overlap."""
+        self._work += nbytes / _COPIED_BYTES
         if nbytes:
             self._row(Op.COPY, self._pointer(destination), self._pointer(source), _not_negative(nbytes))
 
     def zero(self, destination: Argument, nbytes: int) -> None:
         """Fill with zero bytes."""
+        self._work += nbytes / _COPIED_BYTES
         if nbytes:
             self._row(Op.ZERO, self._pointer(destination), _not_negative(nbytes))
 
@@ -125,16 +136,19 @@ class ProgramBuilder:
 
     def jump(self, target: Label) -> None:
         """Go on at `target`."""
+        self._work += target.row is not None  # backwards: who knows how often
         self._row(Op.JUMP, target)
 
     def jump_if_false(self, pred: Argument, target: Label) -> None:
         """Go on at `target` when the pred (one byte) that `pred` points to is false."""
+        self._work += target.row is not None
         self._row(Op.JUMP_IF_FALSE, self._pointer(pred), target)
 
     def switch(self, index: Argument, targets: Sequence[Label]) -> None:
         """Go on at `targets[i]` for the s32 i that `index` points to; out of range takes the last, as in XLA."""
         if not targets:
             raise ProgramError("a switch needs at least one target")
+        self._work += any(target.row is not None for target in targets)
         self._row(Op.SWITCH, self._pointer(index), len(targets), *targets)
 
     def callback(self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument]) -> None:
@@ -143,6 +157,7 @@ class ProgramBuilder:
         An exception stops the program and is raised by `Program.run`.
         """
         count = len(arguments)
+        self._work += 1
 
         def call(words: ctypes._Pointer[ctypes.c_int64]) -> int:
             try:
@@ -160,6 +175,7 @@ class ProgramBuilder:
         """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads."""
         if not gemm.is_empty:
             self._parallel = True
+            self._work += 1
             self._row(Op.GEMM, *gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c)))
 
     def constant(self, values: np.ndarray) -> Argument:
@@ -189,7 +205,7 @@ class ProgramBuilder:
                     code.append(offsets[operand.row])
                 else:
                     code.append(operand)
-        return Program(self._arguments, code, self._parallel, self._kept)
+        return Program(self._arguments, code, self._parallel, self._work < _BRIEF_WORK, self._kept)
 
     def _row(self, op: Op, *operands: int | KernelSource | Label) -> None:
         self._rows.append(_Row(op, operands))
@@ -208,35 +224,44 @@ class ProgramBuilder:
 class Program:
     """A built program; `run` it as often as you like, from any thread."""
 
-    def __init__(self, arguments: Sequence[Argument], code: Sequence[int], parallel: bool, kept: list[object]) -> None:
+    run: Callable[[Sequence[int]], None]
+    """run(bases): run to the end.
+
+    `bases` (a list or another sequence of integers) are the addresses of the blocks that pointers are relative to, at
+    least `self.bases` of them. They are trusted: a wrong one reads or writes whatever lies there. Raises ProgramError
+    for too few, and what a callback raised.
+    """
+
+    def __init__(
+        self, arguments: Sequence[Argument], code: Sequence[int], parallel: bool, brief: bool, kept: list[object]
+    ) -> None:
+        self.bases = max((argument.base for argument in arguments), default=-1) + 1
+        self._parallel = parallel
         values = HEADER_WORDS
         which = values + len(arguments)
         start = which + len(arguments)
-        header = [len(arguments), values, which, start, libc_address("malloc"), libc_address("free"), 0, 0]
-        self._words = array("q", header)
-        self._words.extend(argument.word for argument in arguments)
-        self._words.extend(argument.base + 1 for argument in arguments)
-        self._words.extend(code)
-        self.bases = max((argument.base for argument in arguments), default=-1) + 1
-        self._address = self._words.buffer_info()[0]
-        self._parallel = parallel
-        self._kept = kept
-        self._pack = struct.Struct(f"{1 + self.bases}q").pack
-        self._execute = execute_function()
+        slow, failed = self._run_slowly, self._fail
+        words = array("q", [len(arguments), values, which, start, libc_address("malloc"), libc_address("free"), 0, 0])
+        words.extend(header_words(self.bases, parallel, brief, slow, failed))
+        words.extend(argument.word for argument in arguments)
+        words.extend(argument.base + 1 for argument in arguments)
+        words.extend(code)
+        self._block = ProgramBlock(words.tobytes())
+        self._block.slow, self._block.failed, self._block.kept = slow, failed, kept
+        self.run = program_function(self._block)
 
-    def run(self, bases: Sequence[int]) -> None:
-        """Run to the end. `bases` are the addresses of the blocks that pointers are relative to, at least `self.bases`.
-
-        Addresses are trusted: a wrong one reads or writes whatever lies there. Raises what a callback raised.
-        """
-        if len(bases) < self.bases:
-            raise ProgramError(f"the program needs {self.bases} bases, got {len(bases)}")
-        pool = pool_address() if self._parallel else 0
-        status = self._execute(self._address, self._pack(0, *bases[: self.bases]), pool)
+    def _run_slowly(self, bases: Sequence[int]) -> None:
+        """What `run` falls back on when something is unusual."""
+        addresses = [operator.index(base) for base in bases]
+        if len(addresses) < self.bases:
+            raise ProgramError(f"the program needs {self.bases} bases, got {len(addresses)}")
+        table = array("q", [0, *addresses])
+        execute = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(execute_address())
+        status = execute(self._block.address, table.buffer_info()[0], pool_address() if self._parallel else 0)
         if status:
-            self._fail(status)
+            self._fail(bases)
 
-    def _fail(self, status: int) -> None:
+    def _fail(self, bases: Sequence[int]) -> None:
         error = getattr(_raised, "error", None)
         if error is None:
             raise ProgramExecutionError("a program could not be run: out of memory")

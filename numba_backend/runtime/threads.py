@@ -121,25 +121,25 @@ class _Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._asked: int | None = None
-        self._block = 0
+        self.pointer = ctypes.c_int64(0)
         self._workers = 0
 
     def reset(self) -> None:
         """In a forked child: no worker came along, and the lock may have been held."""
         self._lock = threading.Lock()
-        self._block = 0
+        self.pointer.value = 0
         self._workers = 0
 
     def address(self) -> int:
         """The pool's block; the first call starts the workers."""
-        if self._block:
-            return self._block
+        if self.pointer.value:
+            return self.pointer.value
         with self._lock:
-            if not self._block:
+            if not self.pointer.value:
                 block = self._create()
                 self._resize(block, self.threads())
-                self._block = block
-        return self._block
+                self.pointer.value = block
+        return self.pointer.value
 
     def threads(self) -> int:
         limit = available_cpus()
@@ -155,8 +155,8 @@ class _Pool:
             raise ValueError(f"the number of threads must be at least 1, got {count}")
         with self._lock:
             self._asked = count
-            if self._block:
-                self._resize(self._block, self.threads())
+            if self.pointer.value:
+                self._resize(self.pointer.value, self.threads())
 
     def _create(self) -> int:
         kernels = [native_function("run_parallel", _RUN_PARALLEL, 5), native_function("worker", _WORKER, 1)]
@@ -230,6 +230,11 @@ def set_num_threads(count: int | None) -> None:
 def get_num_threads() -> int:
     """How many threads a big row may be split over."""
     return _pool.threads()
+
+
+def pool_pointer() -> int:
+    """Where native code finds the address of the pool's block, or 0 when there is none yet."""
+    return ctypes.addressof(_pool.pointer)
 
 
 def pool_address() -> int:

@@ -1,0 +1,139 @@
+"""From Python into a program: a built-in function object made of native code, so that a call costs what a call of C
+does.
+
+Going through ctypes costs 0.4 us, three times what a small program takes to run. Here the runtime's own `call_program`,
+compiled and stored like every kernel, follows CPython's calling convention for built-in functions of one argument: it
+takes the bases out of the sequence it is given, calls the executor, and returns None. CPython's functions that it needs
+are reached through a table of their addresses.
+
+    run = program_function(block)         block: a ProgramBlock, the words of a program
+    run([x_address, y_address])           as fast as a call of a C extension
+
+Whatever is unusual (too few bases, something that is no integer, a pool not started yet, a program that stops) is
+left to `block.slow`, in Python. A program that is known to be brief keeps the GIL: giving it up takes longer than the
+program, and in a process with other busy Python threads getting it back can take milliseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from array import array
+from collections.abc import Callable, Sequence
+
+from .executor import HEADER_WORDS, execute_address, native_function
+from .store import default_store
+from .threads import pool_pointer
+
+# Words of a program's header that are for `call_program` (the executor's own are the first 6).
+BASES, PARALLEL, BRIEF, SLOW, FAILED, EXECUTE, API, POOL = range(8, 16)
+assert POOL < HEADER_WORDS
+
+_FUNCTIONS = (
+    "PySequence_Size", "PySequence_GetItem", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_DecRef",
+    "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_Vectorcall",
+)  # fmt: skip
+_SIZE, _ITEM, _INTEGER, _OCCURRED, _CLEAR, _DECREF, _INCREF, _SAVE, _RESTORE, _VECTORCALL = (
+    f"load(api + {8 * index})" for index in range(len(_FUNCTIONS))
+)
+_NONE = f"load(api + {8 * len(_FUNCTIONS)})"
+
+_DATA = bytes.__basicsize__ - 1
+"""Where the bytes of a bytes object begin."""
+
+
+def _word(index: int) -> str:
+    return f"load(program + {8 * index})"
+
+
+_CALL_PROGRAM = f"""
+def call_program(block, bases):
+    program = block + {_DATA}
+    api = {_word(API)}
+    count = {_word(BASES)}
+    table = stack(count + 1)
+    usual = call1({_SIZE}, bases) >= count
+    store(table, 0)
+    index = 0
+    while usual and index < count:
+        item = call2({_ITEM}, bases, index)
+        if item == 0:
+            usual = False
+        else:
+            value = call1({_INTEGER}, item)
+            call1({_DECREF}, item)
+            if value == -1:
+                usual = call0({_OCCURRED}) == 0
+            index += 1
+            store(table + index * 8, value)
+    pool = load({_word(POOL)})
+    if not usual or ({_word(PARALLEL)} != 0 and pool == 0):
+        call0({_CLEAR})
+        store(table, bases)
+        return call4({_VECTORCALL}, {_word(SLOW)}, table, 1, 0)
+    if {_word(PARALLEL)} == 0:
+        pool = 0
+    if {_word(BRIEF)}:
+        status = call3({_word(EXECUTE)}, program, table, pool)
+    else:
+        state = call0({_SAVE})
+        status = call3({_word(EXECUTE)}, program, table, pool)
+        call1({_RESTORE}, state)
+    if status != 0:
+        store(table, bases)
+        return call4({_VECTORCALL}, {_word(FAILED)}, table, 1, 0)
+    call1({_INCREF}, {_NONE})
+    return {_NONE}
+"""
+
+
+class ProgramBlock(bytes):
+    """The words of a program, and with them what must live as long as they do."""
+
+    slow: Callable[[Sequence[int]], None]
+    failed: Callable[[Sequence[int]], None]
+    kept: object
+
+    @property
+    def address(self) -> int:
+        """Where the words lie."""
+        return id(self) + _DATA
+
+
+class _MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+_ONE_ARGUMENT = 0x0008  # METH_O
+
+
+@functools.cache
+def _api() -> array[int]:
+    """The table of addresses behind the header's word API."""
+    functions = (getattr(ctypes.pythonapi, name) for name in _FUNCTIONS)
+    return array("q", [*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions), id(None)])
+
+
+@functools.cache
+def _definition() -> _MethodDefinition:
+    address = default_store().get(native_function("call_program", _CALL_PROGRAM, 2))
+    doc = b"run(bases): run the program with these addresses as its bases."
+    return _MethodDefinition(b"run", address, _ONE_ARGUMENT, doc)
+
+
+def header_words(bases: int, parallel: bool, brief: bool, slow: object, failed: object) -> list[int]:
+    """The words BASES to POOL of a program's header; `slow` and `failed` must be kept by the block."""
+    api, _ = _api().buffer_info()
+    return [bases, parallel, brief, id(slow), id(failed), execute_address(), api, pool_pointer()]
+
+
+def program_function(block: ProgramBlock) -> Callable[[Sequence[int]], None]:
+    """The built-in function of one argument that runs the program in `block`; it keeps the block alive."""
+    create = ctypes.pythonapi.PyCFunction_NewEx
+    create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    function: Callable[[Sequence[int]], None] = create(ctypes.addressof(_definition()), block, None)
+    return function
