@@ -15,7 +15,6 @@ from .backend import (
     MemoryAnalysis,
     NDArray,
     PassRecord,
-    register_backend,
 )
 from .errors import UnsupportedError
 from .evaluator import evaluate
@@ -67,6 +66,3 @@ class EvaluatorCompiler(Compiler):
         if target != "cpu":
             raise UnsupportedError(f"the evaluator has no target {target!r}: it runs on the cpu")
         return EvaluatorExecutable(module)
-
-
-register_backend("evaluator", EvaluatorCompiler)

@@ -1,1 +1,106 @@
-"""hloom: JAX's programming model for the CPU, in Python that a person can read."""
+"""hloom: JAX's programming model for the CPU, in Python that a person can read.
+
+    import hloom
+    import hloom.numpy as jnp
+
+    f = hloom.jit(lambda x: jnp.tanh(x) * 2)
+    hloom.grad(lambda x: f(x).sum())(jnp.ones(3))
+
+Names are loaded when they are first used: `import hloom` is fast, and `import hloom.hlo` needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import errors, hlo, lax, nn, numpy, random, tree, tree_util
+    from .autodiff import custom_jvp, custom_vjp, float0, grad, jvp, linearize, value_and_grad, vjp
+    from .tracer.arguments import ShapeDtypeStruct
+    from .tracer.config import config
+    from .tracer.jit import (
+        block_until_ready,
+        clear_caches,
+        device_get,
+        device_put,
+        disable_jit,
+        eval_shape,
+        jit,
+        make_hlo,
+    )
+    from .tracer.operators import ArrayBase as Array
+    from .tracer.run_hlo import run_hlo
+    from .tracer.stages import Compiled, Lowered
+
+__version__ = "0.1.0"
+
+_MODULES = ("errors", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util")
+_NAMES = {
+    **dict.fromkeys(
+        ("custom_jvp", "custom_vjp", "float0", "grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff"
+    ),
+    **dict.fromkeys(
+        (
+            *("block_until_ready", "clear_caches", "device_get", "device_put", "disable_jit"),
+            *("eval_shape", "jit", "make_hlo"),
+        ),
+        ".tracer.jit",
+    ),
+    "ShapeDtypeStruct": ".tracer.arguments",
+    "config": ".tracer.config",
+    "run_hlo": ".tracer.run_hlo",
+    "Compiled": ".tracer.stages",
+    "Lowered": ".tracer.stages",
+}
+
+__all__ = [
+    "Array",
+    "Compiled",
+    "Lowered",
+    "ShapeDtypeStruct",
+    "block_until_ready",
+    "clear_caches",
+    "config",
+    "custom_jvp",
+    "custom_vjp",
+    "device_get",
+    "device_put",
+    "disable_jit",
+    "errors",
+    "eval_shape",
+    "float0",
+    "grad",
+    "hlo",
+    "jit",
+    "jvp",
+    "lax",
+    "linearize",
+    "make_hlo",
+    "nn",
+    "numpy",
+    "random",
+    "run_hlo",
+    "tree",
+    "tree_util",
+    "value_and_grad",
+    "vjp",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name == "Array":
+        found = import_module(".numpy", __name__).ndarray
+    elif name in _NAMES:
+        import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
+        found = getattr(import_module(_NAMES[name], __name__), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

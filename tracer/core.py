@@ -62,6 +62,7 @@ __all__ = [
     "eval_computation",
     "leaked",
     "repeat_instruction",
+    "returns_element",
     "set_current_trace",
     "shallow_copy",
     "source_metadata",
@@ -527,3 +528,10 @@ def takes_one_tuple(computation: HloComputation) -> HloComputation:
             mapping[instruction] = instruction.with_operands(tuple(mapping[o] for o in instruction.operands))
             order.append(mapping[instruction])
     return HloComputation(computation.name, tuple(order), mapping[computation.root])
+
+
+def returns_element(computation: HloComputation) -> HloComputation:
+    """The same computation with the only element of its root as root: conditions and reducers return no tuple."""
+    (root,) = computation.root.operands
+    kept = tuple([i for i in computation.instructions if i is not computation.root])
+    return HloComputation(computation.name, kept, root)

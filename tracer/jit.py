@@ -12,15 +12,13 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from operator import attrgetter
 from types import MethodType
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from ..hlo.attributes import Composite
-from ..hlo.ir import HloComputation, HloModule
+from ..hlo.ir import HloModule
 from . import tree
 from .arguments import (
     NO_STATICS,
@@ -30,59 +28,25 @@ from .arguments import (
     abstract,
     argument_spec,
     concrete,
-    identifier,
     leaf_names,
-    merge_static,
     split_static,
 )
 from .array import Array, as_value
 from .aval import ShapedArray
 from .config import config
-from .core import Value, bind_call, current_trace, eval_computation, thread_state, trace_to_computation
+from .core import thread_state
 from .errors import NonArrayArgumentError
-from .execution import compile_module, module_of, runner
+from .execution import compile_module, runner
 from .operators import ArrayBase
 from .source import function_line, user_line
 from .stages import Lowered, Signature
+from .traced import Traced, trace_function
 from .tracer import Tracer, leaked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _avals = attrgetter("aval")
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Traced:
-    """A function traced for one combination of argument types."""
-
-    name: str
-    computation: HloComputation
-    """Parameters: the leaves of the arguments, then what the function uses from outside."""
-    captured: tuple[Value, ...]
-    in_avals: tuple[ShapedArray, ...]
-    out_avals: tuple[ShapedArray, ...]
-    out_tree: Any
-    donated: tuple[int, ...]
-
-    @property
-    def is_closed(self) -> bool:
-        """False if it uses traced values from outside, which another call may not find again."""
-        return not any(isinstance(v, Tracer) for v in self.captured)
-
-    def module(self) -> HloModule:
-        return module_of(f"jit_{identifier(self.name)}", self.computation, self.donated)
-
-    def bind(self, leaves: Sequence[Value], inline: bool) -> Any:
-        """Call it within the current trace."""
-        operands = [*leaves, *self.captured]
-        if inline:
-            results = eval_computation(self.computation, operands)
-        else:
-            results = bind_call(self.computation, operands, Composite("jit", (("name", self.name),)))
-        trace = current_trace()
-        typed = [trace.with_weak_type(r, a.weak_type) for r, a in zip(results, self.out_avals, strict=True)]
-        return tree.unflatten(self.out_tree, typed)
 
 
 class JitFunction:
@@ -218,42 +182,6 @@ def _forget_fast_ways() -> None:
 
 
 config.on_change(_forget_fast_ways)
-
-
-def trace_function(
-    fun: Callable[..., Any],
-    treedef: Any,
-    avals: Sequence[ShapedArray],
-    statics: StaticArguments = NO_STATICS,
-    labels: Sequence[str] = (),
-    donated: tuple[int, ...] = (),
-) -> Traced:
-    """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments."""
-    out_tree: Any = None
-
-    def flat(values: list[Value]) -> list[Value]:
-        nonlocal out_tree
-        args, kwargs = tree.unflatten(treedef, values)
-        full_args, full_kwargs = merge_static(args, kwargs, statics)
-        results, out_tree = tree.flatten(fun(*full_args, **full_kwargs))
-        return [_result(fun, r, k) for k, r in enumerate(results)]
-
-    name = getattr(fun, "__name__", None) or type(fun).__name__
-    names = [(identifier(label), label) for label in labels]
-    computation, out_avals, captured = trace_to_computation(
-        flat, avals, name, parameter_names=names, description=function_line(fun)
-    )
-    return Traced(name, computation, tuple(captured), tuple(avals), out_avals, out_tree, donated)
-
-
-def _result(fun: Callable[..., Any], leaf: Any, position: int) -> Value:
-    try:
-        return as_value(leaf)
-    except TypeError:
-        raise NonArrayArgumentError(
-            f"{function_line(fun)} returned a {type(leaf).__name__} as result {position}, which is not an array or a "
-            f"number: {leaf!r}\n  Return arrays, numbers, None, or containers of them."
-        ) from None
 
 
 # ---- public

@@ -121,3 +121,9 @@ def dataclass_fields(
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """True for the structure of a single leaf."""
     return bool(treedef.is_leaf())
+
+
+def describe(treedef: PyTreeDef) -> str:
+    """A structure for messages: ``(*, [*, *])``, with a star a leaf."""
+    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.removesuffix(f", namespace={_NAMESPACE!r}")

@@ -121,7 +121,7 @@ from .reduce import (
     reduce_sum,
     reduce_xor,
 )
-from .special import erf_inv
+from .special import erf_inv, nextafter
 from .structure import optimization_barrier, stop_gradient
 
 __all__ = [
@@ -200,6 +200,7 @@ __all__ = [
     "mul",
     "ne",
     "neg",
+    "nextafter",
     "optimization_barrier",
     "pad",
     "population_count",

@@ -19,7 +19,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from .. import dtypes, tree
 from ..array import array_from_scalar, as_value
-from ..core import ShapedArray, Value, bind, bind_multi, trace_to_computation
+from ..core import ShapedArray, Value, bind, bind_multi, returns_element, trace_to_computation
 from ..errors import OperandError, UnsupportedError
 from ..source import function_line, user_line
 from . import elementwise as ew
@@ -149,14 +149,7 @@ def _traced_reducer(
         raise UnsupportedError(
             f"the reducer {function_line(computation)} uses values from outside; it may use constants only"
         )
-    return _without_tuple(traced.computation) if count == 1 else traced.computation
-
-
-def _without_tuple(computation: HloComputation) -> HloComputation:
-    """A computation whose root is the only element of the original's root."""
-    root = computation.root.operands[0]
-    kept = tuple(i for i in computation.instructions if i is not computation.root)
-    return HloComputation(computation.name, kept, root)
+    return returns_element(traced.computation) if count == 1 else traced.computation
 
 
 # ---- arg-reductions

@@ -5,11 +5,30 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..array import as_value
 from ..core import Value
-from .elementwise import abs, add, convert, eq, log1p, lt, mul, neg, scalar_like, select, sqrt, sub
-from .movement import full_like
+from .elementwise import (
+    abs,
+    add,
+    bitcast_convert_type,
+    bitwise_or,
+    convert,
+    eq,
+    gt,
+    log1p,
+    lt,
+    mul,
+    ne,
+    neg,
+    scalar_like,
+    select,
+    sqrt,
+    sub,
+)
+from .movement import broadcast_in_dim, broadcast_shapes, full_like
 
 # Giles, "Approximating the erfinv function" (GPU Computing Gems, Jade edition, 2011): erfinv(x) = x * p(w), where
 # w = -log(1 - x**2), and p is a polynomial in w - center, or in sqrt(w) - center further out. Highest power first.
@@ -78,3 +97,24 @@ def _polynomial(coefficients: tuple[float, ...], t: Value) -> Value:
     for c in coefficients[1:]:
         p = add(scalar_like(t, c), mul(p, t))
     return p
+
+
+def nextafter(x1: Any, x2: Any) -> Value:
+    """The float next to x1 in the direction of x2; NaN if one is NaN.
+
+    Floats of one sign are ordered as their bits are, so the neighbour away from zero has the next higher bits.
+    """
+    x, target = as_value(x1), as_value(x2)
+    shape = broadcast_shapes(x.aval.shape, target.aval.shape)
+    x, target = (broadcast_in_dim(v, shape, range(len(shape) - v.aval.ndim, len(shape))) for v in (x, target))
+    integers = np.dtype(f"uint{8 * x.aval.dtype.itemsize}")
+    bits = bitcast_convert_type(x, integers)
+    one = full_like(bits, 1)
+    zero = full_like(x, 0)
+    away = eq(lt(x, target), gt(x, zero))
+    step = select(away, add(bits, one), sub(bits, one))
+    sign = bitcast_convert_type(select(lt(target, zero), full_like(x, -0.0), zero), integers)
+    smallest = bitwise_or(sign, one)  # the step from either zero
+    moved = bitcast_convert_type(select(eq(x, zero), smallest, step), x.aval.dtype)
+    result = select(eq(x, target), target, moved)
+    return select(bitwise_or(ne(x, x), ne(target, target)), full_like(x, math.nan), result)

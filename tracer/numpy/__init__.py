@@ -513,3 +513,11 @@ def isrealobj(x: Any) -> bool:
 
 
 use_namespace(sys.modules[__name__])
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and hasattr(np, name):
+        raise AttributeError(
+            f"hloom.numpy has no {name!r} in this version; numpy.{name} works on concrete arrays outside of traced code"
+        )
+    raise AttributeError(f"module 'hloom.numpy' has no attribute {name!r}")

@@ -1,0 +1,21 @@
+"""The backends that `hloom.config.hloom_backend` can name. They are imported when one first compiles something."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .hlo.backend import Compiler, register_backend
+
+
+def _numba() -> Compiler:
+    compiler: Compiler = import_module(".numba_backend.compiler", __package__).NumbaCompiler()
+    return compiler
+
+
+def _evaluator() -> Compiler:
+    compiler: Compiler = import_module(".hlo.evaluator_backend", __package__).EvaluatorCompiler()
+    return compiler
+
+
+register_backend("numba", _numba)
+register_backend("evaluator", _evaluator)

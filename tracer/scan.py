@@ -1,0 +1,244 @@
+"""Loops that run a known number of times: scan, fori_loop, map.
+
+A scan is a composite call named "scan" of a computation that holds a while loop. The composite's rule is a `Scan`, from
+which transformations can learn what the loop does.
+
+Source for names, arguments and errors: jax.lax.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..hlo.attributes import Composite
+from ..hlo.ir import HloComputation
+from . import dtypes, lax, tree
+from .array import Array, array_from_scalar, as_value
+from .aval import ShapedArray
+from .config import config
+from .control_flow import arguments_of, avals_of, check_tree, settled_carry, while_loop
+from .core import Value, bind_call, eval_computation, trace_to_computation
+from .errors import TreeStructureError
+from .lax.elementwise import convert, scalar_like
+from .lax.indexing import read_block, write_block
+from .source import function_line, user_line
+from .traced import FunctionCache, Traced, trace_function, with_avals
+
+_cache = FunctionCache()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """What a composite call named "scan" does. Its operands: constants, the initial carry, the arrays scanned over."""
+
+    body: HloComputation
+    """Takes constants, carry, one slice of each array; returns the carry, then one slice of each result. Flat."""
+    num_consts: int
+    num_carry: int
+    length: int
+    reverse: bool
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """A loop with a carry and arrays: ``carry, y = f(carry, x)`` for each x along the first axis of `xs` (a pytree).
+
+    Returns the last carry and the stacked ys. `length` is needed where `xs` has no arrays; `reverse` goes from the last
+    x to the first. `unroll` is accepted: how a loop is unrolled is the backend's business.
+    """
+    arrays, xs_tree = tree.flatten(xs)
+    inputs = [as_value(x) for x in arrays]
+    count = _length(inputs, length)
+    if config.jax_disable_jit:
+        return _scan_in_python(f, init, inputs, xs_tree, count, reverse)
+    carry, _ = arguments_of(f, init)
+    carry_tree = tree.structure(init)
+    treedef = tree.structure(((init, xs), {}))
+    slices = [ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type) for x in inputs]
+
+    def trace_body(avals: list[ShapedArray]) -> Traced:
+        traced = trace_function(f, treedef, [*avals, *slices])
+        pair = [] if tree.treedef_is_leaf(traced.out_tree) else traced.out_tree.children()
+        if len(pair) != 2 or traced.out_tree.type is not tuple:
+            raise TreeStructureError(
+                f"scan body output must be a pair (carry, y), but {function_line(f)} returns "
+                f"{tree.describe(traced.out_tree)}\n  at {user_line()}"
+            )
+        check_tree("scan", f, carry_tree, pair[0])
+        return traced
+
+    def make() -> tuple[Any, bool]:
+        settled, traced = settled_carry("scan", f, carry, trace_body, carry_tree)
+        rule = _scan_rule(traced, len(settled), count, reverse)
+        computation = _scan_computation(rule, traced, inputs)
+        return (computation, rule, traced), traced.is_closed
+
+    key = (treedef, count, reverse, *avals_of(carry), *avals_of(inputs))
+    computation, rule, traced = _cache.get((f,), key, make)
+    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(carry, traced.in_avals)]
+    parameters = (("length", str(count)), ("reverse", str(reverse).lower()))
+    composite = Composite("scan", parameters, rule)
+    results = bind_call(computation, [*traced.captured, *start, *inputs], composite)
+    stacked = [ShapedArray((count, *a.shape), a.dtype, a.weak_type) for a in traced.out_avals[len(start) :]]
+    leaves = with_avals(results, [*traced.out_avals[: len(start)], *stacked])
+    final, ys = tree.unflatten(traced.out_tree, leaves)
+    return final, ys
+
+
+def _length(inputs: Sequence[Value], length: int | None) -> int:
+    for x in inputs:
+        if not x.aval.shape:
+            raise ValueError(
+                f"scan needs values with a leading axis to scan over, not {x.aval.str_short()}\n  at {user_line()}"
+            )
+    sizes = {x.aval.shape[0] for x in inputs}
+    if length is not None:
+        count = operator.index(length)
+        if sizes - {count}:
+            raise ValueError(
+                f"scan got length {count}, but arrays with leading axis sizes {sorted(sizes)}\n  at {user_line()}"
+            )
+        return count
+    if len(sizes) > 1:
+        listed = ", ".join(map(str, sorted(sizes)))
+        raise ValueError(f"scan got values with different leading axis sizes: {listed}\n  at {user_line()}")
+    if not sizes:
+        raise ValueError(f"scan got no values to scan over and no length\n  at {user_line()}")
+    return sizes.pop()
+
+
+def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool) -> Scan:
+    """The body with what it captured as its first parameters."""
+    consts = [v.aval for v in traced.captured]
+
+    def run(values: list[Value]) -> list[Value]:
+        return eval_computation(traced.computation, [*values[len(consts) :], *values[: len(consts)]])
+
+    body = trace_to_computation(run, [*consts, *traced.in_avals], f"{traced.name}_body").computation
+    return Scan(body, len(consts), num_carry, length, reverse)
+
+
+def _scan_computation(rule: Scan, traced: Traced, inputs: Sequence[Value]) -> HloComputation:
+    """The loop over flat operands (constants, carry, arrays)."""
+    operands = [*[v.aval for v in traced.captured], *traced.in_avals[: rule.num_carry], *avals_of(inputs)]
+
+    def run(values: list[Value]) -> list[Value]:
+        return run_scan(rule, values)
+
+    return trace_to_computation(run, operands, f"{traced.name}_scan").computation
+
+
+def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
+    """A scan as a while loop, in the current trace: the last carry, then the stacked results."""
+    consts, carry = operands[: rule.num_consts], operands[rule.num_consts : rule.num_consts + rule.num_carry]
+    xs = operands[rule.num_consts + rule.num_carry :]
+    slices = rule.body.root.shape.elements[rule.num_carry :]
+    ys = [lax.full((rule.length, *s.dimensions), 0, s.element.dtype) for s in slices]
+    if rule.length == 0:
+        return [*carry, *ys]
+    last = array_from_scalar(rule.length - 1, dtypes.int32)
+
+    def condition(state: Any) -> Any:
+        return lax.lt(state[0], scalar_like(state[0], rule.length))
+
+    def body(state: Any) -> Any:
+        i, carry, ys, consts, xs = state
+        place = lax.sub(last, i) if rule.reverse else i
+        rows = [_row(x, place) for x in xs]
+        results = eval_computation(rule.body, [*consts, *carry, *rows])
+        new = results[rule.num_carry :]
+        written = [write_block(b, lax.expand_dims(y, [0]), _first(place, b)) for b, y in zip(ys, new)]
+        return lax.add(i, scalar_like(i, 1)), results[: rule.num_carry], written, consts, xs
+
+    state = (array_from_scalar(0, dtypes.int32), list(carry), ys, list(consts), list(xs))
+    _, final, stacked, _, _ = while_loop(condition, body, state)
+    return [*final, *stacked]
+
+
+def _first(place: Value, x: Value) -> list[Value]:
+    """Start indices of the row at `place`."""
+    return [place, *[scalar_like(place, 0)] * (x.aval.ndim - 1)]
+
+
+def _row(x: Value, place: Value) -> Value:
+    block = read_block(x, _first(place, x), (1, *x.aval.shape[1:]))
+    return lax.reshape(block, x.aval.shape[1:])
+
+
+def _scan_in_python(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Value], xs_tree: Any, length: int, reverse: bool
+) -> tuple[Any, Any]:
+    carry, ys = init, []
+    for i in range(length)[:: -1 if reverse else 1]:
+        carry, y = f(carry, tree.unflatten(xs_tree, [x[i] for x in inputs]))
+        ys.append(y)
+    if not ys:
+        raise ValueError("scan over length 0 cannot run without jit: the results' types are not known")
+    ordered = ys[::-1] if reverse else ys
+
+    def stack(*leaves: Any) -> Value:
+        return lax.concatenate([lax.expand_dims(as_value(y), [0]) for y in leaves], 0)
+
+    return carry, tree.map(stack, *ordered)
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results."""
+
+    def body(_: tuple[()], x: Any) -> tuple[tuple[()], Any]:
+        return (), f(x)
+
+    body.__name__ = getattr(f, "__name__", "map")
+    return scan(body, (), xs)[1]
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """`body_fun(i, carry)` for i from lower to upper - 1, from `init_val`. With constant bounds it is a scan."""
+    types = [dtypes.type_of(b) for b in (lower, upper)]
+    strong = {dtype for dtype, weak in types if not weak}
+    if len(strong) > 1 or not all(dtypes.is_integer(dtype) for dtype, _ in types):
+        names = " and ".join(dtype.name for dtype, _ in types)
+        raise TreeStructureError(
+            f"lower and upper of fori_loop must be integers of one type, not {names}\n  at {user_line()}"
+        )
+    dtype, weak = dtypes.promote(types)
+    start, stop = (convert(as_value(b), dtype, weak) for b in (lower, upper))
+    if config.jax_disable_jit:
+        carry = init_val
+        for i in range(int(start), int(stop)):
+            carry = body_fun(convert(array_from_scalar(i), dtype, weak), carry)
+        return carry
+    if isinstance(start, Array) and isinstance(stop, Array):
+        return _counted_scan(start, builtins.max(0, int(stop) - int(start)), body_fun, init_val)
+
+    def condition(state: Any) -> Any:
+        return lax.lt(state[0], state[1])
+
+    def body(state: Any) -> Any:
+        i, end, carry = state
+        return lax.add(i, scalar_like(i, 1)), end, body_fun(i, carry)
+
+    return while_loop(condition, body, (start, stop, init_val))[2]
+
+
+def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    def body(state: Any, _: None) -> Any:
+        i, carry = state
+        return (lax.add(i, scalar_like(i, 1)), body_fun(i, carry)), None
+
+    body.__name__ = getattr(body_fun, "__name__", "body")
+    (_, carry), _ = scan(body, (start, init_val), None, length)
+    return carry

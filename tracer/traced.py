@@ -1,0 +1,121 @@
+"""Functions of pytrees as computations: what jit, the control flow functions and eval_shape all begin with."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..hlo.attributes import Composite
+from ..hlo.ir import HloComputation, HloModule
+from . import tree
+from .arguments import NO_STATICS, StaticArguments, identifier, merge_static
+from .array import as_value
+from .aval import ShapedArray
+from .config import config
+from .core import Value, bind_call, current_trace, eval_computation, trace_to_computation
+from .errors import NonArrayArgumentError
+from .execution import module_of
+from .source import function_line
+from .tracer import Tracer
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A function traced for one combination of argument types."""
+
+    name: str
+    computation: HloComputation
+    """Parameters: the leaves of the arguments, then what the function uses from outside."""
+    captured: tuple[Value, ...]
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    out_tree: Any
+    donated: tuple[int, ...]
+
+    @property
+    def is_closed(self) -> bool:
+        """False if it uses traced values from outside, which another call may not find again."""
+        return not any(isinstance(v, Tracer) for v in self.captured)
+
+    def module(self) -> HloModule:
+        return module_of(f"jit_{identifier(self.name)}", self.computation, self.donated)
+
+    def bind(self, leaves: Sequence[Value], inline: bool) -> Any:
+        """Call it within the current trace."""
+        operands = [*leaves, *self.captured]
+        if inline:
+            results = eval_computation(self.computation, operands)
+        else:
+            results = bind_call(self.computation, operands, Composite("jit", (("name", self.name),)))
+        return tree.unflatten(self.out_tree, with_avals(results, self.out_avals))
+
+
+def with_avals(results: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
+    """Results of a computation, which are strongly typed, with the weak types that the function gave them."""
+    trace = current_trace()
+    return [trace.with_weak_type(r, a.weak_type) for r, a in zip(results, avals, strict=True)]
+
+
+def trace_function(
+    fun: Callable[..., Any],
+    treedef: Any,
+    avals: Sequence[ShapedArray],
+    statics: StaticArguments = NO_STATICS,
+    labels: Sequence[str] = (),
+    donated: tuple[int, ...] = (),
+) -> Traced:
+    """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments."""
+    out_tree: Any = None
+
+    def flat(values: list[Value]) -> list[Value]:
+        nonlocal out_tree
+        args, kwargs = tree.unflatten(treedef, values)
+        full_args, full_kwargs = merge_static(args, kwargs, statics)
+        results, out_tree = tree.flatten(fun(*full_args, **full_kwargs))
+        return [_result(fun, r, k) for k, r in enumerate(results)]
+
+    name = getattr(fun, "__name__", None) or type(fun).__name__
+    names = [(identifier(label), label) for label in labels]
+    computation, out_avals, captured = trace_to_computation(
+        flat, avals, name, parameter_names=names, description=function_line(fun)
+    )
+    return Traced(name, computation, tuple(captured), tuple(avals), out_avals, out_tree, donated)
+
+
+def _result(fun: Callable[..., Any], leaf: Any, position: int) -> Value:
+    try:
+        return as_value(leaf)
+    except TypeError:
+        raise NonArrayArgumentError(
+            f"{function_line(fun)} returned a {type(leaf).__name__} as result {position}, which is not an array or a "
+            f"number: {leaf!r}\n  Return arrays, numbers, None, or containers of them."
+        ) from None
+
+
+class FunctionCache:
+    """Results that depend on functions and on a key, kept while the first function lives.
+
+    Loops on concrete arrays run compiled programs: a loop that is met again must find its program again.
+    """
+
+    def __init__(self) -> None:
+        self._found: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+    def get(self, functions: Sequence[Callable[..., Any]], key: Hashable, make: Callable[[], tuple[T, bool]]) -> T:
+        """The result; `make` gives it and says whether it may be kept."""
+        try:
+            entries = self._found.setdefault(functions[0], {})
+            full_key = (*functions[1:], key, config.jax_enable_x64)
+            if full_key in entries:
+                found: T = entries[full_key]
+                return found
+        except TypeError:  # a function that cannot be hashed or referred to weakly
+            return make()[0]
+        result, keep = make()
+        if keep:
+            entries[full_key] = result
+        return result
