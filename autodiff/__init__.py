@@ -7,12 +7,14 @@
     rules/          each op's jvp and transpose
     custom          custom_jvp, custom_vjp
     api             grad, value_and_grad, jvp, vjp, linearize
+    jacobian        jacfwd, jacrev, hessian
 
 The modules here stand on `tracer` and know nothing of backends.
 """
 
 from .api import grad, jvp, linearize, value_and_grad, vjp
 from .custom import custom_jvp, custom_vjp, float0
+from .jacobian import hessian, jacfwd, jacobian, jacrev
 from .rules import control_flow, dot, elementwise, movement, random, reduce, scan, structure
 
 __all__ = [
@@ -23,6 +25,10 @@ __all__ = [
     "elementwise",
     "float0",
     "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "jvp",
     "linearize",
     "movement",

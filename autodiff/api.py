@@ -387,11 +387,11 @@ def value_and_grad(
     """The function that computes `fun` and its gradient. As `grad`; returns (value, gradient), with `has_aux`
     ((value, aux), gradient). JAX's `value_and_grad`."""
     _check_callable(fun, _name)
-    positions = _argnums(argnums)
+    positions = checked_argnums(argnums)
 
     @functools.wraps(fun)
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        chosen = _resolve(positions, len(args), argnums, fun)
+        chosen = resolve_argnums(positions, len(args), argnums, fun)
         moving = tuple(args[i] for i in chosen)
         leaves, structure = tree.flatten(moving)
         values = [_grad_input(leaf, fun, holomorphic, allow_int) for leaf in leaves]
@@ -417,14 +417,15 @@ def value_and_grad(
     return value_and_grad_f
 
 
-def _argnums(argnums: Any) -> tuple[int, ...]:
+def checked_argnums(argnums: Any) -> tuple[int, ...]:
+    """`argnums` as a tuple; TypeError if it is no integer and no sequence of them."""
     found = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if not found or not all(isinstance(i, int) and not isinstance(i, bool) for i in found):
         raise TypeError(f"argnums must be an integer or a non-empty sequence of integers, but got {argnums!r}")
     return found
 
 
-def _resolve(positions: tuple[int, ...], count: int, argnums: object, fun: Function) -> tuple[int, ...]:
+def resolve_argnums(positions: tuple[int, ...], count: int, argnums: object, fun: Function) -> tuple[int, ...]:
     """Positions counted from 0; TypeError if an argument is not there."""
     if any(not -count <= i < count for i in positions):
         needed = max(i + 1 if i >= 0 else -i for i in positions)

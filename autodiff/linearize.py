@@ -217,7 +217,7 @@ class LinearProgram:
             if instruction in needed:
                 needed.update(instruction.operands)
         mapping = dict(zip(self.inputs, self.inputs, strict=True))
-        kept = []
+        kept: list[HloInstruction] = []
         for p, value in self.residuals.items():
             if p not in needed:
                 continue

@@ -16,7 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import errors, hlo, lax, nn, numpy, random, tree, tree_util
-    from .autodiff import custom_jvp, custom_vjp, float0, grad, jvp, linearize, value_and_grad, vjp
+    from .autodiff import (
+        custom_jvp,
+        custom_vjp,
+        float0,
+        grad,
+        hessian,
+        jacfwd,
+        jacobian,
+        jacrev,
+        jvp,
+        linearize,
+        value_and_grad,
+        vjp,
+    )
     from .tracer.arguments import ShapeDtypeStruct
     from .tracer.config import config
     from .tracer.jit import (
@@ -38,7 +51,11 @@ __version__ = "0.1.0"
 _MODULES = ("errors", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util")
 _NAMES = {
     **dict.fromkeys(
-        ("custom_jvp", "custom_vjp", "float0", "grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff"
+        (
+            *("custom_jvp", "custom_vjp", "float0", "grad", "hessian", "jacfwd", "jacobian", "jacrev"),
+            *("jvp", "linearize", "value_and_grad", "vjp"),
+        ),
+        ".autodiff",
     ),
     **dict.fromkeys(
         (
@@ -71,7 +88,11 @@ __all__ = [
     "eval_shape",
     "float0",
     "grad",
+    "hessian",
     "hlo",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "jit",
     "jvp",
     "lax",

@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import hloom.hlo.evaluator_backend  # noqa: F401  (registers itself)
 import numpy as np
 import pytest
-from hloom.autodiff import grad, jvp, linearize, value_and_grad
 from hloom.autodiff.linearize import linearize_computation
 from hloom.autodiff.rules.build import sum_all
 from hloom.autodiff.rules.control_flow import _loops
 from hloom.hlo import HloComputation, Opcode
-from hloom.tracer import lax
-from hloom.tracer.config import config
 from hloom.tracer.core import Value, bind_conditional, bind_while, takes_one_tuple, trace_to_computation
-from hloom.tracer.jit import jit, make_hlo
 
+from hloom import config, grad, jit, jvp, lax, linearize, make_hlo, value_and_grad
 from support.grad_check import check_derivatives, concrete
 
 X = np.array([0.3, 0.7, 1.1])

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.autodiff import grad, jvp, vjp
 from hloom.autodiff.rules.build import scalar_reducer
 from hloom.hlo import ElementType, Opcode
 from hloom.hlo.attributes import ReduceAttributes
 from hloom.tracer.core import Value, bind
 
+from hloom import grad, jvp, vjp
 from support.grad_check import concrete
 
 O = Opcode  # noqa: E741

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import hloom.hlo.evaluator_backend  # noqa: F401  (registers itself)
 import numpy as np
 import pytest
-from hloom.autodiff import custom_jvp, custom_vjp, grad, jvp, vjp
 from hloom.autodiff.rules.build import sum_all
 from hloom.hlo import HloInstruction, Opcode
-from hloom.tracer import lax
-from hloom.tracer.config import config
 from hloom.tracer.core import Value
-from hloom.tracer.jit import jit, make_hlo
 from hloom.tracer.scan import Scan, fori_loop, scan
 
+from hloom import config, custom_jvp, custom_vjp, grad, jit, jvp, lax, make_hlo, vjp
 from support.grad_check import check_derivatives, concrete
 
 RNG = np.random.default_rng(0)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.autodiff import float0, grad, jvp, linearize, value_and_grad, vjp
 from hloom.autodiff.rules.build import broadcast, sum_all
 from hloom.hlo import Opcode
-from hloom.tracer import lax, tree
 from hloom.tracer.core import Value, eval_computation, trace_to_computation
 from hloom.tracer.errors import UnexpectedTracerError
 
+from hloom import float0, grad, jvp, lax, linearize, tree, value_and_grad, vjp
 from support.grad_check import check_derivatives, concrete
 
 X = np.array([0.3, -0.7, 1.1], np.float32)

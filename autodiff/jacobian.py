@@ -1,0 +1,142 @@
+"""Jacobians and Hessians: a linear function, found once by linearize or vjp, on each vector of the standard basis.
+
+The basis is gone through by a loop (`map`), one vector after the other, so that the program stays as small as that of
+one product with the Jacobian.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tracer import tree
+from ..tracer.array import Array, as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value
+from ..tracer.scan import map as map_rows
+from ..tracer.source import function_line
+from .api import checked_argnums, linearize, resolve_argnums, vjp
+from .rules.build import is_inexact, reshape, zeros
+
+Function = Callable[..., Any]
+
+
+def jacfwd(
+    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """The function that computes the Jacobian of `fun`, column by column, by forward mode. JAX's `jacfwd`.
+
+    The result has the structure of `fun`'s result; in place of each array there is a tree of the structure of the
+    argument, with arrays of shape (shape of the result's array, shape of the argument's array).
+
+    Raises:
+      TypeError: (when called) an argument is not real, or not complex where `holomorphic`.
+    """
+    return _jacobian("jacfwd", fun, argnums, has_aux, holomorphic)
+
+
+def jacrev(
+    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """As `jacfwd`, row by row, by reverse mode. JAX's `jacrev`; for integers use vjp."""
+    return _jacobian("jacrev", fun, argnums, has_aux, holomorphic)
+
+
+jacobian = jacrev
+
+
+def hessian(
+    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """The function that computes the second derivatives of `fun`: `jacfwd` of `jacrev`. JAX's `hessian`."""
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _jacobian(
+    name: str, fun: Function, argnums: int | Sequence[int], has_aux: bool, holomorphic: bool
+) -> Function:
+    compute = _by_columns if name == "jacfwd" else _by_rows
+    positions = checked_argnums(argnums)
+
+    @functools.wraps(fun)
+    def jacobian_f(*args: Any, **kwargs: Any) -> Any:
+        chosen = resolve_argnums(positions, len(args), argnums, fun)
+        moving = tuple(args[i] for i in chosen)
+        for leaf in tree.leaves(moving):
+            _check(name, "input", as_value(leaf).aval.dtype, holomorphic, fun)
+
+        @functools.wraps(fun)
+        def partial(*given: Any) -> Any:
+            filled = list(args)
+            for i, value in zip(chosen, given, strict=True):
+                filled[i] = value
+            return fun(*filled, **kwargs)
+
+        result, found, *aux = compute(partial, moving, has_aux)
+        if holomorphic or name == "jacrev":
+            for leaf in tree.leaves(result):
+                _check(name, "output", leaf.aval.dtype, holomorphic, fun)
+        in_tree = tree.structure(moving if not isinstance(argnums, int) else moving[0])
+        rows = [tree.unflatten(in_tree, row) for row in found]
+        answer = tree.unflatten(tree.structure(result), rows)
+        return (answer, *aux) if has_aux else answer
+
+    return jacobian_f
+
+
+def _by_columns(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[Any, ...]:
+    """(result, [for each leaf of the result: the blocks by each leaf of the arguments], aux...)"""
+    result, push, *aux = linearize(fun, *moving, has_aux=has_aux)
+    leaves, structure = tree.flatten(moving)
+    avals = [as_value(leaf).aval for leaf in leaves]
+    outputs = [leaf.aval for leaf in tree.leaves(result)]
+    blocks: list[list[Value]] = [[] for _ in outputs]
+    for k, aval in enumerate(avals):
+
+        def column(direction: Value, k: int = k) -> list[Value]:
+            tangents = [direction if j == k else zeros(a) for j, a in enumerate(avals)]
+            return tree.leaves(push(*tree.unflatten(structure, tangents)))
+
+        for found, output, block in zip(map_rows(column, _basis(aval)), outputs, blocks, strict=True):
+            order = (*range(1, found.aval.ndim), 0)
+            columns_last = found.transpose(order)
+            block.append(reshape(columns_last, (*output.shape, *aval.shape)))
+    return result, blocks, *aux
+
+
+def _by_rows(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[Any, ...]:
+    """As `_by_columns`."""
+    result, pull, *aux = vjp(fun, *moving, has_aux=has_aux)
+    leaves, structure = tree.flatten(result)
+    avals = [as_value(leaf).aval for leaf in tree.leaves(moving)]
+    outputs = [leaf.aval for leaf in leaves]
+    blocks = []
+    for k, output in enumerate(outputs):
+
+        def row(direction: Value, k: int = k) -> list[Value]:
+            cotangents = [direction if j == k else zeros(a) for j, a in enumerate(outputs)]
+            return tree.leaves(pull(tree.unflatten(structure, cotangents)))
+
+        found = map_rows(row, _basis(output))
+        blocks.append([reshape(f, (*output.shape, *a.shape)) for f, a in zip(found, avals, strict=True)])
+    return result, blocks, *aux
+
+
+def _basis(aval: ShapedArray) -> Value:
+    """The standard basis of the arrays of a type, along a new first axis."""
+    rows = np.eye(aval.size, dtype=aval.dtype).reshape(aval.size, *aval.shape)
+    return Array(ShapedArray(rows.shape, aval.dtype), rows)
+
+
+def _check(name: str, what: str, dtype: np.dtype[Any], holomorphic: bool, fun: Function) -> None:
+    where = f"\n  differentiating {function_line(fun)}"
+    if holomorphic and dtype.kind != "c":
+        raise TypeError(f"{name} with holomorphic=True needs {what}s of a complex dtype, but got {dtype}.{where}")
+    if not holomorphic and (dtype.kind == "c" or not is_inexact(dtype)):
+        raise TypeError(
+            f"{name} requires real-valued {what}s ({what} dtype that is a sub-dtype of np.floating), but got {dtype}. "
+            f"For holomorphic differentiation, pass holomorphic=True; for other functions use jvp or vjp.{where}"
+        )
