@@ -389,6 +389,12 @@ CASES = [
         "ROOT r = f32[4] reduce(x, c0), dimensions={}, to_apply=add_f",
         "add(broadcast(0.0){}:f32[4], x)",
     ),
+    fires(
+        "reduce_of_one",
+        "ROOT r = (f32[2,3], s32[2,3]) reduce(m, mm, ninf, k0), dimensions={}, to_apply=argmax",
+        "tuple(select(compare(broadcast(-inf){}:f32[2,3], m)GE, broadcast(-inf){}:f32[2,3], m), "
+        "select(compare(broadcast(-inf){}:f32[2,3], m)GE, broadcast(0){}:s32[2,3], mm))",
+    ),
     misses("reduce_of_one", "ROOT r = f32[2] reduce(m, s), dimensions={1}, to_apply=add_f"),
     fires(
         "reduce_of_reduce",

@@ -7,14 +7,16 @@ Source of the idea: XLA's DotDecomposer and TransposeFolding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from ..analyses.trip_count import state_element
 from ..attributes import DotAttributes
 from ..builder import make_instruction
-from ..ir import HloInstruction, HloModule
+from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
+from .loops import unchanged_elements
 from .patterns import broadcast, convert, transpose
 from .rewrite import map_computations, rewrite_computation
 
@@ -61,13 +63,24 @@ class DotCanonicalizer:
     is_gemm: IsGemm = blas_takes
 
     def __call__(self, module: HloModule) -> HloModule:
-        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-            return self.canonical(moved) if moved.opcode is Opcode.DOT else moved
+        loops = [i for i in module.instructions() if i.opcode is Opcode.WHILE]
+        unchanged = {loop.attributes.body.name: unchanged_elements(loop) for loop in loops}
 
-        return map_computations(module, lambda computation: rewrite_computation(computation, visit))
+        def rewrite(computation: HloComputation) -> HloComputation:
+            elements = unchanged.get(computation.name, set())
 
-    def canonical(self, dot: HloInstruction) -> HloInstruction:
-        """What computes `dot` in a form that BLAS takes."""
+            def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+                if moved.opcode is not Opcode.DOT:
+                    return moved
+                return self.canonical(moved, {o for o in moved.operands if state_element(o) in elements})
+
+            return rewrite_computation(computation, visit)
+
+        return map_computations(module, rewrite)
+
+    def canonical(self, dot: HloInstruction, invariant: Collection[HloInstruction] = ()) -> HloInstruction:
+        """What computes `dot` in a form that BLAS takes. Transposes of `invariant` operands cost nothing: they leave
+        the loop."""
         if not dot.attributes.lhs_contracting_dims:
             return outer_product(dot)
         if self.is_gemm(dot):
@@ -76,8 +89,12 @@ class DotCanonicalizer:
         for ordered in contracting_orders(dot):
             left, right = with_lhs_in_order(ordered), with_rhs_in_order(ordered)
             candidates += [ordered, left, right, with_rhs_in_order(left)]
-        sizes = [_transposed_bytes(c, dot) for c in candidates]
-        for _, candidate in sorted(zip(sizes, candidates, strict=True), key=lambda pair: pair[0]):
+
+        def transposed_bytes(candidate: HloInstruction) -> int:
+            pairs = zip(candidate.operands, dot.operands, strict=True)
+            return sum(old.shape.byte_size for new, old in pairs if new is not old and old not in invariant)
+
+        for candidate in sorted(candidates, key=transposed_bytes):
             if self.is_gemm(candidate):
                 return candidate
         return candidates[-1]  # batch, free, contracting in this order: the backend takes it or says why not
@@ -141,6 +158,3 @@ def with_rhs_in_order(dot: HloInstruction) -> HloInstruction:
     )
     return make_instruction(Opcode.DOT, (lhs, transpose(rhs, order)), attributes, dot.shape)
 
-
-def _transposed_bytes(candidate: HloInstruction, dot: HloInstruction) -> int:
-    return sum(a.shape.byte_size for a, b in zip(candidate.operands, dot.operands, strict=True) if a is not b)

@@ -36,6 +36,8 @@ class LoopInvariantCodeMotion:
         def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
             if moved.opcode is Opcode.WHILE and has_tuple_state(moved):
                 return self.hoisted(moved) or moved
+            if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0] is not old.operands[0]:
+                return make_get_tuple_element(moved.operands[0], moved.attributes.index)  # through the new tuple
             return moved
 
         return map_computations(module, lambda computation: rewrite_computation(computation, visit))

@@ -48,6 +48,7 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
+            LoopInvariantCodeMotion(),  # transposes that were put before dots in loops
             SplitReductions(),  # after simplification too: it would merge what this splits
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
