@@ -145,22 +145,24 @@ def with_unique_names(module: HloModule) -> HloModule:
     instructions, computations = _Namer(), _Namer()
     renamed: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:
-        mapping: dict[HloInstruction, HloInstruction] = {}
-        changed = False
+        mapping: dict[HloInstruction, HloInstruction] = {}  # only what changes
         for old in computation.instructions:
-            new = old.with_operands(tuple(mapping[o] for o in old.operands))
-            attributes = new.attributes
-            if attributes is not NO_ATTRIBUTES:
-                attributes = attributes.map_computations(renamed.__getitem__)
+            new = old
+            if mapping and old.operands:
+                new = old.with_operands(tuple([mapping.get(o, o) for o in old.operands]))
+            attributes = old.attributes
+            if renamed and attributes is not NO_ATTRIBUTES:
+                attributes = attributes.map_computations(lambda c: renamed.get(c, c))
             name = instructions.unique(old.name or old.opcode.value)
-            if name != old.name or attributes is not new.attributes:
-                new = replace(new, name=name, attributes=attributes)
-            mapping[old] = new
-            changed = changed or new is not old
+            if name != old.name or attributes is not old.attributes:
+                new = HloInstruction(
+                    old.opcode, old.shape, new.operands, attributes, name, old.metadata, old.frontend_attributes
+                )
+            if new is not old:
+                mapping[old] = new
         name = computations.unique(computation.name or "computation")
-        if changed or name != computation.name:
-            renamed[computation] = HloComputation(name, tuple(mapping.values()), mapping[computation.root])
-        else:
-            renamed[computation] = computation
-    entry = renamed[module.entry]
+        if mapping or name != computation.name:
+            order = tuple([mapping.get(i, i) for i in computation.instructions])
+            renamed[computation] = HloComputation(name, order, mapping.get(computation.root, computation.root))
+    entry = renamed.get(module.entry, module.entry)
     return module if entry is module.entry else replace(module, entry=entry)
