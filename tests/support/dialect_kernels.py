@@ -22,7 +22,7 @@ Apply = Callable[..., list[np.ndarray]]
 
 
 def kernel_of(expressions: Sequence[str], inputs: Sequence[str], output: str) -> KernelSource:
-    """One loop for each expression over ``x[i]`` (``y[i]``, ``z[i]``); each leaves its results after those before it."""
+    """One loop for each expression over ``x[i]`` (``y[i]``, ``z[i]``); results follow one another."""
     names = ["x", "y", "z"][: len(inputs)]
     lines = [f"def apply(lo, hi, {', '.join(names)}, out, n):"]
     for k, expression in enumerate(expressions):
@@ -31,10 +31,33 @@ def kernel_of(expressions: Sequence[str], inputs: Sequence[str], output: str) ->
     return KernelSource("apply", "\n".join(lines) + "\n", (*parameters, Parameter("size", "s64")))
 
 
+def fold_of(function: str, dtype: str) -> KernelSource:
+    """A loop that folds x[lo:hi] with a reduction function into out[0]."""
+    lines = ["acc = x[lo]", "for i in range(lo + 1, hi):", f"    acc = {function}(acc, x[i])", "out[0] = acc"]
+    source = "def fold(lo, hi, x, out):\n" + "".join(f"    {line}\n" for line in lines)
+    return KernelSource("fold", source, (Parameter("pointer", dtype),) * 2)
+
+
+def _entry(kernel: KernelSource) -> Callable[[int, int, int], None]:
+    return ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(default_store().get(kernel))
+
+
+def folded(function: str, dtype: str) -> Callable[[np.ndarray], np.generic]:
+    """The reduction as a function of an array."""
+    entry = _entry(fold_of(function, dtype))
+
+    def fold(values: np.ndarray) -> np.generic:
+        values, out = np.ascontiguousarray(values, STORAGE[dtype]), np.zeros(1, STORAGE[dtype])
+        table = np.array([values.ctypes.data, out.ctypes.data], np.int64)
+        entry(0, values.size, table.ctypes.data)
+        return out[0]
+
+    return fold
+
+
 def compiled(expressions: Sequence[str], inputs: Sequence[str], output: str) -> Apply:
     """The kernel as a function from arrays to one array for each expression; `pieces` cuts the range into calls."""
-    kernel = kernel_of(expressions, inputs, output)
-    entry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(default_store().get(kernel))
+    entry = _entry(kernel_of(expressions, inputs, output))
 
     def apply(*arrays: np.ndarray, pieces: int | None = None) -> list[np.ndarray]:
         arrays = tuple(np.ascontiguousarray(a, STORAGE[dtype]) for a, dtype in zip(arrays, inputs))

@@ -32,6 +32,14 @@ def round_to_bits(value: mp.mpf, bits: int) -> mp.mpf:
         return +value
 
 
+def evaluate(coefficients: Sequence[mp.mpf | float], x: mp.mpf) -> mp.mpf:
+    """sum(c * x**k), constant term first."""
+    value = mp.mpf(0)
+    for coefficient in reversed(coefficients):
+        value = value * x + coefficient
+    return value
+
+
 def fit(
     f: Function,
     interval: tuple[float, float],
@@ -56,7 +64,7 @@ def fit(
                     unknown[k] = round_to_bits((p if unknown is numerator else q)[k], bits)
                     p, q = _solve(samples, values, weights, numerator, denominator)
         error = max(
-            abs(value - mp.polyval(p[::-1], x) / mp.polyval(q[::-1], x)) * w
+            abs(value - evaluate(p, x) / evaluate(q, x)) * w
             for x, value, w in zip(samples, values, weights)
         )
         return Fit(tuple(float(c) for c in p), tuple(float(c) for c in q), float(error))
@@ -85,9 +93,9 @@ def _solve(
     powers = [[x**k for k in range(max(len(p), len(q)))] for x in samples]
     basis = [[row[k] for k in free_p] + [-value * row[k] for k in free_q] for row, value in zip(powers, values)]
     for _ in range(6 if free_q else 3):
-        scaled = [w / abs(mp.polyval(q[::-1], x)) for x, w in zip(samples, weights)]
+        scaled = [w / abs(evaluate(q, x)) for x, w in zip(samples, weights)]
         residual = [
-            w * (value * mp.polyval(q[::-1], x) - mp.polyval(p[::-1], x))
+            w * (value * evaluate(q, x) - evaluate(p, x))
             for x, value, w in zip(samples, values, scaled)
         ]
         correction = _chebyshev_solution([[w * b for b in row] for row, w in zip(basis, scaled)], residual)
