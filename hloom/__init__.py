@@ -52,7 +52,7 @@ _MODULES = ("errors", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util"
 _NAMES = {
     **dict.fromkeys(
         (
-            *("custom_jvp", "custom_vjp", "float0", "grad", "hessian", "jacfwd", "jacobian", "jacrev"),
+            *("checkpoint", "custom_jvp", "custom_vjp", "float0", "grad", "hessian", "jacfwd", "jacobian", "jacrev"),
             *("jvp", "linearize", "value_and_grad", "vjp"),
         ),
         ".autodiff",
@@ -77,6 +77,7 @@ __all__ = [
     "Lowered",
     "ShapeDtypeStruct",
     "block_until_ready",
+    "checkpoint",
     "clear_caches",
     "config",
     "custom_jvp",

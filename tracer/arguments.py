@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import dtypes, tree
-from .array import Array, array_from_numpy, array_from_scalar
+from .array import Array, array_from_scalar
 from .aval import ShapedArray
-from .core import Value
 from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError
 from .operators import ArrayBase
 from .source import function_line, user_line
@@ -223,15 +222,17 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def concrete(leaf: Any, aval: ShapedArray) -> Value:
-    """An argument's leaf, of type `aval`, as a value. NumPy arrays are used in place: only while the call lasts."""
-    if isinstance(leaf, ArrayBase):
-        return leaf  # type: ignore[return-value]
+def temporary(leaf: Any) -> Array | None:
+    """A NumPy array or a number as an Array that only one call may use: it is over the caller's memory. Else None."""
+    kind = type(leaf)
+    if kind is np.ndarray:
+        aval = ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
+        return Array(aval, leaf if leaf.dtype is aval.dtype else leaf.astype(aval.dtype))
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return array_from_scalar(leaf)
     if isinstance(leaf, np.ndarray | np.generic):
-        return array_from_numpy(leaf, copy=False)
-    if isinstance(leaf, ShapeDtypeStruct):
-        raise NonArrayArgumentError(f"{leaf} has no elements to compute with\n  at {user_line()}")
-    return array_from_scalar(leaf)
+        return temporary(np.array(leaf))
+    return None
 
 
 # ---- names of leaves, for parameters and messages

@@ -261,10 +261,11 @@ def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
 
 def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] | None = None) -> Array:
     """A weakly typed Array of a Python scalar; strongly typed if `dtype` is given. OverflowError if it does not fit."""
-    weak = dtype is None
     if dtype is None:
-        dtype = python_scalar_dtype(type(value))
-    return Array(ShapedArray((), dtype, weak), _frozen(np.array(value, dtype)))
+        aval = ShapedArray((), python_scalar_dtype(type(value)), True)
+    else:
+        aval = ShapedArray((), dtype, False)
+    return Array(aval, np.array(value, aval.dtype))
 
 
 def as_value(value: Any) -> Value:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+_SETTINGS = ("hloom_backend", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
+
 
 class Config:
     """All settings. Compiled functions depend on some of them, so a change empties their dispatch caches."""
 
-    __slots__ = ("_listeners", "hloom_backend", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
+    __slots__ = ("_listeners", "context", *_SETTINGS)
 
     jax_enable_x64: bool
     """Keep 64-bit dtypes; off: they become their 32-bit counterparts, as in JAX."""
@@ -23,6 +25,8 @@ class Config:
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     jax_default_prng_impl: str
     """Only "threefry2x32"."""
+    context: tuple[bool, str]
+    """What traced and compiled programs depend on: a part of their caches' keys. Not a setting."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []
@@ -30,18 +34,19 @@ class Config:
         self.jax_disable_jit = _flag("JAX_DISABLE_JIT")
         self.hloom_backend = os.environ.get("HLOOM_BACKEND", "numba")
         self.jax_default_prng_impl = "threefry2x32"
+        self.context = (self.jax_enable_x64, self.hloom_backend)
 
     def update(self, name: str, value: object) -> None:
         """Change a setting. AttributeError for an unknown name, TypeError or ValueError for a value it cannot have."""
-        if name.startswith("_") or name not in self.__slots__:
-            known = ", ".join(s for s in self.__slots__ if not s.startswith("_"))
-            raise AttributeError(f"unknown setting {name!r}; known: {known}")
+        if name not in _SETTINGS:
+            raise AttributeError(f"unknown setting {name!r}; known: {', '.join(_SETTINGS)}")
         wanted = type(getattr(self, name))
         if not isinstance(value, wanted):
             raise TypeError(f"{name} must be a {wanted.__name__}, not {value!r}")
         if name == "jax_default_prng_impl" and value != "threefry2x32":
             raise ValueError(f"the only random number generator is threefry2x32, not {value!r}")
         setattr(self, name, value)
+        self.context = (self.jax_enable_x64, self.hloom_backend)
         for listener in self._listeners:
             listener()
 
@@ -50,7 +55,7 @@ class Config:
         self._listeners.append(listener)
 
     def __repr__(self) -> str:
-        settings = (f"{s}={getattr(self, s)!r}" for s in self.__slots__ if not s.startswith("_"))
+        settings = (f"{s}={getattr(self, s)!r}" for s in _SETTINGS)
         return f"Config({', '.join(settings)})"
 
 

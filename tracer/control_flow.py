@@ -15,7 +15,7 @@ import numpy as np
 
 from ..hlo.ir import HloComputation
 from . import dtypes, lax, tree
-from .arguments import abstract, concrete
+from .arguments import abstract
 from .array import as_value
 from .aval import ShapedArray
 from .config import config
@@ -39,12 +39,9 @@ _cache = FunctionCache()
 def arguments_of(fun: Callable[..., Any], *args: Any) -> tuple[list[Value], Any]:
     """The leaves of positional arguments as values, and the structure of (args, {})."""
     leaves, treedef = tree.flatten((args, {}))
-    values = []
     for leaf in leaves:
-        aval = abstract(leaf, lambda: f"an argument of {function_line(fun)}")
-        # What a loop runs on lives as long as a trace may: NumPy arrays are copied.
-        values.append(as_value(leaf) if isinstance(leaf, np.ndarray) else concrete(leaf, aval))
-    return values, treedef
+        abstract(leaf, lambda: f"an argument of {function_line(fun)}")
+    return [as_value(leaf) for leaf in leaves], treedef
 
 
 def avals_of(values: Sequence[Value]) -> list[ShapedArray]:

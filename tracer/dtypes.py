@@ -32,7 +32,7 @@ _NARROWER: dict[DType, DType] = {
     float64: float32,
     complex128: complex64,
 }
-_PYTHON_SCALARS = {bool: bool_, int: int64, float: float64, complex: complex128}
+_PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 # The lattice: from each node to those just above it. "i*", "f*" and "c*" are the weak types.
 _ABOVE: dict[str, tuple[str, ...]] = {
@@ -80,9 +80,16 @@ def _join(nodes: frozenset[str]) -> str:
 
 def canonical_dtype(dtype: DTypeLike) -> DType:
     """The dtype that arrays get: 64-bit narrowed unless x64 is on. UnsupportedElementTypeError for strings etc."""
-    resolved = dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)
-    resolved = element_type_of(resolved).dtype
-    return resolved if config.jax_enable_x64 else _NARROWER.get(resolved, resolved)
+    found = _CANONICAL.get((dtype, config.jax_enable_x64))  # type: ignore[arg-type]
+    if found is None:
+        found = element_type_of(dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)).dtype
+        found = found if config.jax_enable_x64 else _NARROWER.get(found, found)
+        if isinstance(dtype, np.dtype):
+            _CANONICAL[dtype, config.jax_enable_x64] = found
+    return found
+
+
+_CANONICAL: dict[tuple[DType, bool], DType] = {}
 
 
 def _dtype_of_spec(dtype: DTypeLike) -> DType:
@@ -93,6 +100,9 @@ def _dtype_of_spec(dtype: DTypeLike) -> DType:
 
 def python_scalar_dtype(kind: type) -> DType:
     """The dtype of a Python scalar: int32, float32, complex64 (64-bit ones with x64) or bool."""
+    exact = _PYTHON_SCALARS.get(kind)
+    if exact is not None:
+        return exact if config.jax_enable_x64 else _NARROWER.get(exact, exact)
     for python_type, dtype in _PYTHON_SCALARS.items():
         if issubclass(kind, python_type):
             return dtype if config.jax_enable_x64 else _NARROWER.get(dtype, dtype)

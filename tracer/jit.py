@@ -27,9 +27,9 @@ from .arguments import (
     StaticArguments,
     abstract,
     argument_spec,
-    concrete,
     leaf_names,
     split_static,
+    temporary,
 )
 from .array import Array, as_value
 from .aval import ShapedArray
@@ -72,9 +72,20 @@ class JitFunction:
             try:
                 run = self._fast[tuple(map(_avals, args))]
             except (KeyError, AttributeError):
-                return self._call(args, kwargs)
+                return self._call_with_numbers(args)
             return run(args)
         return self._call(args, kwargs)
+
+    def _call_with_numbers(self, args: tuple[Any, ...]) -> Any:
+        """The fast way for NumPy arrays and numbers as arguments; the general one if anything else is among them."""
+        arrays = []
+        for arg in args:
+            array = arg if type(arg) is Array else temporary(arg)
+            if array is None:
+                return self._call(args, {})
+            arrays.append(array)
+        run = self._fast.get(tuple(map(_avals, arrays)))
+        return self._call(args, {}) if run is None else run(arrays)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -89,17 +100,27 @@ class JitFunction:
             return self._fun(*args, **kwargs)
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         leaves, treedef = tree.flatten((dynamic, keywords))
-        avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
-        values = [concrete(x, a) for x, a in zip(leaves, avals, strict=True)]
-        key = (treedef, avals, statics, config.jax_enable_x64, config.hloom_backend)
-        if not self._state.direct:
+        direct = self._state.direct
+        values: list[Any] = [x if type(x) is Array else temporary(x) if direct else None for x in leaves]
+        for k, x in enumerate(leaves):
+            if values[k] is None:  # a tracer, a NumPy array that the trace may keep, or something that is no array
+                abstract(x, functools.partial(self._describe, k, args, kwargs))
+                values[k] = as_value(x)
+        avals = tuple(map(_avals, values))
+        key = (treedef, avals, statics, config.context)
+        if not direct:
             return self._trace(key, dynamic, keywords).bind(values, self._inline)
         run = self._runners.get(key)
         if run is None:
             run = self._compiled(key, dynamic, keywords)
-        if not kwargs and statics is NO_STATICS and all(type(a) is Array for a in args):
+        if (
+            not kwargs
+            and statics is NO_STATICS
+            and len(leaves) == len(args)
+            and all(a is b for a, b in zip(args, leaves))
+        ):
             self._fast[avals] = run
-        return run(values)  # type: ignore[arg-type]  # a tracer here is a leaked one: its _buffer says so
+        return run(values)
 
     def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[[Sequence[Array]], Any]:
         traced = self._trace(key, args, kwargs)
@@ -149,7 +170,7 @@ class JitFunction:
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         leaves, treedef = tree.flatten((dynamic, keywords))
         avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
-        key = (treedef, avals, statics, config.jax_enable_x64, config.hloom_backend)
+        key = (treedef, avals, statics, config.context)
         traced = self._trace(key, dynamic, keywords)
         if not traced.is_closed:
             raise NonArrayArgumentError(

@@ -10,8 +10,8 @@ from ..hlo.analyses.cost import cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis, PassRecord
 from ..hlo.ir import HloModule
 from . import tree
-from .arguments import ArgumentSpec, ShapeDtypeStruct, StaticArguments, abstract, concrete, split_static
-from .array import Array
+from .arguments import ArgumentSpec, ShapeDtypeStruct, StaticArguments, abstract, split_static, temporary
+from .array import Array, as_value
 from .aval import ShapedArray
 from .core import Value
 from .errors import TreeStructureError
@@ -47,7 +47,8 @@ class Signature:
         for k, (aval, wanted) in enumerate(zip(avals, self.in_avals, strict=True)):
             if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
                 self._differ(f"{wanted.str_short()} as leaf {k}", aval.str_short())
-        return [concrete(x, a) for x, a in zip(found, avals, strict=True)]
+        arrays = [temporary(x) for x in found]
+        return [as_value(x) if a is None else a for x, a in zip(found, arrays, strict=True)]
 
     def _differ(self, wanted: str, found: str) -> None:
         raise TreeStructureError(

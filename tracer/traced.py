@@ -109,7 +109,7 @@ class FunctionCache:
         """The result; `make` gives it and says whether it may be kept."""
         try:
             entries = self._found.setdefault(functions[0], {})
-            full_key = (*functions[1:], key, config.jax_enable_x64)
+            full_key = (*functions[1:], key, config.context)
             if full_key in entries:
                 found: T = entries[full_key]
                 return found
