@@ -265,7 +265,10 @@ def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] 
         aval = ShapedArray((), python_scalar_dtype(type(value)), True)
     else:
         aval = ShapedArray((), dtype, False)
-    return Array(aval, np.array(value, aval.dtype))
+    if type(value) is float and -3e38 < value < 3e38 and aval.dtype.itemsize >= 4:
+        return Array(aval, np.array(value, aval.dtype))
+    with np.errstate(over="ignore", invalid="ignore"):  # a float beyond the dtype's range is infinite, silently
+        return Array(aval, np.array(value, aval.dtype))
 
 
 def as_value(value: Any) -> Value:

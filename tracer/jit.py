@@ -113,12 +113,7 @@ class JitFunction:
         run = self._runners.get(key)
         if run is None:
             run = self._compiled(key, dynamic, keywords)
-        if (
-            not kwargs
-            and statics is NO_STATICS
-            and len(leaves) == len(args)
-            and all(a is b for a, b in zip(args, leaves))
-        ):
+        if not kwargs and statics is NO_STATICS and list(map(id, args)) == list(map(id, leaves)):
             self._fast[avals] = run
         return run(values)
 

@@ -9,9 +9,9 @@ import contextlib
 import functools
 import os
 import sys
+import sysconfig
 from types import FrameType
 
-import opt_einsum
 import optree
 
 from ..hlo.ir import Metadata
@@ -23,7 +23,7 @@ _INTERNAL_FOLDERS = tuple(
     for folder in (
         *(os.path.join(_PARENT, name) for name in ("tracer", "autodiff", "hlo", "numba_backend", "hloom")),
         os.path.dirname(os.path.abspath(optree.__file__)),
-        os.path.dirname(os.path.abspath(opt_einsum.__file__)),
+        os.path.join(sysconfig.get_path("purelib"), "opt_einsum"),
     )
 )
 _INTERNAL_FILES = frozenset({functools.__file__, contextlib.__file__, "<string>", "<frozen runpy>"})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
-
-import opt_einsum
 
 from .. import lax
 from ..array import as_value
@@ -15,6 +14,11 @@ from ..errors import OperandError
 from ..source import user_line
 from .movement import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes
+
+
+def _opt_einsum() -> Any:
+    """Imported at the first call: `hloom.numpy` is imported by programs that have no einsum."""
+    return import_module("opt_einsum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def einsum(
     check_arraylike("einsum", *arrays)
     values = promote_dtypes(*arrays)
     try:
-        inputs, output, _ = opt_einsum.parser.parse_einsum_input(spec([v.aval.shape for v in values]), shapes=True)
+        inputs, output, _ = _opt_einsum().parser.parse_einsum_input(spec([v.aval.shape for v in values]), shapes=True)
     except ValueError as error:
         raise OperandError(f"einsum: {error}\n  at {user_line()}", "einsum_subscripts") from None
     sizes = _sizes(inputs.split(","), values)
@@ -94,7 +98,7 @@ def _order(inputs: str, output: str, values: Sequence[Value], optimize: Any) -> 
     if len(values) <= 2:
         return [tuple(range(len(values)))]
     shapes = [v.aval.shape for v in values]
-    path, _ = opt_einsum.contract_path(
+    path, _ = _opt_einsum().contract_path(
         f"{inputs}->{output}", *shapes, shapes=True, optimize="auto" if optimize is True else optimize
     )
     return [tuple(sorted(step)) for step in path]
