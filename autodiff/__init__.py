@@ -5,6 +5,7 @@
     linearize       LinearizeTrace: tangents recorded as a linear HLO program
     transpose       that program backwards
     rules/          each op's jvp and transpose
+    remat           checkpoint
     custom          custom_jvp, custom_vjp
     api             grad, value_and_grad, jvp, vjp, linearize
     jacobian        jacfwd, jacrev, hessian
@@ -15,9 +16,11 @@ The modules here stand on `tracer` and know nothing of backends.
 from .api import grad, jvp, linearize, value_and_grad, vjp
 from .custom import custom_jvp, custom_vjp, float0
 from .jacobian import hessian, jacfwd, jacobian, jacrev
+from .remat import checkpoint
 from .rules import control_flow, dot, elementwise, movement, random, reduce, scan, structure
 
 __all__ = [
+    "checkpoint",
     "control_flow",
     "custom_jvp",
     "custom_vjp",

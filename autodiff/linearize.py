@@ -101,7 +101,7 @@ class LinearTrace(Trace):
     def record(
         self, opcode: Opcode, operands: Sequence[HloInstruction], attributes: Attributes, shape: Shape
     ) -> HloInstruction:
-        metadata = thread_state().metadata or user_metadata(opcode.value)
+        metadata = thread_state().metadata or user_metadata(f"jvp/{opcode.value}")
         instruction = HloInstruction(opcode, shape, tuple(operands), attributes, "", metadata)
         self.instructions.append(instruction)
         return instruction

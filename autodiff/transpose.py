@@ -7,11 +7,11 @@ computed for what the result does not depend on.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.ir import HloComputation, HloInstruction, Metadata
 from ..hlo.opcode import Opcode
 from ..tracer.aval import aval_of_shape
 from ..tracer.core import Tracer, Value, repeat_instruction, source_metadata, trace_to_computation
@@ -85,12 +85,18 @@ def _backward(
                 if element is not None and isinstance(_operand(operand, known), Linear):
                     cotangents.add(operand, element)
         else:
-            with source_metadata(instruction.metadata):
+            with source_metadata(_backwards(instruction)):
                 operands: list[Any] = [_operand(o, known) for o in instruction.operands]
                 found = TRANSPOSE[opcode](ct, operands, instruction.attributes, instruction.shape)
                 for place, operand, part in zip(instruction.operands, operands, found, strict=True):
                     if part is not None and isinstance(operand, (Linear, list)):
                         cotangents.add(place, part)
+
+
+def _backwards(instruction: HloInstruction) -> Metadata | None:
+    """The user's line that made the instruction, under a name that says which way it is run."""
+    metadata = instruction.metadata
+    return None if metadata is None else replace(metadata, op_name=f"transpose({metadata.op_name})")
 
 
 def transpose_program(program: LinearProgram, cotangents: Sequence[Value | None]) -> list[Value | None]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import errors, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff import (
+        checkpoint,
         custom_jvp,
         custom_vjp,
         float0,
