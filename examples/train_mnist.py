@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import hloom.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
 import hloom
+import hloom.numpy as jnp
 import mnist_data
 import mnist_picture
 
@@ -76,6 +76,7 @@ def train(digits: mnist_data.Digits, options: argparse.Namespace) -> tuple[Any, 
     """Run all epochs with a progress bar; the parameters, each step's loss, each epoch's test accuracy."""
     count = len(digits.train_images)
     epochs = options.epochs or default_epochs(count, options.batch_size)
+    steps = epochs * math.ceil(count / options.batch_size)
     state = init_state(options, digits)
     shuffle = np.random.default_rng(options.seed)
     losses: list[Any] = []
@@ -87,7 +88,8 @@ def train(digits: mnist_data.Digits, options: argparse.Namespace) -> tuple[Any, 
             for start in range(0, count, options.batch_size):
                 batch = order[start : start + options.batch_size]  # the last one may be smaller: that costs no compile
                 images, labels = digits.train_images[batch], digits.train_labels[batch]
-                state, value = train_step(state, images, labels, options.learning_rate, options.momentum)
+                rate = options.learning_rate * (1 + math.cos(math.pi * len(losses) / steps)) / 2
+                state, value = train_step(state, images, labels, rate, options.momentum)
                 losses.append(value)
                 bar.set_postfix(loss=f"{float(value):.4f}", refresh=False)
                 bar.update(len(batch))
@@ -147,7 +149,7 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=positive, help="passes over the training images; None: about 1,000 steps")
     parser.add_argument("--batch-size", type=positive, default=64)
     parser.add_argument("--hidden", type=sizes, default=[512, 512], metavar="N,N", help="sizes of the hidden layers")
-    parser.add_argument("--learning-rate", type=float, default=0.05)
+    parser.add_argument("--learning-rate", type=float, default=0.05, help="the first; it falls to 0")
     parser.add_argument("--momentum", type=float, default=0.9)
     parser.add_argument("--seed", type=int, default=0, help="of the weights and of the order of the images")
     parser.add_argument("--out", type=Path, default=Path("out/mnist.png"), metavar="PNG", help="the picture")
