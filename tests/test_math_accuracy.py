@@ -67,7 +67,7 @@ FUNCTIONS: dict[str, Function] = {
         mp.log1p, (1.5, 1.5), [(-1, 1), (-0.3, 0.5), (-1, 1e6)],
         ((INF, INF), (-INF, NAN), (0.0, 0.0), (-0.0, -0.0), (-1.0, -INF), (-1.5, NAN)),
     ),
-    "tanh": Function(mp.tanh, (1.4, 1.4), [(-1, 1), (-10, 10), (-23, 23)], ODD_TO_ONE, (0.625, 9.0, 19.06, 22.0)),
+    "tanh": Function(mp.tanh, (2, 2.3), [(-1, 1), (-10, 10), (-23, 23)], ODD_TO_ONE, (9.0, 19.06, 22.0)),
     "logistic": Function(_logistic, (2, 2), [(-2, 2), (-105, 20), (-746, 40)], ((INF, 1.0), (-INF, 0.0)), EXP_EDGES),
     "sin": Function(
         mp.sin, (1.5, 1.4), [(-4, 4), (-100, 100), (-1e6, 1e6)],

@@ -1,4 +1,4 @@
-"""Minimax polynomials and rational functions: how the coefficients in `numba_backend/runtime/math` were made.
+"""Minimax polynomials: how the coefficients in `numba_backend/runtime/math` were made.
 
 `fit` minimises the largest |f(x) - p(x)| * weight(x) over an interval, by linear programs on a grid with iterative
 refinement in mpmath. Coefficients are rounded to the target format one at a time, lowest power first, and the others
@@ -22,8 +22,7 @@ Function = Callable[[mp.mpf], mp.mpf]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    numerator: tuple[float, ...]
-    denominator: tuple[float, ...]  # (1.0,) for a polynomial
+    coefficients: tuple[float, ...]  # constant term first
     error: float  # the largest weighted error of the rounded coefficients
 
 
@@ -46,28 +45,20 @@ def fit(
     degree: int,
     bits: int,
     weight: Function = lambda x: mp.mpf(1),
-    denominator_degree: int = 0,
     fixed: Sequence[float] = (),
 ) -> Fit:
-    """p/q with deg p = `degree`, deg q = `denominator_degree` and q(0) = 1; the lowest coefficients of p may be
-    `fixed`."""
+    """The polynomial of that degree with coefficients of `bits` bits; the lowest coefficients may be `fixed`."""
     with mp.workdps(50):
-        samples = _samples(interval, 40 * (degree + denominator_degree + 2))
+        samples = _samples(interval, 40 * (degree + 2))
         values = [f(x) for x in samples]
         weights = [weight(x) for x in samples]
-        numerator: list[mp.mpf | None] = [mp.mpf(c) for c in fixed] + [None] * (degree + 1 - len(fixed))
-        denominator: list[mp.mpf | None] = [mp.mpf(1)] + [None] * denominator_degree
-        p, q = _solve(samples, values, weights, numerator, denominator)
-        for unknown in (numerator, denominator):
-            for k in range(len(unknown)):
-                if unknown[k] is None:
-                    unknown[k] = round_to_bits((p if unknown is numerator else q)[k], bits)
-                    p, q = _solve(samples, values, weights, numerator, denominator)
-        error = max(
-            abs(value - evaluate(p, x) / evaluate(q, x)) * w
-            for x, value, w in zip(samples, values, weights)
-        )
-        return Fit(tuple(float(c) for c in p), tuple(float(c) for c in q), float(error))
+        known = [mp.mpf(c) for c in fixed]
+        solved = _solve(samples, values, weights, known, degree)
+        while len(known) <= degree:
+            known.append(round_to_bits(solved[len(known)], bits))
+            solved = _solve(samples, values, weights, known, degree)
+        error = max(abs(value - evaluate(solved, x)) * w for x, value, w in zip(samples, values, weights))
+        return Fit(tuple(float(c) for c in solved), float(error))
 
 
 def _samples(interval: tuple[float, float], count: int) -> list[mp.mpf]:
@@ -76,34 +67,18 @@ def _samples(interval: tuple[float, float], count: int) -> list[mp.mpf]:
 
 
 def _solve(
-    samples: list[mp.mpf],
-    values: list[mp.mpf],
-    weights: list[mp.mpf],
-    numerator: list[mp.mpf | None],
-    denominator: list[mp.mpf | None],
-) -> tuple[list[mp.mpf], list[mp.mpf]]:
-    """The coefficients that are None. A rational function is made linear, f q - p, with the q of the round before in
-    the weight; a few rounds settle it."""
-    p = [c if c is not None else mp.mpf(0) for c in numerator]
-    q = [c if c is not None else mp.mpf(0) for c in denominator]
-    free_p = [k for k, c in enumerate(numerator) if c is None]
-    free_q = [k for k, c in enumerate(denominator) if c is None]
-    if not free_p and not free_q:
-        return p, q
-    powers = [[x**k for k in range(max(len(p), len(q)))] for x in samples]
-    basis = [[row[k] for k in free_p] + [-value * row[k] for k in free_q] for row, value in zip(powers, values)]
-    for _ in range(6 if free_q else 3):
-        scaled = [w / abs(evaluate(q, x)) for x, w in zip(samples, weights)]
-        residual = [
-            w * (value * evaluate(q, x) - evaluate(p, x))
-            for x, value, w in zip(samples, values, scaled)
-        ]
-        correction = _chebyshev_solution([[w * b for b in row] for row, w in zip(basis, scaled)], residual)
-        for k, c in zip(free_p, correction):
-            p[k] += c
-        for k, c in zip(free_q, correction[len(free_p) :]):
-            q[k] += c
-    return p, q
+    samples: list[mp.mpf], values: list[mp.mpf], weights: list[mp.mpf], known: list[mp.mpf], degree: int
+) -> list[mp.mpf]:
+    """All coefficients: the known ones, then the best others; each round adds digits."""
+    solved = known + [mp.mpf(0)] * (degree + 1 - len(known))
+    if len(known) > degree:
+        return solved
+    basis = [[w * x**k for k in range(len(known), degree + 1)] for x, w in zip(samples, weights)]
+    for _ in range(3):
+        residual = [w * (value - evaluate(solved, x)) for x, value, w in zip(samples, values, weights)]
+        for k, correction in enumerate(_chebyshev_solution(basis, residual), len(known)):
+            solved[k] += correction
+    return solved
 
 
 def _chebyshev_solution(matrix: list[list[mp.mpf]], target: list[mp.mpf]) -> list[mp.mpf]:

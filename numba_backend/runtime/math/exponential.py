@@ -45,16 +45,6 @@ _EXP_TAIL = {
         2.4978239758147524e-08,
     ),
 }
-# (tanh(x) / x - 1) / x**2 over x**2, |x| <= 0.625; errors relative to tanh: 2**-27.6, 2**-60.4
-TANH_SMALL = 0.625
-_TANH_NUMERATOR = {
-    F32: (-0.3333330750465393, -0.0015412676148116589),
-    F64: (-0.33333333333333326, -0.020496981784462756, -0.0001990975680221745),
-}
-_TANH_DENOMINATOR = {
-    F32: (1.0, 0.404611200094223),
-    F64: (1.0, 0.4614909453533753, 0.02328890894089139, 0.00020644755422281197),
-}
 # (sinh(x) / x - 1) / x**2 over x**2, |x| <= 1; errors relative to sinh: 2**-31.6, 2**-61.8
 _SINH_TAIL = {
     F32: (0.1666666716337204, 0.00833331048488617, 0.00019842895562760532, 2.7822131869469468e-06),
@@ -75,6 +65,8 @@ _EXP_LOWEST = {F32: -104.0, F64: -746.0}
 # Above, 2**(n - 1) is still finite where expm1 overflows; below, expm1 rounds to -1.
 _EXPM1_HIGHEST = {F32: 89.0, F64: 710.0}
 _EXPM1_LOWEST = {F32: -18.0, F64: -38.0}
+# Below this tanh(y / 2) has long been -1.
+_TANH_LOWEST = -44.0
 
 
 def _reduce(x: Float) -> tuple[Integer, Float, Float]:
@@ -147,17 +139,13 @@ def expm1(x: Float) -> Float:
 
 
 def tanh(x: Float) -> Float:
-    """x + x z P(z) / Q(z) near zero, else 1 - 2 / (exp(2 |x|) + 1); both share one division."""
-    f = x.format
-    magnitude = absolute(x)
-    z = magnitude * magnitude
-    small = magnitude < TANH_SMALL
-    bounded = at_most(magnitude, 22.0)
-    exponential = exp_moderate(bounded + bounded)
-    numerator = select(small, magnitude * z * polynomial(z, _TANH_NUMERATOR[f]), x.constant(-2.0))
-    denominator = select(small, polynomial(z, _TANH_DENOMINATOR[f]), exponential + 1.0)
-    leading = select(small, magnitude, x.constant(1.0))
-    return copysign(leading + numerator / denominator, x)
+    """-expm1(y) / (expm1(y) + 2) with y = -2 |x|: numerator and denominator are 2**n expm1(r) + (2**n -+ 1), each
+    rounded once."""
+    y = at_least(absolute(x) * -2.0, _TANH_LOWEST)
+    n, _, r = _reduce(y)
+    tail = _expm1_of_remainder(r)
+    scale = _exponent(n, x)
+    return copysign(fma(scale, tail, scale - 1.0) / fma(scale, tail, scale + 1.0), x)
 
 
 def logistic(x: Float) -> Float:

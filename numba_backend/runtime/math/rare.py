@@ -71,6 +71,8 @@ def _scalar_version(
 ) -> Any:
     type_ = like[0].raw.type
     function = _function(module, name, type_, len(like))
+    # Hardly ever run: LLVM need not spend a quarter of the kernel's compile time on it.
+    _add_attribute(function, "optnone")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     rare_block, usual_block = function.append_basic_block("rare"), function.append_basic_block("usual")
     arguments = [Float(builder, argument) for argument in function.args]
