@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hloom.numba_backend.runtime import store as store_module
+from hloom.numba_backend.runtime import loader, store_disk
 from hloom.numba_backend.runtime.errors import KernelCompilationError, KernelStoreWarning
 from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.loader import link
 from hloom.numba_backend.runtime.store import KernelStore, default_folder
 
 from support.runtime_kernels import ADD, F32, python
@@ -19,11 +20,13 @@ from support.runtime_kernels import ADD, F32, python
 LOAD = """
 import sys
 from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.loader import link
 from hloom.numba_backend.runtime.store import KernelStore
 store = KernelStore(sys.argv[1])
 parameters = (("pointer", "f32"),) * 3
 store.get(KernelSource("add", sys.argv[2], parameters))
-print(store.statistics.compiled, store.statistics.loaded_from_disk, "numba" in sys.modules)
+imported = (name in sys.modules for name in ("numba", "llvmlite"))
+print(store.statistics.compiled, store.statistics.loaded_from_disk, *imported)
 """
 
 
@@ -46,9 +49,17 @@ def test_memory_then_disk(tmp_path: Path) -> None:
     assert (again.statistics.compiled, again.statistics.loaded_from_disk) == (0, 1)
 
 
-def test_a_stored_kernel_needs_no_numba(tmp_path: Path) -> None:
-    assert python(LOAD, str(tmp_path), ADD.source).split() == ["1", "0", "True"]
-    assert python(LOAD, str(tmp_path), ADD.source).split() == ["0", "1", "False"]
+def test_a_stored_kernel_needs_no_compiler(tmp_path: Path) -> None:
+    assert python(LOAD, str(tmp_path), ADD.source).split() == ["1", "0", "True", "True"]
+    with_llvm = str(link("x", b"") is None and not loader._LINKS)
+    assert python(LOAD, str(tmp_path), ADD.source).split() == ["0", "1", "False", with_llvm]
+
+
+def test_entries_without_an_image_are_loaded_by_llvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_LINKS", False)
+    assert KernelStore(tmp_path).get_many([ADD, numbered(30)])
+    again = KernelStore(tmp_path)
+    assert again.get_many([ADD, numbered(30)]) and again.statistics.loaded_from_disk == 2
 
 
 def test_the_folder_is_private_and_its_sources_are_readable(tmp_path: Path) -> None:
@@ -122,7 +133,7 @@ def test_a_folder_that_others_can_write_to_is_refused(mode: int, tmp_path: Path)
 
 
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module.os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(store_disk.os, "geteuid", lambda: os.getuid() + 1)
     store = KernelStore(tmp_path)
     with pytest.warns(KernelStoreWarning, match="another user"):
         store.get(ADD)
@@ -144,7 +155,7 @@ def test_a_full_or_read_only_folder(code: int, says: str, tmp_path: Path, monkey
     def refuse(*_: object, **__: object) -> int:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(store_module.os, "replace", refuse)
+    monkeypatch.setattr(store_disk.os, "replace", refuse)
     store = KernelStore(tmp_path)
     with pytest.warns(KernelStoreWarning, match=says) as told:
         store.get(ADD)
@@ -207,7 +218,7 @@ def test_threads_compile_a_kernel_once(tmp_path: Path) -> None:
 def test_processes_share_a_folder(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         said = list(pool.map(lambda _: python(LOAD, str(tmp_path), ADD.source).split(), range(3)))
-    assert all(int(compiled) + int(loaded) == 1 for compiled, loaded, _ in said)
+    assert all(int(compiled) + int(loaded) == 1 for compiled, loaded, *_ in said)
     assert python(LOAD, str(tmp_path), ADD.source).split()[:2] == ["0", "1"]
     assert not list(tmp_path.glob("*.tmp"))
 
@@ -233,6 +244,7 @@ def test_a_forked_child_uses_the_store(tmp_path: Path) -> None:
     code = """
 import os, sys, threading
 from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.loader import link
 from hloom.numba_backend.runtime.store import KernelStore
 store = KernelStore(sys.argv[1])
 store._lock.acquire()

@@ -1,4 +1,4 @@
-"""Kernel text -> object code. This is where Numba gets imported: only once a kernel must be compiled."""
+"""Kernel text -> object code. This is where Numba and LLVM get imported: only once a kernel must be compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from importlib import import_module
 
 from .cpus import available_cpus
 from .kernel import KernelSource, Parameter
-from .llvm_backend import emit_object
 
 
 def compile_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> bytes:
@@ -24,8 +23,10 @@ def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
     if not kernels:
         return []
     frontend = import_module(".numba_frontend", __package__)
+    emit_object = import_module(".llvm_backend", __package__).emit_object
     if len(kernels) == 1:
-        return [emit_object(frontend.to_llvm(kernels[0], _scope(kernels[0])))]
+        code: bytes = emit_object(frontend.to_llvm(kernels[0], _scope(kernels[0])))
+        return [code]
     with ThreadPoolExecutor(min(available_cpus(), len(kernels)), thread_name_prefix="hloom-llvm") as llvm:
         pending = [llvm.submit(emit_object, frontend.to_llvm(kernel, _scope(kernel))) for kernel in kernels]
         return [result.result() for result in pending]

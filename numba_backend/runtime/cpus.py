@@ -1,9 +1,10 @@
-"""How many CPUs there are for this process."""
+"""The CPUs of this process: how many, and of what kind."""
 
 from __future__ import annotations
 
 import math
 import os
+import platform
 
 
 def available_cpus() -> int:
@@ -15,3 +16,24 @@ def available_cpus() -> int:
     except (OSError, ValueError):
         return count
     return count if quota == "max" else max(1, min(count, math.ceil(int(quota) / int(period))))
+
+
+_IDENTIFYING = (
+    "vendor_id", "cpu family", "model", "stepping", "flags",
+    "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Features", "isa", "uarch",
+)  # fmt: skip
+
+
+def cpu_description() -> str | None:
+    """What instructions the CPU has, in the system's words; None where the system does not say.
+
+    The same words mean that LLVM would describe the CPU in the same way; but LLVM is not needed to get them.
+    """
+    try:
+        with open("/proc/cpuinfo", "rb") as file:
+            first = file.read(1 << 14).decode(errors="replace").partition("\n\n")[0]
+    except OSError:
+        return None
+    fields = (line.partition(":") for line in first.splitlines())
+    found = [f"{name.strip()}: {value.strip()}" for name, _, value in fields if name.strip() in _IDENTIFYING]
+    return "\n".join([platform.machine(), *found]) if found else None

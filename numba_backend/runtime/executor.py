@@ -14,7 +14,6 @@ several threads at once; then it walks the rows, where an operand is an index in
 
 from __future__ import annotations
 
-import ctypes
 import enum
 import functools
 
@@ -111,11 +110,3 @@ def native_function(name: str, source: str, count: int) -> KernelSource:
 def execute_address() -> int:
     """The address of `int64 execute(program, bases, pool)`; it returns 0, or the status that stopped the program."""
     return default_store().get(native_function("execute", EXECUTE, 3))
-
-
-@functools.cache
-def libc_address(name: str) -> int:
-    """The address of a C library function of this process."""
-    address = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
-    assert address is not None
-    return address

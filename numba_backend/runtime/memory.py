@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .executor import libc_address
+from .libc import libc_address
 
 _SMALL = 32 << 10
 _SLAB = 256 << 10

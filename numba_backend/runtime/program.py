@@ -25,8 +25,9 @@ import numpy as np
 from .blas import Gemm
 from .call import ProgramBlock, header_words, program_function
 from .errors import ProgramError, ProgramExecutionError
-from .executor import HEADER_WORDS, Op, execute_address, libc_address
+from .executor import HEADER_WORDS, Op, execute_address
 from .kernel import KernelSource, ParameterKind
+from .libc import libc_address
 from .store import KernelStore, default_store
 from .threads import pool_address
 

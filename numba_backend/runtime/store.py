@@ -1,8 +1,7 @@
 """The kernel store: from a kernel's source to the address of its code, compiling only what was never compiled before.
 
-A kernel is looked up in memory, then on disk, then compiled. On disk, `<key>.o` is its object file (with a checksum
-after the object's own bytes, which linkers and disassemblers ignore) and `<key>.py` its source for people. The key is
-a hash of the source and of all else that decides the machine code, so entries never become stale, only unused.
+A kernel is looked up in memory, then on disk (store_disk.py), then compiled. Its key is a hash of its source and of all
+else that decides the machine code, so entries never become stale, only unused.
 
 The folder is `HLOOM_CACHE_DIR` ("" or "off": no disk), else `$XDG_CACHE_HOME/hloom` or `~/.cache/hloom`. Code is loaded
 only from a folder that belongs to this user and that nobody else can write to. Whatever goes wrong with the disk,
@@ -11,29 +10,22 @@ kernels are compiled and work; a KernelStoreWarning says once what went wrong.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import functools
-import hashlib
 import importlib.util
 import os
-import stat
 import threading
 import time
-import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 from . import compile as compiler
-from .errors import KernelStoreWarning
+from .cpus import cpu_description
 from .kernel import KernelSource, digest
-from .llvm_backend import load_objects, target_description
-
-_MAGIC = b"hloom-1\n"
-_TRAILER = hashlib.sha256().digest_size + len(_MAGIC)
-_DAY = 86400.0
+from .loader import link, load_images, load_objects
+from .store_disk import Disk, Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +57,24 @@ def default_folder() -> Path | None:
 def environment_description() -> str:
     """What a kernel's code depends on besides its text: the CPU, Numba's, llvmlite's and our own compiler's versions.
 
-    Found without importing Numba: a process whose kernels are all stored never needs it.
+    Found without importing Numba or LLVM: a process whose kernels are all stored never needs them.
     """
     folder = Path(__file__).parent
     compiler_files = ("kernel", "llvm_backend", "numba_frontend", "numba_internals", "one_pass", "machine")
-    own = [folder / f"{name}.py" for name in compiler_files]
+    own = [folder / f"{name}.py" for name in (*compiler_files, "loader", "store_disk")]
     own += [*sorted(folder.glob("dialect*.py")), *sorted(folder.glob("math/**/*.py"))]
-    numba = importlib.util.find_spec("numba")
-    if numba is None or numba.origin is None:
-        raise ModuleNotFoundError("hloom compiles its kernels with Numba, which is not installed: pip install numba")
-    version = Path(numba.origin).with_name("_version.py").read_text()
-    return digest([target_description(), version, *(path.read_text() for path in own if path.exists())])
+    cpu = cpu_description()
+    if cpu is None:
+        cpu = import_module(".llvm_backend", __package__).target_description()
+    return digest([cpu, _version_of("numba"), _version_of("llvmlite"), *(path.read_text() for path in own)])
+
+
+def _version_of(package: str) -> str:
+    """What a package's `_version.py` says, without importing the package."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"hloom compiles its kernels with {package}, which is missing: pip install {package}")
+    return Path(spec.origin).with_name("_version.py").read_text()
 
 
 class KernelStore:
@@ -83,7 +82,7 @@ class KernelStore:
 
     def __init__(self, folder: Path | str | None, max_bytes: int = 512 << 20) -> None:
         """`max_bytes` bounds the folder; beyond it, what has not been used for longest goes."""
-        self._disk = None if folder is None else _Disk(Path(folder), max_bytes)
+        self._disk = None if folder is None else Disk(Path(folder), max_bytes)
         self._addresses: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -138,10 +137,11 @@ class KernelStore:
         if not absent:
             return
         objects = compiler.compile_kernels(absent)
-        self._load(absent, objects)
+        entries = [Entry(code, link(kernel.symbol, code)) for kernel, code in zip(absent, objects)]
+        self._load(absent, entries)
         if self._disk is not None:
-            for kernel, code in zip(absent, objects):
-                self._disk.write(self.key(kernel), kernel, code)
+            for kernel, entry in zip(absent, entries):
+                self._disk.write(self.key(kernel), kernel, entry)
             self._disk.evict()
         self._count(compiled=len(absent), compile_ms=(time.perf_counter() - loaded) * 1e3)
 
@@ -149,22 +149,31 @@ class KernelStore:
         """Load what is on disk; the rest is returned."""
         if self._disk is None:
             return kernels
-        found: list[tuple[KernelSource, bytes]] = []
+        found: list[KernelSource] = []
+        entries: list[Entry] = []
         absent: list[KernelSource] = []
         for kernel in kernels:
-            code = self._disk.read(self.key(kernel))
-            if code is None:
+            entry = self._disk.read(self.key(kernel))
+            if entry is None:
                 absent.append(kernel)
             else:
-                found.append((kernel, code))
-        if found:
-            self._load([kernel for kernel, _ in found], [code for _, code in found])
+                found.append(kernel)
+                entries.append(entry)
+        self._load(found, entries)
         return absent
 
-    def _load(self, kernels: list[KernelSource], objects: list[bytes]) -> None:
-        addresses = load_objects([(kernel.symbol, code) for kernel, code in zip(kernels, objects)])
-        self._sizes.update((kernel.identity, len(code)) for kernel, code in zip(kernels, objects))
-        self._addresses.update((kernel.identity, address) for kernel, address in zip(kernels, addresses))
+    def _load(self, kernels: list[KernelSource], entries: list[Entry]) -> None:
+        self._sizes.update((kernel.identity, len(entry.object_code)) for kernel, entry in zip(kernels, entries))
+        both = list(zip(kernels, entries))
+        placed = [(kernel, entry.image) for kernel, entry in both if entry.image is not None]
+        others = [(kernel, entry.object_code) for kernel, entry in both if entry.image is None]
+        if placed:
+            self._learn(placed, load_images([image for _, image in placed]))
+        if others:
+            self._learn(others, load_objects([(kernel.symbol, code) for kernel, code in others]))
+
+    def _learn(self, kernels: Iterable[tuple[KernelSource, object]], addresses: list[int]) -> None:
+        self._addresses.update((kernel.identity, address) for (kernel, _), address in zip(kernels, addresses))
 
     def _count(
         self, compiled: int = 0, loaded_from_disk: int = 0, found_in_memory: int = 0,
@@ -182,125 +191,6 @@ class KernelStore:
 
     def _after_fork(self) -> None:
         self._lock = threading.Lock()
-
-
-class _Disk:
-    """The folder. Nothing here raises for what the disk does; problems are collected and told by `warn`."""
-
-    def __init__(self, folder: Path, max_bytes: int) -> None:
-        self.folder = folder
-        self._max_bytes = max_bytes
-        self._state = "unknown"  # then "usable", "readable" or "refused"
-        self._untold: list[str] = []
-        self._written_bytes = 0
-
-    def read(self, key: str) -> bytes | None:
-        """The object code under `key`; None when there is none, or none to be trusted."""
-        if not self._usable():
-            return None
-        path = self.folder / f"{key}.o"
-        try:
-            with open(path, "rb") as file:
-                status = os.fstat(file.fileno())
-                data = file.read()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._problem(f"the stored kernel {path} could not be read ({error}); compiled it again")
-            return None
-        code = data[:-_TRAILER]
-        if data[-_TRAILER:] != _seal(key, code):
-            self._problem(f"the stored kernel {path} is damaged; compiled it again")
-            return None
-        if time.time() - status.st_mtime > _DAY:
-            with contextlib.suppress(OSError):
-                os.utime(path)
-        return code
-
-    def write(self, key: str, kernel: KernelSource, code: bytes) -> None:
-        """Store an entry: whole or not at all, also under the eyes of other processes."""
-        if not self._usable() or self._state == "readable":
-            return
-        header = f"# {kernel.convention} {kernel.name}({kernel.signature})\n# {target_description()}\n"
-        try:
-            self._replace(f"{key}.py", (header + kernel.source).encode())
-            self._replace(f"{key}.o", code + _seal(key, code))
-        except OSError as error:
-            self._state = "readable"
-            what = "is full" if error.errno == errno.ENOSPC else f"cannot be written to ({error})"
-            self._problem(f"the kernel store {self.folder} {what}; new kernels are kept in memory only")
-
-    def evict(self) -> None:
-        """Once enough has been written, delete what was used longest ago, down to three quarters of the bound."""
-        if self._written_bytes < self._max_bytes // 8:
-            return
-        self._written_bytes = 0
-        try:
-            entries = []
-            for entry in os.scandir(self.folder):
-                if entry.name.endswith((".o", ".py", ".tmp")):
-                    status = entry.stat(follow_symlinks=False)
-                    entries.append((status.st_mtime, status.st_size, entry.path))
-        except OSError:
-            return
-        total = sum(size for _, size, _ in entries)
-        if total <= self._max_bytes:
-            return
-        for _, size, path in sorted(entries):
-            if total <= self._max_bytes * 3 // 4:
-                break
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-                total -= size
-
-    def warn(self) -> None:
-        """Tell what went wrong since the last time."""
-        while self._untold:
-            warnings.warn(self._untold.pop(0), KernelStoreWarning, stacklevel=4)
-
-    def _problem(self, message: str) -> None:
-        self._untold.append(message)
-
-    def _usable(self) -> bool:
-        if self._state == "unknown":
-            self._state = self._examine()
-        return self._state != "refused"
-
-    def _examine(self) -> str:
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = os.stat(self.folder)
-        except OSError as error:
-            self._problem(f"the kernel store {self.folder} cannot be used ({error}); kernels are kept in memory only")
-            return "refused"
-        if not stat.S_ISDIR(status.st_mode):
-            self._problem(f"the kernel store {self.folder} is not a folder; kernels are kept in memory only")
-            return "refused"
-        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            self._problem(
-                f"the kernel store {self.folder} belongs to another user or is writable by others, so code from it is "
-                "not trusted; kernels are kept in memory only. Make it yours with mode 0700, or set HLOOM_CACHE_DIR"
-            )
-            return "refused"
-        return "usable"
-
-    def _replace(self, name: str, data: bytes) -> None:
-        temporary = self.folder / f"{name}.{os.getpid()}.{threading.get_ident()}.tmp"
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(data)
-            os.replace(temporary, self.folder / name)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        self._written_bytes += len(data)
-
-
-def _seal(key: str, code: bytes) -> bytes:
-    """What follows the object code in its file: proof that these bytes were stored, whole, under this key."""
-    return hashlib.sha256(key.encode() + code).digest() + _MAGIC
 
 
 @functools.cache

@@ -21,8 +21,9 @@ import threading
 import time
 
 from .cpus import available_cpus
-from .executor import libc_address, native_function
+from .executor import native_function
 from .kernel import KernelSource
+from .libc import libc_address
 from .store import default_store
 
 _SPIN_SECONDS = 30e-6

@@ -1,0 +1,202 @@
+"""Object files into memory, ready to be called; without LLVM where that can be.
+
+LLVM's own loader needs LLVM in the process, which takes longer to get there than many a program takes to run. But the
+objects that LLVM makes of kernels are simple: code and constants, code that refers to constants by their distance, and
+at most calls of memcpy and its like. So when a kernel has been compiled, `link` lays its sections out side by side and
+resolves the distances. The result, an `Image`, can be copied anywhere and be called there; the store keeps it beside
+the object. Loading is then a copy into memory that is made executable (and no longer writable).
+
+On any other system than Linux on x86-64, and for an object with anything else in it, there is no image, and LLVM loads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import struct
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NamedTuple
+
+from .libc import libc_address
+
+_LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
+
+# ELF, as the System V ABI and its AMD64 supplement define it.
+_HEADER = struct.Struct("<16x2xH20xQ10xHH2x")  # machine; where the section table is, the size of an entry, how many
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QIIq")
+_X86_64 = 62
+_PROGBITS, _SYMTAB, _RELA, _UNWIND, _ALLOCATED, _UNDEFINED = 1, 2, 4, 0x70000001, 2, 0
+_R_PC32, _R_PLT32 = 2, 4
+
+_STUB = b"\xff\x25\0\0\0\0"  # jmp *(the eight bytes that follow)
+_STUB_BYTES = 16
+_PACKED = struct.Struct("<QQQQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Machine code that runs wherever it lies.
+
+    `code` ends in one stub for each of the functions of the C library that it calls, `externals`, whose addresses are
+    put in when it is loaded. `entry` is where the kernel begins; `frames`, if not 0, where it says how to unwind the
+    stack through it. (At exit Python ends daemon threads by unwinding, and they may be in code that has called Python.)
+    """
+
+    code: bytes
+    entry: int
+    frames: int
+    externals: tuple[str, ...]
+
+    def to_bytes(self) -> bytes:
+        """The image as the store writes it."""
+        names = "\n".join(self.externals).encode()
+        return _PACKED.pack(self.entry, self.frames, len(self.code), len(names)) + self.code + names
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Image:
+        """What `to_bytes` made."""
+        entry, frames, code, names = _PACKED.unpack_from(data)
+        middle = _PACKED.size + code
+        listed = data[middle : middle + names].decode()
+        return Image(data[_PACKED.size : middle], entry, frames, tuple(listed.split("\n") if listed else ()))
+
+
+def load_images(images: Sequence[Image]) -> list[int]:
+    """Load images into this process; the addresses of their entries. The code stays until the process ends."""
+    starts: list[int] = []
+    block = bytearray()
+    for image in images:
+        block += bytes(-len(block) % 64)
+        starts.append(len(block))
+        block += image.code
+        for index, name in enumerate(image.externals):
+            slot = len(block) - _STUB_BYTES * (len(image.externals) - index) + len(_STUB)
+            block[slot : slot + 8] = libc_address(name).to_bytes(8, "little")
+    base = _executable(bytes(block))
+    for image, start in zip(images, starts):
+        if image.frames:
+            ctypes.CDLL("libgcc_s.so.1").__register_frame(ctypes.c_void_p(base + start + image.frames))
+    return [base + start + image.entry for start, image in zip(starts, images)]
+
+
+def load_objects(objects: Sequence[tuple[str, bytes]]) -> list[int]:
+    """Load object files [(symbol, code), ...] by LLVM; the symbols' addresses. The code stays until the process
+    ends."""
+    addresses: list[int] = import_module(".llvm_backend", __package__).load_objects(list(objects))
+    return addresses
+
+
+def link(symbol: str, code: bytes) -> Image | None:
+    """The image of an object file that defines `symbol`; None when it must be left to LLVM."""
+    try:
+        return _Object(code).link(symbol) if _LINKS else None
+    except _Unfamiliar:
+        return None
+
+
+class _Unfamiliar(Exception):
+    """An object with something in it that only LLVM's loader knows."""
+
+
+class _Section(NamedTuple):
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_size: int
+
+
+class _Symbol(NamedTuple):
+    name: str
+    section: int
+    value: int
+
+
+class _Object:
+    """An object file taken apart."""
+
+    def __init__(self, code: bytes) -> None:
+        self._code = code
+        if code[:6] != b"\x7fELF\x02\x01":
+            raise _Unfamiliar
+        machine, table, size, count = _HEADER.unpack_from(code)
+        if machine != _X86_64 or size != _SECTION.size:
+            raise _Unfamiliar
+        self._sections = [_Section(*_SECTION.unpack_from(code, table + size * index)) for index in range(count)]
+        (symbols,) = (section for section in self._sections if section.kind == _SYMTAB)
+        names = self._sections[symbols.link].offset
+        self._symbols: list[_Symbol] = []
+        for at in range(symbols.offset, symbols.offset + symbols.size, _SYMBOL.size):
+            name, _, _, section, value, _ = _SYMBOL.unpack_from(code, at)
+            text = code[names + name : code.index(b"\0", names + name)].decode()
+            self._symbols.append(_Symbol(text, section, value))
+
+    def link(self, symbol: str) -> Image:
+        block = bytearray()
+        places: dict[int, int] = {}
+        frames = 0
+        for index, section in enumerate(self._sections):
+            if section.flags & _ALLOCATED and section.size:
+                if section.kind not in (_PROGBITS, _UNWIND) or section.alignment > 64:
+                    raise _Unfamiliar
+                block += bytes(-len(block) % max(section.alignment, 1))
+                places[index] = len(block)
+                block += self._code[section.offset : section.offset + section.size]
+                if section.kind == _UNWIND:
+                    frames = len(block) - section.size
+                    block += bytes(4)  # the end of the list
+        block += bytes(-len(block) % _STUB_BYTES)
+        externals = [item.name for item in self._symbols[1:] if item.section == _UNDEFINED]
+        if not all(hasattr(ctypes.CDLL(None), name) for name in externals):
+            raise _Unfamiliar
+        stubs = {name: len(block) + _STUB_BYTES * index for index, name in enumerate(externals)}
+        block += _STUB.ljust(_STUB_BYTES, b"\0") * len(externals)
+        for section in self._sections:
+            if section.kind == _RELA and section.info in places:
+                for at in range(section.offset, section.offset + section.size, _RELOCATION.size):
+                    self._relocate(block, places, stubs, places[section.info], at)
+        for item in self._symbols:
+            if item.name == symbol and item.section in places:
+                return Image(bytes(block), places[item.section] + item.value, frames, tuple(externals))
+        raise RuntimeError(f"the object file does not define {symbol}")
+
+    def _relocate(self, block: bytearray, places: dict[int, int], stubs: dict[str, int], start: int, at: int) -> None:
+        """Put in the distance from where it is used to what is referred to."""
+        offset, kind, index, addend = _RELOCATION.unpack_from(self._code, at)
+        symbol = self._symbols[index]
+        if kind == _R_PLT32 and symbol.section == _UNDEFINED:
+            target = stubs[symbol.name]
+        elif kind in (_R_PC32, _R_PLT32) and symbol.section in places:
+            target = places[symbol.section] + symbol.value
+        else:
+            raise _Unfamiliar
+        struct.pack_into("<i", block, start + offset, target + addend - (start + offset))
+
+
+def _executable(code: bytes) -> int:
+    """A copy of `code` that can be executed. Never freed: worker threads may sleep in it until the process ends."""
+    size = max(len(code), 1)
+    address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise MemoryError(f"the system has no {size} bytes for code")
+    ctypes.memmove(address, code, len(code))
+    if _protect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise PermissionError("this system does not let memory be made executable")
+    return int(address)
+
+
+_map = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64
+)(libc_address("mmap"))
+_protect = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("mprotect"))
