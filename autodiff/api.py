@@ -90,9 +90,7 @@ def _at(fun: Function) -> str:
 # --- forward mode
 
 
-def jvp(
-    fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
-) -> tuple[Any, ...]:
+def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """`fun(*primals)` and how it moves when `primals` move along `tangents`. JAX's `jvp`.
 
     Args:
@@ -327,9 +325,7 @@ def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | Non
     return value
 
 
-def _pull_back(
-    program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None]
-) -> list[Any]:
+def _pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None]) -> list[Any]:
     """A cotangent for each input, zeros where there is none."""
     found = iter(transpose_program(program, cotangents))
     trace = current_trace()

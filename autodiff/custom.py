@@ -69,9 +69,7 @@ class _CustomRule:
     count: int
     rule: JvpRule
 
-    def __call__(
-        self, primals: Sequence[Value], tangents: Sequence[Tangent]
-    ) -> tuple[list[Value], list[Tangent]]:
+    def __call__(self, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
         if any(not isinstance(t, Zero) for t in tangents[self.count :]):
             raise UnexpectedTracerError(
                 f"{self.name} closes over a value with respect to which it is differentiated: its rule knows only of "
@@ -238,9 +236,7 @@ class custom_jvp:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
-            raise AttributeError(
-                f"No JVP defined for custom_jvp function {function_line(self.fun)} using defjvp."
-            )
+            raise AttributeError(f"No JVP defined for custom_jvp function {function_line(self.fun)} using defjvp.")
         rule = self.jvp
         args = _positional(self.fun, args, kwargs)
         given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
@@ -252,9 +248,7 @@ class custom_jvp:
         def flat_rule(
             primals: Sequence[Value], tangents: Sequence[Tangent], attributes: None, shape: None
         ) -> tuple[list[Value], list[Tangent]]:
-            directions = [
-                float0_zeros(t.aval) if not is_inexact(t.aval.dtype) else instantiate(t) for t in tangents
-            ]
+            directions = [float0_zeros(t.aval) if not is_inexact(t.aval.dtype) else instantiate(t) for t in tangents]
             pair = rule(
                 *given.static_args, tree.unflatten(given.tree, list(primals)), tree.unflatten(given.tree, directions)
             )

@@ -55,9 +55,7 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-def _jacobian(
-    name: str, fun: Function, argnums: int | Sequence[int], has_aux: bool, holomorphic: bool
-) -> Function:
+def _jacobian(name: str, fun: Function, argnums: int | Sequence[int], has_aux: bool, holomorphic: bool) -> Function:
     compute = _by_columns if name == "jacfwd" else _by_rows
     positions = checked_argnums(argnums)
 

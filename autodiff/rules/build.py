@@ -147,9 +147,7 @@ def broadcast(x: Value, sizes: Sequence[int], dimensions: Sequence[int]) -> Valu
     """`x` repeated to `sizes`; its dimension i becomes dimension `dimensions[i]`."""
     if tuple(sizes) == x.aval.shape and tuple(dimensions) == tuple(range(len(sizes))):
         return x
-    return bind(
-        Opcode.BROADCAST, (x,), BroadcastAttributes(tuple(dimensions)), shape=array_shape(x.aval.dtype, sizes)
-    )
+    return bind(Opcode.BROADCAST, (x,), BroadcastAttributes(tuple(dimensions)), shape=array_shape(x.aval.dtype, sizes))
 
 
 def reshape(x: Value, sizes: Sequence[int]) -> Value:

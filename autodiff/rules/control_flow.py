@@ -176,7 +176,6 @@ class _Operands:
         if list(places) == list(range(len(self.values))):
             return takes_one_tuple(computation)
 
-
         def picking(values: list[Value]) -> list[Value]:
             return eval_computation(computation, [values[p] for p in places])
 
@@ -236,8 +235,7 @@ def _conditional_linearize(
             results = eval_computation(part.primal, [values[p] for p in places])
             held = dict(zip(mine, results[count:], strict=True))
             filled = [
-                held[k] if k in held else zeros(ShapedArray(s.dimensions, s.element.dtype))
-                for k, s in enumerate(slots)
+                held[k] if k in held else zeros(ShapedArray(s.dimensions, s.element.dtype)) for k, s in enumerate(slots)
             ]
             return [*results[:count], *filled]
 

@@ -104,9 +104,7 @@ def _never_wins(init: Value, opcode: Opcode) -> bool:
     return bool(np.asarray(init).astype(np.float64) == worst)
 
 
-def _extremum_jvp(
-    opcode: Opcode, x: Value, t: Value, init: Value, dims: tuple[int, ...]
-) -> tuple[Value, Value]:
+def _extremum_jvp(opcode: Opcode, x: Value, t: Value, init: Value, dims: tuple[int, ...]) -> tuple[Value, Value]:
     """The mean of the tangents where the extremum is."""
     ans = reduce_with(opcode, x, init, dims)
     kept = [d for d in range(len(x.aval.shape)) if d not in dims]

@@ -319,9 +319,7 @@ def _primal_loop(rule: Scan, parts: LinearizedComputation, plan: _Plan) -> _Loop
     return _make_loop(body, consts, carry, slices, rule, rule.reverse)
 
 
-def _linear_loop(
-    rule: Scan, parts: LinearizedComputation, plan: _Plan, moving: tuple[Mask, Mask, Mask]
-) -> _Loop:
+def _linear_loop(rule: Scan, parts: LinearizedComputation, plan: _Plan, moving: tuple[Mask, Mask, Mask]) -> _Loop:
     every = _parts(rule, parameter_avals(rule.body))
     consts, carry, slices = (_where(m, a) for m, a in zip(moving, every, strict=True))
     tangents = len(consts) + len(carry) + len(slices)

@@ -70,6 +70,7 @@ def not_linear(*opcodes: Opcode) -> None:
 def is_linear(operand: Operand) -> bool:
     return isinstance(operand, Linear)
 
+
 LINEARIZE: dict[Opcode, JvpRule] = {}
 """As JVP, for ops that run computations, while tangents are being recorded (the current trace is a LinearTrace): what
 the primals alone determine is computed by one computation, what is done to tangents is recorded as another one."""
