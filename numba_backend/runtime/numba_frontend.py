@@ -58,6 +58,7 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
                 raise
     if function is None:
         function = _by_numba(kernel, scope, arguments)
+    function.attributes.add("alwaysinline")  # before all else, so that LLVM simplifies it once and not twice
     leading = len(function.args) - len(arguments)
     if kernel.convention == "kernel":
         for argument in function.args[leading:]:
