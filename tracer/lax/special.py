@@ -18,6 +18,7 @@ from .elementwise import (
     convert,
     eq,
     gt,
+    log,
     log1p,
     lt,
     mul,
@@ -70,8 +71,9 @@ def erf_inv(x: Any) -> Value:
     dtype = x.aval.dtype
     if dtypes.is_floating(dtype) and dtype.itemsize < 4:
         return convert(erf_inv(convert(x, dtypes.float32, x.aval.weak_type)), dtype, x.aval.weak_type)
-    w = neg(log1p(neg(mul(x, x))))
     if dtype == dtypes.float64:
+        one = scalar_like(x, 1.0)
+        w = neg(log(mul(sub(one, x), add(one, x))))  # 1 - x is exact near 1, x * x is not
         p = select(
             lt(w, scalar_like(w, 6.25)),
             _polynomial(_CENTRAL_64, sub(w, scalar_like(w, 3.125))),
@@ -82,6 +84,7 @@ def erf_inv(x: Any) -> Value:
             ),
         )
     else:
+        w = neg(log1p(neg(mul(x, x))))
         p = select(
             lt(w, scalar_like(w, 5.0)),
             _polynomial(_CENTRAL_32, sub(w, scalar_like(w, 2.5))),

@@ -16,7 +16,7 @@ from ..array import as_value
 from ..core import Value
 from ..errors import OperandError
 from ..source import user_line
-from .elementwise import isinf, isnan, signbit, to_bool
+from .elementwise import isinf, isnan, numbers, real_only, signbit, to_bool
 from .promotion import (
     ArrayLike,
     broadcast_values,
@@ -77,7 +77,6 @@ arctan2 = atan2 = _binary_inexact("arctan2", lax.atan2, "The angle of the point 
 bitwise_and = _binary("bitwise_and", lax.bitwise_and, "Bits set in both.")
 bitwise_or = _binary("bitwise_or", lax.bitwise_or, "Bits set in one or both.")
 bitwise_xor = _binary("bitwise_xor", lax.bitwise_xor, "Bits set in exactly one.")
-left_shift = bitwise_left_shift = _binary("left_shift", lax.shift_left, "x * 2**y.")
 equal = _compare("equal", lax.eq, None, "x == y.")
 not_equal = _compare("not_equal", lax.ne, None, "x != y.")
 less = _compare("less", lax.lt, _lexicographic, "x < y.")
@@ -86,9 +85,18 @@ greater = _compare("greater", lax.gt, _lexicographic, "x > y.")
 greater_equal = _compare("greater_equal", lax.ge, _lexicographic, "x >= y.")
 
 
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x * 2**y."""
+    a, b = numbers(*promote("left_shift", x, y))
+    return lax.shift_left(a, b)
+
+
+bitwise_left_shift = left_shift
+
+
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x / 2**y rounded down: arithmetic for signed integers, logical for unsigned ones."""
-    a, b = promote("right_shift", x, y)
+    a, b = numbers(*promote("right_shift", x, y))
     return (lax.shift_right_logical if a.aval.dtype.kind == "u" else lax.shift_right_arithmetic)(a, b)
 
 
@@ -100,8 +108,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
     a, b = promote("floor_divide", x, y)
     kind = a.aval.dtype.kind
     if kind == "b":
-        a, b = (to_dtype(v, np.dtype(np.int8), False) for v in (a, b))
-        return lax.convert_element_type(lax.div(a, b), np.int8)
+        return floor_divide(*numbers(a, b))
     if kind == "u":
         return lax.div(a, b)
     if kind == "i":
@@ -127,8 +134,7 @@ def _float_divmod(a: Value, b: Value) -> tuple[Value, Value]:
 def mod(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The remainder that has the sign of y."""
     a, b = promote("mod", x, y)
-    if a.aval.dtype.kind == "b":
-        a, b = (to_dtype(v, np.dtype(np.int8), False) for v in (a, b))
+    a, b = numbers(a, b)
     remainder = lax.rem(a, b)
     if a.aval.dtype.kind == "u":
         return remainder
@@ -143,7 +149,7 @@ remainder = mod
 
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The remainder that has the sign of x."""
-    a, b = promote("fmod", x, y)
+    a, b = numbers(*promote("fmod", x, y))
     return lax.rem(a, b)
 
 
@@ -160,10 +166,9 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
         dtype, weak = dtypes.promote([dtypes.type_of(base), dtypes.type_of(y)])
         if y >= 0 or dtypes.is_inexact(dtype):
             return lax.integer_pow(to_dtype(base, dtype, weak), y)
-    a, b = promote("power", x, y)
-    if a.aval.dtype.kind == "b":
-        a, b = (to_dtype(v, np.dtype(np.int8), False) for v in (a, b))
-    return lax.pow(a, b)
+    a, b = numbers(*promote("power", x, y))
+    result = lax.pow(a, b)
+    return result if dtypes.is_inexact(result.aval.dtype) else to_dtype(result, result.aval.dtype, False)
 
 
 pow = power
@@ -186,7 +191,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
     """sqrt(x**2 + y**2) without overflow."""
     a, b = promote_inexact("hypot", x, y)
-    a, b = lax.abs(a), lax.abs(b)
+    a, b = lax.abs(real_only("hypot", a)), lax.abs(b)
     large, small = lax.max(a, b), lax.min(a, b)
     zero = lax.full_like(large, 0)
     ratio = lax.div(small, lax.select(lax.eq(large, zero), lax.full_like(large, 1), large))
@@ -210,7 +215,7 @@ def fmin(x: ArrayLike, y: ArrayLike, /) -> Value:
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
     """|x| with the sign of y."""
     a, b = promote_inexact("copysign", x, y)
-    magnitude = lax.abs(a)
+    magnitude = lax.abs(real_only("copysign", a))
     return lax.select(signbit(b), lax.neg(magnitude), magnitude)
 
 

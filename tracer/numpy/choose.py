@@ -121,4 +121,5 @@ def nan_to_num(
     largest = float(dtypes.finfo(value.aval.dtype).max)
     value = where(isnan(value), nan, value)
     value = where(isposinf(value), largest if posinf is None else posinf, value)
-    return where(isneginf(value), -largest if neginf is None else neginf, value)
+    result = where(isneginf(value), -largest if neginf is None else neginf, value)
+    return lax.convert_element_type(result, result.aval.dtype)

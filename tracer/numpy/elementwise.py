@@ -63,13 +63,13 @@ arccosh = acosh = _inexact("arccosh", lax.acosh, "The inverse hyperbolic cosine.
 arctanh = atanh = _inexact("arctanh", lax.atanh, "The inverse hyperbolic tangent.")
 floor = _keeping("floor", lax.floor, "The largest integral value not above x.")
 ceil = _keeping("ceil", lax.ceil, "The smallest integral value not below x.")
-rint = _inexact("rint", lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), "The nearest integral value.")
 reciprocal = _inexact("reciprocal", lax.reciprocal, "1 / x.")
 
 
 def _scaled_log(name: str, base: float) -> Callable[[ArrayLike], Value]:
     def function(x: Value) -> Value:
-        return lax.div(lax.log(x), lax.full_like(x, math.log(base)))
+        quotient = lax.div(lax.log(x), lax.full_like(x, math.log(base)))
+        return lax.convert_element_type(quotient, quotient.aval.dtype)
 
     return _inexact(name, function, f"The logarithm to base {base:g}.")
 
@@ -101,8 +101,9 @@ absolute = abs
 
 
 def fabs(x: ArrayLike, /) -> Value:
-    """|x| as a float."""
-    return lax.abs(*promote_inexact("fabs", x))
+    """|x| as a float; not of complex numbers."""
+    (value,) = promote_inexact("fabs", x)
+    return lax.abs(real_only("fabs", value))
 
 
 def negative(x: ArrayLike, /) -> Value:
@@ -130,7 +131,7 @@ def sign(x: ArrayLike, /) -> Value:
 def square(x: ArrayLike, /) -> Value:
     """x * x."""
     check_arraylike("square", x)
-    return lax.square(x)
+    return lax.square(numbers(as_value(x))[0])
 
 
 def round(a: ArrayLike, decimals: int = 0) -> Value:
@@ -138,6 +139,8 @@ def round(a: ArrayLike, decimals: int = 0) -> Value:
     check_arraylike("round", a)
     x, digits = as_value(a), operator.index(decimals)
     even = lax.RoundingMethod.TO_NEAREST_EVEN
+    if x.aval.dtype.kind == "b":
+        raise OperandError(f"round: booleans cannot be rounded\n  at {user_line()}", "round")
     if not dtypes.is_inexact(x.aval.dtype):
         if digits < 0:
             raise OperandError(f"round: integers with decimals={digits} are not supported\n  at {user_line()}", "round")
@@ -203,10 +206,17 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Value:
     return lax.eq(value, lax.full_like(value, infinity))
 
 
+def real_only(name: str, value: Value) -> Value:
+    """The value; OperandError if it is complex."""
+    if dtypes.is_complex(value.aval.dtype):
+        raise OperandError(f"{name} does not support complex numbers\n  at {user_line()}", name)
+    return value
+
+
 def signbit(x: ArrayLike, /) -> Value:
     """True where the sign bit is set: negative numbers and -0.0."""
     check_arraylike("signbit", x)
-    value = as_value(x)
+    value = real_only("signbit", as_value(x))
     if not dtypes.is_floating(value.aval.dtype):
         return lax.lt(value, lax.full_like(value, 0)) if value.aval.dtype.kind == "i" else isinf(value)
     bits = lax.bitcast_convert_type(value, f"int{8 * value.aval.dtype.itemsize}")
@@ -238,8 +248,9 @@ conjugate = conj
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Value:
-    """The argument of complex numbers."""
+    """The argument of complex numbers, in at least float32."""
     (value,) = promote_inexact("angle", z)
+    value = lax.convert_element_type(value, dtypes.promote_types(value.aval.dtype, np.float32))
     result = lax.atan2(imag(value), real(value))
     return rad2deg(result) if deg else result
 
@@ -272,6 +283,24 @@ def bitwise_not(x: ArrayLike, /) -> Value:
 
 
 invert = bitwise_invert = bitwise_not
+
+
+def numbers(*values: Value) -> tuple[Value, ...]:
+    """Booleans as integers, as for arithmetic that has no meaning for truth values; others as they are."""
+    if values[0].aval.dtype.kind != "b":
+        return values
+    return tuple([lax.convert_element_type(v, dtypes.default_int()) for v in values])
+
+
+def rint(x: ArrayLike, /) -> Value:
+    """The nearest integral value, as a float; halves go to the even neighbour."""
+    (value,) = promote_inexact("rint", x)
+    return round(value) if dtypes.is_complex(value.aval.dtype) else _strong_if_integer(x, round(value))
+
+
+def _strong_if_integer(x: ArrayLike, result: Value) -> Value:
+    inexact = dtypes.is_inexact(dtypes.type_of(x)[0])
+    return result if inexact else lax.convert_element_type(result, result.aval.dtype)
 
 
 def to_bool(x: Value) -> Value:
