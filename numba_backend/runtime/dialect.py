@@ -29,6 +29,7 @@ from . import dialect_integer as integer
 from .dialect_define import define, define_exact, make_intrinsic
 from .math import (
     complex_functions,
+    complex_inverse,
     error_function,
     exponential,
     inverse_trigonometric,
@@ -74,20 +75,20 @@ def _elementary_functions() -> dict[str, Any]:
         "rsqrt": (power.rsqrt, complex_functions.rsqrt),
         "cbrt": (power.cbrt, None),
         "erf": (error_function.erf, None),
-        "asin": (inverse_trigonometric.asin, None),
-        "acos": (inverse_trigonometric.acos, None),
+        "asin": (inverse_trigonometric.asin, complex_inverse.asin),
+        "acos": (inverse_trigonometric.acos, complex_inverse.acos),
         "atan": (inverse_trigonometric.atan, None),
-        "sinh": (exponential.sinh, None),
-        "cosh": (exponential.cosh, None),
-        "asinh": (logarithm.asinh, None),
-        "acosh": (logarithm.acosh, None),
-        "atanh": (logarithm.atanh, None),
+        "sinh": (exponential.sinh, complex_functions.sinh),
+        "cosh": (exponential.cosh, complex_functions.cosh),
+        "asinh": (logarithm.asinh, complex_inverse.asinh),
+        "acosh": (logarithm.acosh, complex_inverse.acosh),
+        "atanh": (logarithm.atanh, complex_inverse.atanh),
     }
     functions = {}
     for name, (real, complex_) in one_argument.items():
         families = {"real": real} if complex_ is None else {"real": real, "complex": complex_}
         functions[name] = define(name, 1, **families)
-    functions["atan2"] = define("atan2", 2, real=inverse_trigonometric.atan2)
+    functions["atan2"] = define("atan2", 2, real=inverse_trigonometric.atan2, complex=complex_inverse.atan2)
     functions["pow"] = define(
         "pow",
         2,

@@ -185,9 +185,13 @@ def _finish_log(z: Complex, t: Float, k: Float) -> Float:
     return choose(z.real.equals(0.0) & z.imag.equals(0.0), -INFINITY, size, size)
 
 
+def log_size(z: Complex) -> Float:
+    """log|z|."""
+    return _finish_log(z, *_log_size_parts(z))
+
+
 def log(z: Complex) -> Complex:
-    t, k = _log_size_parts(z)
-    return Complex(_finish_log(z, t, k), atan2(z.imag, z.real))
+    return Complex(log_size(z), atan2(z.imag, z.real))
 
 
 def log1p(z: Complex) -> Complex:
@@ -245,6 +249,17 @@ def tan(z: Complex) -> Complex:
     """-i tanh(i z)."""
     turned = tanh(Complex(-z.imag, z.real))
     return Complex(turned.imag, -turned.real)
+
+
+def sinh(z: Complex) -> Complex:
+    """-i sin(i z)."""
+    turned = sin(Complex(-z.imag, z.real))
+    return Complex(turned.imag, -turned.real)
+
+
+def cosh(z: Complex) -> Complex:
+    """cos(i z)."""
+    return cos(Complex(-z.imag, z.real))
 
 
 def _sinh_cosh_in_two_factors(y: Float) -> tuple[Float, Float, Float]:
