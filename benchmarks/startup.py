@@ -17,6 +17,12 @@ from .harness import Mismatch, Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ("hloom", "jax", "numpy", "numba")
+IMPORTS = {
+    "hloom": "import hloom.numpy; hloom.jit, hloom.grad, hloom.lax, hloom.random",
+    "jax": "import jax.numpy; jax.jit, jax.grad, jax.lax, jax.random",
+    "numpy": "import numpy",
+    "numba": "import numba",
+}
 
 
 def environment(store: Path) -> dict[str, str]:
@@ -101,7 +107,7 @@ def calling(name: str, what: str) -> Callable[[int], list[Outcome]]:
 
 
 def importing(rounds: int) -> list[Outcome]:
-    outcome = Outcome("import", "new process: import only (an empty Python is in the notes)")
+    outcome = Outcome("import", "new process: import only, with what it loads when first used")
     peers = installed(outcome, PEERS)
     outcome.samples = {peer: [] for peer in peers}
     empty = []
@@ -109,7 +115,7 @@ def importing(rounds: int) -> list[Outcome]:
         for _ in range(rounds + 1):  # the first fills the file cache and the .pyc files
             empty.append(run(["-c", ""], Path(store))[0])
             for peer in peers:
-                outcome.samples[peer].append(run(["-c", f"import {peer}"], Path(store))[0])
+                outcome.samples[peer].append(run(["-c", IMPORTS[peer]], Path(store))[0])
     for samples in outcome.samples.values():
         samples.pop(0)
     outcome.notes.append(f"an empty Python: {sorted(empty)[len(empty) // 2] * 1e3:.0f} ms")
