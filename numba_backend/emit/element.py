@@ -91,6 +91,7 @@ class ElementEmitter:
         self.spilled: dict[tuple[HloInstruction, Index], Expr] = {}
         """Values that an earlier loop of the nest has left in an output, and how to read them back."""
         self._uses = _count_uses(computation)
+        self.literals = _bitwise_constants(computation)
 
     def value(self, instruction: HloInstruction, index: Index) -> Expr:
         """The element of `instruction` at `index`. Chains of element-wise ops are walked without recursion."""
@@ -118,7 +119,8 @@ class ElementEmitter:
     def _compute(self, instruction: HloInstruction, index: Index) -> None:
         spilled = self.spilled.get((instruction, index))
         result = spilled or ELEMENT[instruction.opcode](self, instruction, index)
-        if (self._uses.get(instruction, 0) > 1 and not _is_simple(result.text)) or len(result.text) > MAX_INLINE:
+        reused = self._uses.get(instruction, 0) > 1 and instruction not in self.literals and not _is_simple(result.text)
+        if reused or len(result.text) > MAX_INLINE:
             result = self.writer.let(self.stem(instruction), result)
         self.writer.remember((instruction, index), result)
 
@@ -164,6 +166,7 @@ class ElementEmitter:
     def add_uses(self, computation: HloComputation) -> None:
         """Make the uses inside a reducer known."""
         self._uses.update(_count_uses(computation))
+        self.literals |= _bitwise_constants(computation)
 
 
 ElementRule = Callable[[ElementEmitter, HloInstruction, Index], Expr]
@@ -221,10 +224,17 @@ def _parameter(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 def _constant(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     value = instruction.attributes.literal.array
     assert value.size == 1, "array constants are buffers of their own"
-    bitwise = any(u.opcode in _BITWISE for u in e.computation.users[instruction])
-    return e.scalar(instruction.shape.element, value.reshape(()), literal=bitwise)
+    return e.scalar(instruction.shape.element, value.reshape(()), literal=instruction in e.literals)
 
 
 _BITWISE = frozenset(
     (Opcode.AND, Opcode.OR, Opcode.XOR, Opcode.SHIFT_LEFT, Opcode.SHIFT_RIGHT_LOGICAL, Opcode.SHIFT_RIGHT_ARITHMETIC)
 )
+
+
+def _bitwise_constants(computation: HloComputation) -> set[HloInstruction]:
+    """Masks and shift distances, with their broadcasts: as literals they let LLVM see a rotation, say."""
+    operands = {o for i in computation.instructions if i.opcode in _BITWISE for o in i.operands}
+    sources = {b.operands[0] for b in operands if b.opcode is Opcode.BROADCAST}
+    constants = {o for o in operands | sources if o.opcode is Opcode.CONSTANT}
+    return constants | {b for b in operands if b.opcode is Opcode.BROADCAST and b.operands[0] in constants}

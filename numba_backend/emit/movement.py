@@ -19,10 +19,11 @@ from .source import ZERO, Expr, Index, plus, times
 
 @ELEMENT.register(Opcode.BROADCAST)
 def _broadcast(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    value = e.value(instruction.operands[0], tuple(index[d] for d in instruction.attributes.dimensions))
-    if value.depth < e.writer.depth and not value.text.isidentifier():
+    operand = instruction.operands[0]
+    value = e.value(operand, tuple(index[d] for d in instruction.attributes.dimensions))
+    if value.depth < e.writer.depth and operand not in e.literals and not value.text.isidentifier():
         # What does not change in the inner loop is computed outside of it.
-        return e.writer.let(e.stem(instruction.operands[0]), value)
+        return e.writer.let(e.stem(operand), value)
     return value
 
 

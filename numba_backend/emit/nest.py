@@ -75,6 +75,16 @@ class NestEmitter:
         pointer = self.outputs[output]
         self.writer.line(f"{pointer.name}[{offset}] = {stored(pointer.element_type, value.text)}")
 
+    def store_roots(self, index: Index) -> None:
+        """Write all outputs at one index. An operand may be overwritten only when nothing reads it any more."""
+        values = [self.elements.value(root, index) for root in self.roots]
+        if len(self.sharing) > 1:
+            for output in sorted(self.sharing):
+                if not values[output].text.isidentifier():
+                    values[output] = self.writer.let(self.elements.stem(self.roots[output]), values[output])
+        for output in sorted(range(len(self.roots)), key=lambda k: k in self.sharing):
+            self.store(output, self.sizes.offset(self.roots[output], index), values[output])
+
     @contextmanager
     def loops(self, sizes: Sequence[Expr], first: int) -> Iterator[list[Expr]]:
         """Nested loops over `range(size)`, variables named from position `first` on; gives the variables."""
@@ -136,12 +146,7 @@ def emit_loop(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel
     if rank:
         nest.sizes.mark_outer(domain, 0)
 
-    def write(index: Index) -> None:
-        values = [nest.elements.value(root, index) for root in nest.roots]
-        for output, value in enumerate(values):
-            nest.store(output, nest.sizes.offset(nest.roots[output], index), value)
-
-    return _sliced_nest(nest, domain, write)
+    return _sliced_nest(nest, domain, nest.store_roots)
 
 
 def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Index], None]) -> EmittedKernel:
