@@ -6,18 +6,20 @@ Expected values come from Python's integers, NumPy and ml_dtypes; doubtful cases
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 
+import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 import pytest
 from hloom.numba_backend.runtime import dialect
-from hloom.numba_backend.runtime.compile import compile_kernel
+from hloom.numba_backend.runtime.compile import compile_kernel, compile_kernels
 from hloom.numba_backend.runtime.errors import KernelCompilationError
 from hloom.numba_backend.runtime.kernel import Parameter
 
-from support.dialect_kernels import STORAGE, compiled, fold_of, folded, optimised_ir
+from support.dialect_kernels import STORAGE, compiled, fold_of, folded, kernel_of, optimised_ir
 from support.runtime_kernels import python
 
 INF, NAN = np.inf, np.nan
@@ -414,6 +416,31 @@ def test_wrong_arguments_are_refused(expression: str, message: str) -> None:
     pointer = Parameter("pointer", "f32")
     with pytest.raises(KernelCompilationError, match=message):
         compile_kernel(source, "wrong", [pointer, pointer])
+
+
+def undefined_symbols(code: bytes) -> list[str]:
+    """What an ELF object file wants from elsewhere."""
+    sections = {section.name(): section.data() for section in llvm.ObjectFileRef.from_data(code).sections()}
+    layout = [("name", "<u4"), ("kind", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+    symbols = np.frombuffer(sections[b".symtab"], np.dtype(layout))
+    names = sections[b".strtab"]
+    return [names[s["name"] :].split(b"\0", 1)[0].decode() for s in symbols[1:] if s["section"] == 0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ELF files")
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128", "s64", "u32"])
+def test_objects_stand_alone(dtype: str) -> None:
+    """A stored kernel must load without libm and compiler run-time libraries."""
+    functions = {
+        "f": "exp log tanh sin tan pow atan2 remainder cbrt erf round_away maximum",
+        "c": "exp log tanh sin pow divide asin atanh",
+        "s": "divide remainder pow shl popcnt clz", "u": "divide remainder pow shl popcnt clz",
+    }[dtype[0]].split()  # fmt: skip
+    two = ("pow", "atan2", "remainder", "maximum", "divide", "shl")
+    expressions = [f"{name}(x[i], y[i])" if name in two else f"{name}(x[i])" for name in functions]
+    if dtype == "f64":
+        expressions += [f"convert_{t}_f64(convert_f64_{t}(x[i]))" for t in ("f16", "bf16", "u64", "s8", "pred")]
+    assert undefined_symbols(compile_kernels([kernel_of(expressions, [dtype, dtype], dtype)])[0]) == []
 
 
 def test_version_is_a_hash_of_the_sources() -> None:

@@ -71,8 +71,7 @@ def compare(relation: str) -> Callable[[Float, Float], Boolean]:
 
 
 def total_order_key(x: Float) -> Integer:
-    """A signed integer of the same width whose order is IEEE's total order: -NaN < -inf < ... < -0 < +0 < ... < inf <
-    NaN."""
+    """A signed integer of the same width, in IEEE's total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
     bits = x.to_bits()
     return bits ^ (bits.shift_right_arithmetic(bits.bits - 1).shift_right_logical(1))
 

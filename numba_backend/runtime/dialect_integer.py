@@ -1,5 +1,4 @@
-"""Integer arithmetic with HLO's rules, for the dialect. Every operation wraps; none traps, none has an undefined
-case."""
+"""Integer arithmetic of the dialect, with HLO's rules: every operation wraps, none traps, none is undefined."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ def remainder_unsigned(a: Integer, b: Integer) -> Integer:
 
 
 def shift_left(a: Integer, count: Integer) -> Integer:
-    """0 where the count, read as unsigned, is the width or more; so for the other shifts, with zeros or copies of the
-    sign."""
+    """0 where the count, read as unsigned, is the width or more; the other shifts likewise leave zeros or signs."""
     return select(count.below_unsigned(a.bits), a << count, a.constant(0))
 
 
@@ -140,8 +138,7 @@ def compare_signed(relation: str) -> Callable[[Integer, Integer], Boolean]:
 
 
 def power_signed(base: Integer, exponent: Integer) -> Integer:
-    """base**exponent modulo 2**width; for a negative exponent the truncated quotient: 0, but 1 and -1 keep a whole
-    one."""
+    """base**exponent modulo 2**width; for a negative exponent the truncated inverse, which only 1 and -1 have."""
     one, minus_one = base.constant(1), base.constant(-1)
     odd = (exponent & 1).equals(1)
     inverse = select(base.equals(1), one, select(base.equals(-1), select(odd, minus_one, one), base.constant(0)))

@@ -79,10 +79,9 @@ def acosh(z: Complex) -> Complex:
 
 
 def atanh(z: Complex) -> Complex:
-    """log1p(4 x / ((1 - x)**2 + y**2)) / 4 + i atan2(2 y, (1 - x) (1 + x) - y**2) / 2, for |x|; far out 1 / z +- i
-    pi/2.
+    """log1p(4 x / ((1 - x)**2 + y**2)) / 4 + i atan2(2 y, (1 - x) (1 + x) - y**2) / 2, for |x|.
 
-    Next to 1 the quotient would overflow; there the real part is log(2 / |y|) / 2.
+    Next to 1 the quotient would overflow; there the real part is log(2 / |y|) / 2. Far out it is 1 / z +- i pi/2.
     """
     f = z.real.format
     far = _is_far(z)

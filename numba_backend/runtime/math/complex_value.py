@@ -1,5 +1,4 @@
-"""Complex scalars for the mathematics: a pair of `Float`, with the arithmetic that XLA gives c64 and c128 on the
-CPU."""
+"""Complex scalars for the mathematics: pairs of `Float`, with the arithmetic of c64 and c128 in XLA."""
 
 from __future__ import annotations
 

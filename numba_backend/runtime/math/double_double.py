@@ -1,7 +1,6 @@
 """Error-free transformations: a sum or product as a rounded value and its exact rounding error.
 
-They hold only while nothing is fused or reordered behind their back, which is why `value` keeps its instructions
-strict.
+They hold only while nothing is fused or reordered behind their back: hence the strict instructions of `value`.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _power_of_positive_f64(x: Float, y: Float) -> Float:
     return exp_of_sum(product, fma(y, low, product_error))
 
 
-def _is_odd_integer(y: Float) -> tuple[Boolean, Boolean]:
+def _whole_and_odd(y: Float) -> tuple[Boolean, Boolean]:
     """(y is a whole number, y is an odd one)."""
     half = y * 0.5
     whole = truncate(y).equals(y)
@@ -119,9 +119,9 @@ def power(x: Float, y: Float) -> Float:
     """x**y with C99's special cases (F.9.4.4): x**0 and 1**y are 1 for every partner, NaN included; a negative x
     needs a whole y; zero and infinity go to zero or infinity by the sign of y."""
     magnitude = absolute(x)
-    whole, odd = _is_odd_integer(y)
+    whole, odd = _whole_and_odd(y)
     if x.format is F32:
-        # A factor of 2**26 beyond every f32 that matters; keeps inf * 0 out.
+        # No f32 but 1 has a logarithm so small that a larger y would matter; keeps inf * 0 out.
         bounded = at_least(at_most(y, 2.0**40), -(2.0**40))
         result = _power_of_positive_f32(magnitude, bounded)
     else:
