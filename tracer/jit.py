@@ -72,8 +72,8 @@ class JitFunction:
             try:
                 run = self._fast[tuple(map(_avals, args))]
             except (KeyError, AttributeError):
-                return self._call_with_numbers(args)
-            return run(args)
+                run = None  # what follows stands outside of the handler, so that its errors are not chained to these
+            return self._call_with_numbers(args) if run is None else run(args)
         return self._call(args, kwargs)
 
     def _call_with_numbers(self, args: tuple[Any, ...]) -> Any:

@@ -107,15 +107,16 @@ class FunctionCache:
 
     def get(self, functions: Sequence[Callable[..., Any]], key: Hashable, make: Callable[[], tuple[T, bool]]) -> T:
         """The result; `make` gives it and says whether it may be kept."""
+        entries: dict[Any, Any] | None = None
+        full_key = (*functions[1:], key, config.context)
         try:
             entries = self._found.setdefault(functions[0], {})
-            full_key = (*functions[1:], key, config.context)
-            if full_key in entries:
-                found: T = entries[full_key]
-                return found
-        except TypeError:  # a function that cannot be hashed or referred to weakly
-            return make()[0]
+            found: T | None = entries.get(full_key)
+        except TypeError:  # a function that cannot be hashed, or referred to weakly
+            entries, found = None, None
+        if found is not None:
+            return found
         result, keep = make()
-        if keep:
+        if keep and entries is not None:
             entries[full_key] = result
         return result

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from ..array import Array, array_from_numpy, array_from_scalar, as_value
+from ..aval import ShapedArray
 from ..core import Value
 from ..errors import OperandError
 from ..lax.elementwise import convert
@@ -58,12 +59,11 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
     if isinstance(x, bool | int | float | complex):
         # The number must fit its own default dtype (OverflowError), but wraps or rounds on the way to another one.
         own = dtypes.python_scalar_dtype(type(x))
-        scalar = array_from_scalar(x, dtype if own is dtype or dtypes.is_inexact(dtype) else own)
-        if scalar.aval.dtype is not dtype or weak:
-            scalar = scalar.with_aval(scalar.aval.with_weak_type(True))  # a weak scalar converts without an operation
-        converted = convert(scalar, dtype, weak)
-        assert isinstance(converted, Array)
-        return converted
+        if own is dtype or dtypes.is_inexact(dtype):
+            scalar = array_from_scalar(x, dtype)
+        else:
+            scalar = Array(ShapedArray((), dtype), np.array(x, own).astype(dtype))
+        return scalar.with_aval(scalar.aval.with_weak_type(weak)) if weak else scalar
     return convert(as_value(x), dtype, weak)
 
 
