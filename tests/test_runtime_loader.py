@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hloom.numba_backend.runtime import executor
 from hloom.numba_backend.runtime.compile import compile_kernels
-from hloom.numba_backend.runtime.executor import native_function
+from hloom.numba_backend.runtime.executor import EXECUTOR
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.loader import _LINKS, Image, link, load_images, load_objects
 
@@ -66,14 +65,8 @@ def test_images_do_what_llvm_loads(kernel: KernelSource) -> None:
     assert not np.array_equal(results[0], np.full_like(x, 7))
 
 
-def test_calls_of_the_c_library() -> None:
-    (code,) = compile_kernels([COPY])
-    image = link(COPY.symbol, code)
-    assert image is not None and image.externals == ("memcpy",)
-
-
-def test_the_executor_has_an_image() -> None:
-    kernel = native_function("execute", executor.EXECUTE, 3)
+def test_the_executor_calls_the_c_library() -> None:
+    kernel = EXECUTOR
     (code,) = compile_kernels([kernel])
     image = link(kernel.symbol, code)
     assert image is not None and set(image.externals) == {"memmove", "memset"}

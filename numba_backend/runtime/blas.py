@@ -28,8 +28,7 @@ from typing import Literal
 
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
-from .kernel import ELEMENT_BYTES
-from .store import default_store
+from .kernel import ELEMENT_BYTES, KernelSource
 from .threads import BLAS_DEPTH, BLAS_LOCK, BLAS_SAVED, RUN_PARALLEL, THREADS
 
 ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}
@@ -48,6 +47,7 @@ _ALPHA, _BETA, _A, _B, _C, _ELEMENT, _ROW_A, _COLUMN_B, _ITEM, _GET, _SET, _BATC
 _DIMENSION = 26  # then per batch dimension, minor to major: count, byte strides of A, B, C
 assert _DIMENSION + 4 * MAX_BATCH_DIMENSIONS == GEMM_WORDS
 _PIECE_FLOP = 1 << 20  # a piece of less than this is not worth a thread
+_LARGE_PIECE_FLOP = 1 << 24  # from here on, two pieces a thread: 5 % more work, but a thread that comes late gets less
 
 
 def _word(index: int) -> str:
@@ -121,6 +121,8 @@ def run_gemm(row, arguments, pool):
     pieces = 1
     if threads > 1 and batch < 2 * threads:
         pieces = smaller(threads, quotient(flop, {_PIECE_FLOP}))
+        if flop > pieces * {2 * _LARGE_PIECE_FLOP}:
+            pieces += pieces
         longer = n
         unit = 32
         if m > n:
@@ -143,6 +145,9 @@ def run_gemm(row, arguments, pool):
     atomic_store(pool + {BLAS_LOCK}, 0)
     return 0
 """
+
+RUN_GEMM = native_function("run_gemm", _RUN_GEMM, 3)
+GEMM_ITEMS = native_function("gemm_items", _GEMM_ITEMS, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +203,10 @@ class Gemm:
         """True when there is nothing to write."""
         return not (self.m and self.n and all(dimension.count for dimension in self.batch))
 
-    def operands(self, a: int, b: int, c: int) -> tuple[int, ...]:
-        """The words of the row after its opcode; a, b and c are indices of arguments."""
+    def operands(self, a: int, b: int, c: int) -> tuple[int | KernelSource, ...]:
+        """The words of the row after its opcode; a, b and c are indices of arguments. Functions are yet to be
+        compiled."""
         size = ELEMENT_BYTES[self.dtype]
-        run, item = _entries()
         get, set_ = _thread_setting()
         alpha, beta = (_words(value, self.dtype) for value in (self.alpha, self.beta))
         count = 1
@@ -212,10 +217,10 @@ class Gemm:
             dimensions += [dimension.count, *(stride * size for stride in strides)]
         row_a = self.lda * size if self.transpose_a == "N" else size
         column_b = size if self.transpose_b == "N" else self.ldb * size
-        words = [
-            run, _gemm_address(self.dtype), ord(self.transpose_b), ord(self.transpose_a), self.m, self.n, self.k,
+        words: list[int | KernelSource] = [
+            RUN_GEMM, _gemm_address(self.dtype), ord(self.transpose_b), ord(self.transpose_a), self.m, self.n, self.k,
             max(self.lda, 1), max(self.ldb, 1), max(self.ldc, 1), *alpha, *beta, a, b, c, size, row_a, column_b,
-            item, get, set_, count, len(self.batch), *dimensions,
+            GEMM_ITEMS, get, set_, count, len(self.batch), *dimensions,
         ]  # fmt: skip
         return tuple(words + [0] * (GEMM_WORDS - 1 - len(words)))
 
@@ -226,14 +231,6 @@ def _words(value: complex, dtype: str) -> tuple[int, int]:
     parts = (value.real, value.imag) if dtype in ("c64", "c128") else (value.real,)
     first, second = struct.unpack("<qq", struct.pack(form, *parts))
     return first, second
-
-
-@functools.cache
-def _entries() -> tuple[int, int]:
-    run, item = default_store().get_many(
-        [native_function("run_gemm", _RUN_GEMM, 3), native_function("gemm_items", _GEMM_ITEMS, 3)]
-    )
-    return run, item
 
 
 @functools.cache

@@ -21,7 +21,7 @@ import functools
 from array import array
 from collections.abc import Callable, Sequence
 
-from .executor import HEADER_WORDS, execute_address, native_function
+from .executor import EXECUTOR, HEADER_WORDS, native_function
 from .store import default_store
 from .threads import pool_pointer
 
@@ -87,6 +87,10 @@ def call_program(block, bases):
 """
 
 
+CALLER = native_function("call_program", _CALL_PROGRAM, 2)
+"""`PyObject *call_program(PyObject *block, PyObject *bases)`."""
+
+
 class ProgramBlock(bytes):
     """The words of a program, and with them what must live as long as they do."""
 
@@ -120,7 +124,7 @@ def _api() -> array[int]:
 
 @functools.cache
 def _definition() -> _MethodDefinition:
-    address = default_store().get(native_function("call_program", _CALL_PROGRAM, 2))
+    address = default_store().get(CALLER)
     doc = b"run(bases): run the program with these addresses as its bases."
     return _MethodDefinition(b"run", address, _ONE_ARGUMENT, doc)
 
@@ -128,7 +132,7 @@ def _definition() -> _MethodDefinition:
 def header_words(bases: int, parallel: bool, brief: bool, slow: object, failed: object) -> list[int]:
     """The words BASES to POOL of a program's header; `slow` and `failed` must be kept by the block."""
     api, _ = _api().buffer_info()
-    return [bases, parallel, brief, id(slow), id(failed), execute_address(), api, pool_pointer()]
+    return [bases, parallel, brief, id(slow), id(failed), default_store().get(EXECUTOR), api, pool_pointer()]
 
 
 def program_function(block: ProgramBlock) -> Callable[[Sequence[int]], None]:

@@ -15,10 +15,8 @@ several threads at once; then it walks the rows, where an operand is an index in
 from __future__ import annotations
 
 import enum
-import functools
 
 from .kernel import KernelSource, Parameter
-from .store import default_store
 
 
 class Op(enum.IntEnum):
@@ -39,7 +37,7 @@ HEADER_WORDS = 16
 STACK_WORDS = 4096
 GEMM_WORDS = 50
 
-EXECUTE = f"""
+_EXECUTE = f"""
 def execute(program, bases, pool):
     count = load(program)
     values = program + load(program + 8) * 8
@@ -106,7 +104,5 @@ def native_function(name: str, source: str, count: int) -> KernelSource:
     return KernelSource(name, source, (Parameter("size", "s64"),) * count, "native")
 
 
-@functools.cache
-def execute_address() -> int:
-    """The address of `int64 execute(program, bases, pool)`; it returns 0, or the status that stopped the program."""
-    return default_store().get(native_function("execute", EXECUTE, 3))
+EXECUTOR = native_function("execute", _EXECUTE, 3)
+"""`int64 execute(program, bases, pool)`; it returns 0, or the status that stopped the program."""

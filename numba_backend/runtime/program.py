@@ -23,13 +23,13 @@ import ml_dtypes
 import numpy as np
 
 from .blas import Gemm
-from .call import ProgramBlock, header_words, program_function
+from .call import CALLER, ProgramBlock, header_words, program_function
 from .errors import ProgramError, ProgramExecutionError
-from .executor import HEADER_WORDS, Op, execute_address
+from .executor import EXECUTOR, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
 from .libc import libc_address
 from .store import KernelStore, default_store
-from .threads import pool_address
+from .threads import POOL_FUNCTIONS, pool_address
 
 _NUMPY_DTYPES: dict[str, object] = {
     "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
@@ -188,7 +188,11 @@ class ProgramBuilder:
     def build(self, store: KernelStore | None = None) -> Program:
         """The program. Kernels come from `store`, or else the process's own; missing ones are compiled in one batch."""
         kernels = [operand for row in self._rows for operand in row.operands if isinstance(operand, KernelSource)]
-        addresses = (store or default_store()).get_many(kernels)
+        own = [EXECUTOR, CALLER, *(POOL_FUNCTIONS if self._parallel else ())]
+        if store is None or store is default_store():
+            addresses = default_store().get_many([*kernels, *own])
+        else:
+            addresses = store.get_many(kernels)
         entries = {kernel.identity: address for kernel, address in zip(kernels, addresses)}
         rows = [*self._rows, _Row(Op.END, ())]
         offsets = [0]
@@ -257,7 +261,7 @@ class Program:
         if len(addresses) < self.bases:
             raise ProgramError(f"the program needs {self.bases} bases, got {len(addresses)}")
         table = array("q", [0, *addresses])
-        execute = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(execute_address())
+        execute = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(default_store().get(EXECUTOR))
         status = execute(self._block.address, table.buffer_info()[0], pool_address() if self._parallel else 0)
         if status:
             self._fail(bases)

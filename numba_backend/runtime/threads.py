@@ -4,6 +4,9 @@ Numba's own layers do not serve here: workqueue aborts on concurrent calls, Open
 Numba imported. These are plain POSIX threads that run one native function (`worker`), hold no Python state and so have
 no part in the interpreter's life: they block all signals, sleep when there is nothing to do, and end with the process.
 
+A worker without work looks for some for 30 us, then for less than a millisecond whenever nothing else wants its CPU
+(sched_yield), and then sleeps; waking a sleeping thread takes 50 us, and much longer on a busy machine.
+
 `run_parallel` cuts a range into chunks; the caller and the workers take chunks until none is left. A worker that wakes
 late finds nothing to do, so the caller never waits for one to wake. When the pool is busy (another thread's call, or a
 nested one) the caller runs the whole range itself.
@@ -22,11 +25,11 @@ import time
 
 from .cpus import available_cpus
 from .executor import native_function
-from .kernel import KernelSource
 from .libc import libc_address
 from .store import default_store
 
 _SPIN_SECONDS = 30e-6
+_YIELDS = 1000
 _BLOCK_BYTES = 1024
 
 # Byte offsets in the pool's block. What several threads write lies on cache lines of its own.
@@ -93,6 +96,10 @@ def worker(pool):
         while atomic_load(pool + {_GENERATION}) == seen and waited < load(pool + {SPINS}):
             pause()
             waited += 1
+        waited = 0
+        while atomic_load(pool + {_GENERATION}) == seen and waited < {_YIELDS}:
+            call0(load(pool + {_YIELD}))
+            waited += 1
         if atomic_load(pool + {_GENERATION}) == seen:
             call1(load(pool + {_LOCK}), pool + {_MUTEX})
             atomic_add(pool + {_SLEEPERS}, 1)
@@ -114,6 +121,13 @@ def spin(count):
         pause()
     return 0
 """
+
+POOL_FUNCTIONS = (
+    native_function("run_parallel", _RUN_PARALLEL, 5),
+    native_function("worker", _WORKER, 1),
+    native_function("spin", _SPIN, 1),
+)
+"""What must be compiled before the pool can start."""
 
 
 class _Pool:
@@ -160,8 +174,7 @@ class _Pool:
                 self._resize(self.pointer.value, self.threads())
 
     def _create(self) -> int:
-        kernels = [native_function("run_parallel", _RUN_PARALLEL, 5), native_function("worker", _WORKER, 1)]
-        run_parallel, self._worker_address = default_store().get_many(kernels)
+        run_parallel, self._worker_address, self._spin_address = default_store().get_many(POOL_FUNCTIONS)
         block: int = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(libc_address("calloc"))(
             _BLOCK_BYTES + 64, 1
         )
@@ -182,7 +195,7 @@ class _Pool:
 
     def _resize(self, block: int, threads: int) -> None:
         if threads > 1 and not self._workers:
-            _write(block, SPINS, _spins(native_function("spin", _SPIN, 1)))
+            _write(block, SPINS, _spins(self._spin_address))
         while self._workers < threads - 1:
             if not _start_thread(self._worker_address, block):
                 threads = self._workers + 1
@@ -195,9 +208,9 @@ def _write(block: int, offset: int, value: int) -> None:
     ctypes.c_int64.from_address(block + offset).value = value
 
 
-def _spins(kernel: KernelSource) -> int:
+def _spins(function: int) -> int:
     """How many pause instructions take about as long as waking a thread does."""
-    spin = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(default_store().get(kernel))
+    spin = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(function)
     spin(100)
     started = time.perf_counter()
     spin(1000)
