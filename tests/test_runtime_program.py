@@ -301,6 +301,26 @@ def test_run_keeps_its_program_and_leaks_nothing() -> None:
     assert alive() is None
 
 
+def test_text() -> None:
+    builder = ProgramBuilder()
+    top, done = builder.label(), builder.label()
+    builder.place(top)
+    builder.jump_if_false(pointer(1), done)
+    builder.kernel(ADD, [pointer(0), pointer(0, 64), pointer(2)], 100, 10)
+    builder.kernel(COUNT, [pointer(0), pointer(1), size(7)], 1)
+    builder.copy(pointer(2), pointer(0, 8), 16)
+    builder.jump(top)
+    builder.place(done)
+    assert builder.build().to_text().splitlines() == [
+        "   0  jump_if_false [1]+0 -> 5",
+        "   1  kernel add [0]+0 [0]+64 [2]+0 for 100 by 10",
+        "   2  kernel count [0]+0 [1]+0 7 for 1",
+        "   3  copy [2]+0 <- [0]+8 16 bytes",
+        "   4  jump -> 0",
+        "   5  end",
+    ]
+
+
 def test_equal_kernels_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = KernelSource("add", ADD.source, (F32,) * 3)
     builder = ProgramBuilder()

@@ -52,6 +52,11 @@ class Argument(NamedTuple):
     base: int  # -1: none, `word` is the value itself
     word: int  # a 64-bit pattern as a signed integer, or a byte offset from the base
 
+    def __str__(self) -> str:
+        if self.kind != "pointer":
+            return str(self.word)
+        return f"constant@{self.word:#x}" if self.base < 0 else f"[{self.base}]+{self.word}"
+
 
 def pointer(base: int, offset: int = 0) -> Argument:
     """The address `offset` bytes into the `base`-th block given to `Program.run`."""
@@ -83,6 +88,11 @@ class Label:
 class _Row(NamedTuple):
     op: Op
     operands: tuple[int | KernelSource | Label, ...]
+    shown: tuple[object, ...]
+
+    def __str__(self) -> str:
+        targets = " ".join(f"-> {operand.row}" for operand in self.operands if isinstance(operand, Label))
+        return " ".join([self.op.name.lower(), *map(str, self.shown), *([targets] if targets else [])])
 
 
 class ProgramBuilder:
@@ -111,19 +121,21 @@ class ProgramBuilder:
             return
         self._parallel |= grain > 0 and extent >= 2 * grain
         self._work += extent / grain if grain else 1
-        self._row(Op.KERNEL, kernel, self._add(arguments), extent, grain)
+        shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
+        self._row(Op.KERNEL, shown, kernel, self._add(arguments), extent, grain)
 
     def copy(self, destination: Argument, source: Argument, nbytes: int) -> None:
         """Copy bytes; the two regions may overlap."""
         self._work += nbytes / _COPIED_BYTES
         if nbytes:
-            self._row(Op.COPY, self._pointer(destination), self._pointer(source), _not_negative(nbytes))
+            shown = (destination, "<-", source, f"{nbytes} bytes")
+            self._row(Op.COPY, shown, self._pointer(destination), self._pointer(source), _not_negative(nbytes))
 
     def zero(self, destination: Argument, nbytes: int) -> None:
         """Fill with zero bytes."""
         self._work += nbytes / _COPIED_BYTES
         if nbytes:
-            self._row(Op.ZERO, self._pointer(destination), _not_negative(nbytes))
+            self._row(Op.ZERO, (destination, f"{nbytes} bytes"), self._pointer(destination), _not_negative(nbytes))
 
     def label(self) -> Label:
         """A new label, not yet placed."""
@@ -138,19 +150,19 @@ class ProgramBuilder:
     def jump(self, target: Label) -> None:
         """Go on at `target`."""
         self._work += target.row is not None  # backwards: who knows how often
-        self._row(Op.JUMP, target)
+        self._row(Op.JUMP, (), target)
 
     def jump_if_false(self, pred: Argument, target: Label) -> None:
         """Go on at `target` when the pred (one byte) that `pred` points to is false."""
         self._work += target.row is not None
-        self._row(Op.JUMP_IF_FALSE, self._pointer(pred), target)
+        self._row(Op.JUMP_IF_FALSE, (pred,), self._pointer(pred), target)
 
     def switch(self, index: Argument, targets: Sequence[Label]) -> None:
         """Go on at `targets[i]` for the s32 i that `index` points to; out of range takes the last, as in XLA."""
         if not targets:
             raise ProgramError("a switch needs at least one target")
         self._work += any(target.row is not None for target in targets)
-        self._row(Op.SWITCH, self._pointer(index), len(targets), *targets)
+        self._row(Op.SWITCH, (index,), self._pointer(index), len(targets), *targets)
 
     def callback(self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument]) -> None:
         """Call Python: `function(words)` gets each argument as a signed integer, pointers as addresses.
@@ -170,14 +182,15 @@ class ProgramBuilder:
 
         native = _callback_type(call)
         self._kept.append(native)
-        self._row(Op.CALLBACK, _address(native), self._add(arguments))
+        self._row(Op.CALLBACK, (function, *arguments), _address(native), self._add(arguments))
 
     def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
         """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads."""
         if not gemm.is_empty:
             self._parallel = True
             self._work += 1
-            self._row(Op.GEMM, *gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c)))
+            operands = gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c))
+            self._row(Op.GEMM, (c, "<-", a, "@", b, gemm), *operands)
 
     def constant(self, values: np.ndarray) -> Argument:
         """A pointer to a copy of `values` (row-major), which lives as long as the program."""
@@ -194,7 +207,7 @@ class ProgramBuilder:
         else:
             addresses = store.get_many(kernels)
         entries = {kernel.identity: address for kernel, address in zip(kernels, addresses)}
-        rows = [*self._rows, _Row(Op.END, ())]
+        rows = (*self._rows, _Row(Op.END, (), ()))
         offsets = [0]
         for row in rows:
             offsets.append(offsets[-1] + 1 + len(row.operands))
@@ -210,10 +223,10 @@ class ProgramBuilder:
                     code.append(offsets[operand.row])
                 else:
                     code.append(operand)
-        return Program(self._arguments, code, self._parallel, self._work < _BRIEF_WORK, self._kept)
+        return Program(rows, self._arguments, code, self._parallel, self._work < _BRIEF_WORK, self._kept)
 
-    def _row(self, op: Op, *operands: int | KernelSource | Label) -> None:
-        self._rows.append(_Row(op, operands))
+    def _row(self, op: Op, shown: tuple[object, ...], *operands: int | KernelSource | Label) -> None:
+        self._rows.append(_Row(op, operands, shown))
 
     def _add(self, arguments: Sequence[Argument]) -> int:
         first = len(self._arguments)
@@ -238,8 +251,10 @@ class Program:
     """
 
     def __init__(
-        self, arguments: Sequence[Argument], code: Sequence[int], parallel: bool, brief: bool, kept: list[object]
-    ) -> None:
+        self, rows: Sequence[_Row], arguments: Sequence[Argument], code: Sequence[int], parallel: bool, brief: bool,
+        kept: list[object],
+    ) -> None:  # fmt: skip
+        self._rows = rows
         self.bases = max((argument.base for argument in arguments), default=-1) + 1
         self._parallel = parallel
         values = HEADER_WORDS
@@ -254,6 +269,10 @@ class Program:
         self._block = ProgramBlock(words.tobytes())
         self._block.slow, self._block.failed, self._block.kept = slow, failed, kept
         self.run = program_function(self._block)
+
+    def to_text(self) -> str:
+        """The table of rows, for people: `[1]+64` is 64 bytes into base 1, `-> 7` goes on at row 7."""
+        return "\n".join(f"{number:4d}  {row}".rstrip() for number, row in enumerate(self._rows))
 
     def _run_slowly(self, bases: Sequence[int]) -> None:
         """What `run` falls back on when something is unusual."""
