@@ -24,10 +24,10 @@ def run(root: Path, *arguments: str, **options: Any) -> subprocess.CompletedProc
 
 def test_learns_the_bundled_digits_and_draws_a_picture(root: Path, tmp_path: Path) -> None:
     picture = tmp_path / "new" / "digits.png"
-    ran = run(root, "--digits", "--epochs", "20", "--out", str(picture))
+    ran = run(root, "--digits", "--epochs", "12", "--out", str(picture))
     assert ran.returncode == 0, ran.stderr
     accuracies = [float(percent) for percent in re.findall(r"test accuracy +([\d.]+)%", ran.stdout)]
-    assert len(accuracies) == 20
+    assert len(accuracies) == 12
     assert accuracies[-1] >= 97.0
     assert accuracies[0] < accuracies[-1]
     header = picture.read_bytes()[:24]
@@ -55,12 +55,8 @@ def test_show(root: Path, stage: str, found: list[str]) -> None:
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--data", "{tmp}/nowhere"], r"^IdxError: .*nowhere: no such folder"),
-        (["--data", "{tmp}"], r"^IdxError: .*truncated"),
+        (["--data", "{tmp}"], r"^IdxError: .*truncated.*again\.$"),
         (["--digits", "--out", "/proc/nowhere/picture.png"], r"/proc/nowhere"),
-        (["--digits", "--out", "picture.bmp"], r"ends in \.png"),
-        (["--digits", "--epochs", "0"], r"0 is not above 0"),
-        (["--digits", "--hidden", "64,many"], r"--hidden"),
     ],
 )
 def test_bad_input_is_told_in_one_line(root: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -68,8 +64,25 @@ def test_bad_input_is_told_in_one_line(root: Path, tmp_path: Path, arguments: li
     (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(bytes.fromhex("00000801 0000000a") + bytes(10))
     ran = run(root, *(argument.format(tmp=tmp_path) for argument in arguments), cwd=tmp_path)
     assert ran.returncode == 2
-    assert "Traceback" not in ran.stderr
     assert re.search(message, ran.stderr, re.MULTILINE), ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--out", "picture.bmp"], r"ends in \.png"),
+        (["--epochs", "0"], r"0 is not above 0"),
+        (["--hidden", "64,many"], r"--hidden"),
+        (["--show", "assembler"], r"--show"),
+        (["--digits", "--data", "."], r"not allowed with"),
+    ],
+)
+def test_bad_options(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        train_mnist.parse_options(arguments)
+    assert caught.value.code == 2
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_interrupt_is_clean(root: Path, tmp_path: Path) -> None:
