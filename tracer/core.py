@@ -15,6 +15,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -59,6 +60,7 @@ __all__ = [
     "bind_while",
     "current_metadata",
     "current_trace",
+    "eager_with_scalar",
     "eval_computation",
     "leaked",
     "repeat_instruction",
@@ -252,12 +254,34 @@ def bind(
     ShapeError, with the rule's label and the user's line, if the operands do not fit.
     """
     operands = tuple(operands)
-    result_shape = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
+    if shape is None:
+        result_shape = _inferred_shape(opcode, tuple([o.aval for o in operands]), attributes)
+    else:
+        result_shape = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
     trace = _state.trace
     result = cast(Value, trace.process(opcode, operands, attributes, result_shape))
     if weak_type is None:
-        weak_type = bool(operands) and all(o.aval.weak_type for o in operands) and result.aval.dtype != np.bool_
+        weak_type = _all_weak(operands) and result.aval.dtype is not _BOOL
     return result if result.aval.weak_type is weak_type else trace.with_weak_type(result, weak_type)
+
+
+_BOOL = np.dtype(np.bool_)
+
+
+def _all_weak(operands: tuple[Value, ...]) -> bool:
+    for operand in operands:  # a loop, because this is on every operation's way and mostly ends at the first
+        if not operand.aval.weak_type:
+            return False
+    return bool(operands)
+
+
+def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes) -> Array:
+    """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts: outside of all traces."""
+    full = x.aval if x.aval.shape else y.aval
+    shape = _inferred_shape(opcode, (full, full), attributes)
+    result = evaluate_op(opcode, [x._view, y._view], attributes, shape)
+    dtype = shape.element.dtype
+    return Array(ShapedArray(full.shape, dtype, _all_weak((x, y)) and dtype is not _BOOL), result)
 
 
 def bind_multi(
@@ -294,6 +318,11 @@ def bind_conditional(branches: Sequence[HloComputation], index: Value, operands:
     shapes = [index.aval.hlo, *[argument] * len(branches)]
     _checked_shape(Opcode.CONDITIONAL, shapes, ConditionalAttributes(branches), None)
     return _state.trace.process_conditional(branches, index, operands)
+
+
+@lru_cache(maxsize=4096)
+def _inferred_shape(opcode: Opcode, operands: tuple[ShapedArray, ...], attributes: Attributes) -> Shape:
+    return _checked_shape(opcode, [o.hlo for o in operands], attributes, None)
 
 
 def _checked_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:

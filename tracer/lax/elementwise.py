@@ -15,12 +15,13 @@ from numpy.typing import DTypeLike
 
 from ...hlo.attributes import CompareAttributes, ComparisonDirection
 from ...hlo.element_type import element_type_of
+from ...hlo.ir import NO_ATTRIBUTES, Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from .. import dtypes
 from ..array import Array, array_from_scalar, as_value
 from ..aval import ShapedArray
-from ..core import Value, bind
+from ..core import Value, bind, eager_with_scalar, thread_state
 from ..errors import OperandError
 from ..source import user_line
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
@@ -38,19 +39,27 @@ def _unary(name: str, opcode: Opcode, doc: str) -> Unary:
 
 
 def _binary(name: str, opcode: Opcode, doc: str) -> Binary:
-    def op(x: Any, y: Any) -> Value:
-        return bind(opcode, _matched(name, as_value(x), as_value(y)))
-
-    return _named(op, name, doc)
+    return _named(_op_of_two(name, opcode, NO_ATTRIBUTES), name, doc)
 
 
 def _compare(name: str, direction: ComparisonDirection, doc: str) -> Binary:
-    attributes = CompareAttributes(direction)
+    return _named(_op_of_two(name, Opcode.COMPARE, CompareAttributes(direction)), name, doc)
+
+
+def _op_of_two(name: str, opcode: Opcode, attributes: Attributes) -> Binary:
+    state = thread_state()
 
     def op(x: Any, y: Any) -> Value:
-        return bind(Opcode.COMPARE, _matched(name, as_value(x), as_value(y)), attributes)
+        a, b = as_value(x), as_value(y)
+        left, right = a.aval, b.aval
+        if left.dtype is right.dtype and left.shape == right.shape:
+            return bind(opcode, (a, b), attributes)
+        one_scalar = not (left.shape and right.shape) and left.dtype is right.dtype
+        if one_scalar and state.direct and isinstance(a, Array) and isinstance(b, Array):
+            return eager_with_scalar(opcode, a, b, attributes)
+        return bind(opcode, _matched(name, a, b), attributes)
 
-    return _named(op, name, doc)
+    return op
 
 
 def _named(op: F, name: str, doc: str) -> F:

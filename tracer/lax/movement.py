@@ -30,9 +30,11 @@ from ...hlo.shape import Shape
 from .. import dtypes
 from ..array import Array, array_from_numpy, array_from_scalar, as_value
 from ..aval import ShapedArray
-from ..core import Value, bind
+from ..core import Value, bind, thread_state
 from ..errors import OperandError
 from ..source import user_line
+
+_state = thread_state()
 
 
 def canonical_axis(axis: int, rank: int) -> int:
@@ -88,6 +90,8 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
             dims = tuple(dims[i] for i in kept)
     if x.aval.shape == shape and dims == tuple(range(len(shape))):
         return x
+    if not dims and isinstance(x, Array) and _state.direct:
+        return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), np.full(shape, x._view))
     result = Shape.array(element_type_of(x.aval.dtype), shape)
     return bind(Opcode.BROADCAST, (x,), BroadcastAttributes(dims), shape=result)
 

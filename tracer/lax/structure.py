@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeVar, cast
 
 from ...hlo.attributes import Composite
+from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from .. import dtypes, tree
-from ..array import as_value
+from ..array import Array, as_value
+from ..aval import ShapedArray
 from ..core import Value, bind, bind_call, trace_to_computation
+from ..traced import with_avals
 
 T = TypeVar("T")
 
@@ -20,12 +24,16 @@ def stop_gradient(x: T) -> T:
 
     def one(leaf: object) -> Value:
         value = as_value(leaf)
-        if not dtypes.is_inexact(value.aval.dtype):
-            return value
-        computation, _, _ = trace_to_computation(lambda values: values, [value.aval], "stop_gradient")
-        return bind_call(computation, [value], _STOP_GRADIENT)[0]
+        if isinstance(value, Array) or not dtypes.is_inexact(value.aval.dtype):
+            return value  # a constant to differentiation as it is
+        return with_avals(bind_call(_identity(value.aval), [value], _STOP_GRADIENT), [value.aval])[0]
 
     return cast(T, tree.map(one, x))
+
+
+@lru_cache(maxsize=256)
+def _identity(aval: ShapedArray) -> HloComputation:
+    return trace_to_computation(lambda values: values, [aval], "stop_gradient").computation
 
 
 def optimization_barrier(operand: T) -> T:

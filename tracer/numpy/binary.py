@@ -23,14 +23,18 @@ from .promotion import (
     check_arraylike,
     named_function,
     promote,
+    promote_dtypes,
+    promote_dtypes_inexact,
     promote_inexact,
+    scalars_apart,
     to_dtype,
 )
 
 
 def _binary(name: str, function: Callable[[Any, Any], Value], doc: str) -> Callable[[ArrayLike, ArrayLike], Value]:
     def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-        a, b = promote(name, x, y)
+        check_arraylike(name, x, y)
+        a, b = scalars_apart(promote_dtypes(x, y))
         return function(a, b)
 
     return named_function(op, name, doc)
@@ -40,7 +44,8 @@ def _binary_inexact(
     name: str, function: Callable[[Any, Any], Value], doc: str
 ) -> Callable[[ArrayLike, ArrayLike], Value]:
     def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-        a, b = promote_inexact(name, x, y)
+        check_arraylike(name, x, y)
+        a, b = scalars_apart(promote_dtypes_inexact(x, y))
         return function(a, b)
 
     return named_function(op, name, doc)
@@ -52,7 +57,8 @@ def _compare(
     """A comparison; complex numbers are ordered by real part, then imaginary part."""
 
     def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-        a, b = promote(name, x, y)
+        check_arraylike(name, x, y)
+        a, b = scalars_apart(promote_dtypes(x, y))
         if combine is None or not dtypes.is_complex(a.aval.dtype):
             return function(a, b)
         first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))

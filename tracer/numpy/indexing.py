@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..array import array_from_scalar, as_value
-from ..core import Value
+from ..array import Array, array_from_scalar, as_value
+from ..aval import ShapedArray
+from ..core import Value, thread_state
 from ..errors import NonConcreteBooleanIndexError, UnsupportedError
 from ..lax.elementwise import convert
 from ..lax.indexing import read_block, start_index, write_block
@@ -147,12 +148,30 @@ def index_get(x: Any, index: Any) -> Value:
     """x[index]."""
     value = as_value(x)
     shape = value.aval.shape
-    if type(index) is int and shape:  # the common case, iteration too
-        index = (index,)
+    if _state.direct and isinstance(value, Array) and _is_basic(index):
+        try:
+            found = value._view[index]
+        except IndexError:
+            pass  # too many indices, or an integer out of bounds: the general way knows
+        else:
+            return Array(ShapedArray(found.shape, value.aval.dtype, value.aval.weak_type), np.asarray(found))
     parsed = parse_index(shape, index)
     if any(d == 0 and dropped for d, dropped in zip(shape, parsed.dropped)):
         raise IndexError(f"an integer index into a dimension of size 0: shape {shape}\n  at {user_line()}")
     return lax.reshape(_block(value, _clamped(parsed, shape)), parsed.result_shape)
+
+
+_state = thread_state()
+
+
+def _is_basic(index: Any) -> bool:
+    """True for what NumPy indexes as we do: integers, slices with integers, None and Ellipsis."""
+    kind = type(index)
+    if kind is int or index is None or index is Ellipsis:
+        return True
+    if kind is slice:
+        return all(bound is None or type(bound) is int for bound in (index.start, index.stop, index.step))
+    return kind is tuple and all(type(item) is not tuple and _is_basic(item) for item in index)
 
 
 def _clamped(index: _Index, shape: tuple[int, ...]) -> _Index:

@@ -107,6 +107,12 @@ def promote_inexact(name: str, *args: Any) -> list[Value]:
     return broadcast_values(promote_dtypes_inexact(*args))
 
 
+def scalars_apart(values: list[Value]) -> list[Value]:
+    """Two values broadcast to one shape, unless one is a scalar: lax functions of two operands take scalars."""
+    x, y = values
+    return values if not (x.aval.shape and y.aval.shape) else broadcast_values(values)
+
+
 def canonical_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """None (all), an integer or a sequence as sorted distinct axes; ValueError if out of bounds or repeated."""
     if axis is None:
