@@ -53,7 +53,7 @@ TRIGONOMETRIC_EDGES = (
 )  # fmt: skip
 FUNCTIONS: dict[str, Function] = {
     "exp": Function(
-        mp.exp, (1, 1), [(-1, 1), (-105, 90), (-746, 711)], ((INF, INF), (-INF, 0.0), (0.0, 1.0)), EXP_EDGES
+        mp.exp, (1.05, 1.05), [(-1, 1), (-105, 90), (-746, 711)], ((INF, INF), (-INF, 0.0), (0.0, 1.0)), EXP_EDGES
     ),
     "expm1": Function(
         mp.expm1, (1.6, 2), [(-1, 1), (-0.4, 0.4), (-40, 90)],
@@ -68,7 +68,7 @@ FUNCTIONS: dict[str, Function] = {
         ((INF, INF), (-INF, NAN), (0.0, 0.0), (-0.0, -0.0), (-1.0, -INF), (-1.5, NAN)),
     ),
     "tanh": Function(mp.tanh, (2, 2.3), [(-1, 1), (-10, 10), (-23, 23)], ODD_TO_ONE, (9.0, 19.06, 22.0)),
-    "logistic": Function(_logistic, (2, 2), [(-2, 2), (-105, 20), (-746, 40)], ((INF, 1.0), (-INF, 0.0)), EXP_EDGES),
+    "logistic": Function(_logistic, (1.7, 1.7), [(-2, 2), (-105, 20), (-746, 40)], ((INF, 1.0), (-INF, 0.0)), EXP_EDGES),
     "sin": Function(
         mp.sin, (1.5, 1.4), [(-4, 4), (-100, 100), (-1e6, 1e6)],
         (*UNDEFINED_AT_INFINITY, (0.0, 0.0), (-0.0, -0.0)), TRIGONOMETRIC_EDGES, 360,
@@ -78,10 +78,10 @@ FUNCTIONS: dict[str, Function] = {
         (*UNDEFINED_AT_INFINITY, (0.0, 1.0), (-0.0, 1.0)), TRIGONOMETRIC_EDGES, 360,
     ),
     "tan": Function(
-        mp.tan, (2.8, 2.6), [(-4, 4), (-100, 100), (-1e6, 1e6)],
+        mp.tan, (3, 2.6), [(-4, 4), (-100, 100), (-1e6, 1e6)],
         (*UNDEFINED_AT_INFINITY, (0.0, 0.0), (-0.0, -0.0)), TRIGONOMETRIC_EDGES, 360,
     ),
-    "erf": Function(mp.erf, (1, 1), [(-1, 1), (-4, 4), (-6, 6)], ODD_TO_ONE, (3.93, 5.93, 5.86)),
+    "erf": Function(mp.erf, (1.1, 1.1), [(-1, 1), (-4, 4), (-6, 6)], ODD_TO_ONE, (3.93, 5.93, 5.86)),
     "sqrt": Function(mp.sqrt, (0.5, 0.5), [(0, 4)], ((INF, INF), (-INF, NAN), (0.0, 0.0), (-0.0, -0.0), (-1.0, NAN))),
     "rsqrt": Function(
         lambda x: 1 / mp.sqrt(x), (1.5, 1.5), [(0, 4)], ((INF, 0.0), (-INF, NAN), (0.0, INF), (-0.0, -INF), (-1.0, NAN))
@@ -91,7 +91,7 @@ FUNCTIONS: dict[str, Function] = {
         mp.asin, (2, 2), [(-1, 1), (0.9, 1)], ((0.0, 0.0), (-0.0, -0.0), (1.5, NAN), (INF, NAN)), (0.5, 1)
     ),
     "acos": Function(mp.acos, (1.5, 1.5), [(-1, 1), (0.9, 1)], ((1.0, 0.0), (-1.5, NAN), (INF, NAN)), (0.5, 1)),
-    "atan": Function(mp.atan, (2, 2), [(-2, 2), (-10, 10)], ((0.0, 0.0), (-0.0, -0.0)), (np.sqrt(2) - 1, 1)),
+    "atan": Function(mp.atan, (2.2, 2), [(-2, 2), (-10, 10)], ((0.0, 0.0), (-0.0, -0.0)), (np.sqrt(2) - 1, 1)),
     "sinh": Function(mp.sinh, (1.8, 1.8), [(-1, 1), (-2, 2), (-91, 91)], ODD_TO_INFINITY, (*EXP_EDGES, 89.41, 710.47)),
     "cosh": Function(
         mp.cosh, (1.8, 1.8), [(-2, 2), (-91, 91)], ((INF, INF), (-INF, INF), (0.0, 1.0)), (*EXP_EDGES, 89.41, 710.47)

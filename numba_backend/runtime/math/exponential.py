@@ -81,6 +81,13 @@ def _expm1_of_remainder(r: Float) -> Float:
     return fma(r * r, polynomial(r, _EXP_TAIL[r.format]), r)
 
 
+def _exp_of_remainder(r: Float) -> Float:
+    """exp(r) to 0.75 ulp, where expm1(r) + 1 has 1: the rounding error of 1 + r is added to the rest."""
+    leading = r + 1.0
+    error = r - (leading - 1.0)
+    return leading + fma(r * r, polynomial(r, _EXP_TAIL[r.format]), error)
+
+
 def _exponent(n: Integer, like: Float, one: float = 1.0) -> Float:
     """one * 2**n, where n may carry anything in its bits above the exponent's width."""
     return from_bits((n << like.format.mantissa_bits) + _bits_of(one, like))
@@ -149,9 +156,12 @@ def tanh(x: Float) -> Float:
 
 
 def logistic(x: Float) -> Float:
-    """1 / (1 + exp(-x)), by exp(-|x|) so that the far negative side reaches the denormals instead of 1 / infinity."""
-    exponential = exp(-absolute(x))
-    return select(x < 0.0, exponential, x.constant(1.0)) / (exponential + 1.0)
+    """1 / (1 + e) or e / (1 + e), where e = exp(-|x|) lets the far negative side reach the denormals: as a - a q with
+    q = e / (1 + e), whose rounding errors matter less the smaller q is."""
+    n, _, r = _reduce(at_least(-absolute(x), _EXP_LOWEST[x.format]))
+    e = _scale(_exp_of_remainder(r), n)
+    a = choose(x < 0.0, e, 1.0, x)
+    return fma(-a, e / (e + 1.0), a)
 
 
 def cosh(x: Float) -> Float:
