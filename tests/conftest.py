@@ -29,3 +29,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Functions and classes are called by their names: their addresses would differ between workers."""
+    return getattr(val, "__name__", None) if callable(val) else None

@@ -110,7 +110,6 @@ def test_to_python() -> None:
         (lambda: jnp.zeros(-1), ValueError, "negative"),
         (lambda: jnp.zeros(1.5), TypeError, "shape"),
     ],
-    ids=str,
 )
 def test_errors(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
@@ -130,7 +129,7 @@ REPRS = [
 ]
 
 
-@pytest.mark.parametrize(("make", "text"), REPRS, ids=str)
+@pytest.mark.parametrize(("make", "text"), REPRS)
 def test_repr(make: Any, text: str | None) -> None:
     found = repr(make(jnp))
     if text is not None:

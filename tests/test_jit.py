@@ -64,7 +64,6 @@ def test_arrays_numpy_and_numbers() -> None:
         None,
         ((), [None, {}]),
     ],
-    ids=str,
 )
 def test_pytrees(tree: Any) -> None:
     f = hloom.jit(lambda t: hloom.tree.map(lambda v: v + 1, t))
@@ -189,7 +188,6 @@ def test_static_arguments_must_be_hashable() -> None:
 @pytest.mark.parametrize(
     "options",
     [{"static_argnums": 5}, {"static_argnames": "z"}, {"static_argnums": 0, "donate_argnums": 0}],
-    ids=str,
 )
 def test_arguments_that_do_not_exist_or_collide(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="arg"):
@@ -464,7 +462,7 @@ def test_threads_trace_and_run_on_their_own() -> None:
 # ---- not arrays
 
 
-@pytest.mark.parametrize("value", ["text", object(), {1, 2}, np.array(["a"]), len], ids=str)
+@pytest.mark.parametrize("value", ["text", object(), {1, 2}, np.array(["a"]), len])
 def test_arguments_that_are_no_arrays(value: Any) -> None:
     def function(x: Any, rest: Any) -> Any:
         return x
