@@ -68,7 +68,9 @@ FUNCTIONS: dict[str, Function] = {
         ((INF, INF), (-INF, NAN), (0.0, 0.0), (-0.0, -0.0), (-1.0, -INF), (-1.5, NAN)),
     ),
     "tanh": Function(mp.tanh, (2, 2.3), [(-1, 1), (-10, 10), (-23, 23)], ODD_TO_ONE, (9.0, 19.06, 22.0)),
-    "logistic": Function(_logistic, (1.7, 1.7), [(-2, 2), (-105, 20), (-746, 40)], ((INF, 1.0), (-INF, 0.0)), EXP_EDGES),
+    "logistic": Function(
+        _logistic, (1.7, 1.7), [(-2, 2), (-105, 20), (-746, 40)], ((INF, 1.0), (-INF, 0.0)), EXP_EDGES
+    ),
     "sin": Function(
         mp.sin, (1.5, 1.4), [(-4, 4), (-100, 100), (-1e6, 1e6)],
         (*UNDEFINED_AT_INFINITY, (0.0, 0.0), (-0.0, -0.0)), TRIGONOMETRIC_EDGES, 360,
