@@ -47,7 +47,7 @@ _ALPHA, _BETA, _A, _B, _C, _ELEMENT, _ROW_A, _COLUMN_B, _ITEM, _GET, _SET, _BATC
 _DIMENSION = 26  # then per batch dimension, minor to major: count, byte strides of A, B, C
 assert _DIMENSION + 4 * MAX_BATCH_DIMENSIONS == GEMM_WORDS
 _PIECE_FLOP = 1 << 20  # a piece of less than this is not worth a thread
-_LARGE_PIECE_FLOP = 1 << 24  # from here on, two pieces a thread: 5 % more work, but a thread that comes late gets less
+_LONG_PIECE = 512  # long enough for two pieces a thread, of which one that comes late gets one; shorter ones cost 10 %
 
 
 def _word(index: int) -> str:
@@ -121,13 +121,13 @@ def run_gemm(row, arguments, pool):
     pieces = 1
     if threads > 1 and batch < 2 * threads:
         pieces = smaller(threads, quotient(flop, {_PIECE_FLOP}))
-        if flop > pieces * {2 * _LARGE_PIECE_FLOP}:
-            pieces += pieces
         longer = n
         unit = 32
         if m > n:
             longer = m
             unit = 8
+        if longer >= pieces * {2 * _LONG_PIECE}:
+            pieces += pieces
         step = quotient(quotient(longer + pieces - 1, pieces) + unit - 1, unit) * unit
         pieces = quotient(longer + step - 1, step)
         store(block + 16, pieces)
@@ -246,6 +246,11 @@ def _library() -> ctypes.CDLL | None:
             if os.path.exists(path):
                 return ctypes.CDLL(path)
     return None
+
+
+def load() -> None:
+    """Load the BLAS now; otherwise the first program with a product does."""
+    _library()
 
 
 def _symbol(*names: str) -> int:
