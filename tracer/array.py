@@ -265,7 +265,8 @@ def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] 
         aval = ShapedArray((), python_scalar_dtype(type(value)), True)
     else:
         aval = ShapedArray((), dtype, False)
-    if type(value) is float and -3e38 < value < 3e38 and aval.dtype.itemsize >= 4:
+    exact = type(value) is int or value * 0 != 0  # infinite or NaN
+    if exact or (type(value) is float and -3e38 < value < 3e38 and aval.dtype.itemsize >= 4):
         return Array(aval, np.array(value, aval.dtype))
     with np.errstate(over="ignore", invalid="ignore"):  # a float beyond the dtype's range is infinite, silently
         return Array(aval, np.array(value, aval.dtype))

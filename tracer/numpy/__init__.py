@@ -11,8 +11,8 @@ import sys
 import ml_dtypes
 import numpy as np
 
-from .. import dtypes
 from ..dtypes import finfo, iinfo, issubdtype, promote_types, result_type
+from ..lax import broadcast_shapes
 from ..operators import ArrayBase as ndarray
 from ..operators import use_namespace
 from . import linalg
@@ -42,6 +42,7 @@ from .binary import (
     less,
     less_equal,
     logaddexp,
+    logaddexp2,
     logical_and,
     logical_or,
     logical_xor,
@@ -64,6 +65,8 @@ from .choose import (
     clip,
     isclose,
     nan_to_num,
+    polyval,
+    select,
     view,
     where,
 )
@@ -79,6 +82,7 @@ from .creation import (
     full,
     full_like,
     identity,
+    indices,
     linspace,
     logspace,
     meshgrid,
@@ -88,6 +92,7 @@ from .creation import (
     zeros_like,
 )
 from .dot import (
+    cross,
     dot,
     inner,
     kron,
@@ -155,6 +160,7 @@ from .elementwise import (
     sign,
     signbit,
     sin,
+    sinc,
     sinh,
     sqrt,
     square,
@@ -165,6 +171,7 @@ from .elementwise import (
 from .indexing import IndexUpdateHelper, index_get
 from .linalg import vecdot
 from .movement import (
+    append,
     array_split,
     atleast_1d,
     atleast_2d,
@@ -175,6 +182,8 @@ from .movement import (
     concatenate,
     diag,
     diagonal,
+    diff,
+    dstack,
     expand_dims,
     flip,
     fliplr,
@@ -201,6 +210,7 @@ from .movement import (
     triu,
     vstack,
 )
+from .queries import iscomplexobj, isrealobj, isscalar, ndim, shape, size
 from .reduce import (
     all,
     amax,
@@ -215,6 +225,13 @@ from .reduce import (
     max,
     mean,
     min,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
     prod,
     ptp,
     std,
@@ -235,6 +252,7 @@ __all__ = [
     "amin",
     "angle",
     "any",
+    "append",
     "arange",
     "arccos",
     "arccosh",
@@ -267,8 +285,10 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "bool",
     "bool_",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "cbrt",
     "ceil",
@@ -287,15 +307,18 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cross",
     "cumprod",
     "cumsum",
     "deg2rad",
     "degrees",
     "diag",
     "diagonal",
+    "diff",
     "divide",
     "divmod",
     "dot",
+    "dstack",
     "dtype",
     "e",
     "einsum",
@@ -338,6 +361,7 @@ __all__ = [
     "iinfo",
     "imag",
     "index_get",
+    "indices",
     "inexact",
     "inf",
     "inner",
@@ -369,6 +393,7 @@ __all__ = [
     "log2",
     "log10",
     "logaddexp",
+    "logaddexp2",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -387,6 +412,13 @@ __all__ = [
     "multiply",
     "nan",
     "nan_to_num",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
     "ndarray",
     "ndim",
     "negative",
@@ -399,6 +431,7 @@ __all__ = [
     "pad",
     "permute_dims",
     "pi",
+    "polyval",
     "positive",
     "pow",
     "power",
@@ -419,11 +452,13 @@ __all__ = [
     "roll",
     "rot90",
     "round",
+    "select",
     "shape",
     "sign",
     "signbit",
     "signedinteger",
     "sin",
+    "sinc",
     "sinh",
     "size",
     "split",
@@ -464,7 +499,7 @@ __all__ = [
 
 from typing import Any
 
-bool_ = np.bool_
+bool = bool_ = np.bool_
 int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
 uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
 float16, float32, float64 = np.float16, np.float32, np.float64
@@ -479,37 +514,6 @@ inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating
 pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan = np.inf, np.nan
 newaxis = None
-
-
-def ndim(a: Any) -> int:
-    """The number of dimensions."""
-    return len(shape(a))
-
-
-def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of all dimensions."""
-    return a.shape if hasattr(a, "shape") else np.shape(a)
-
-
-def size(a: Any, axis: int | None = None) -> int:
-    """The number of elements, or the size along an axis."""
-    sizes = shape(a)
-    return int(np.prod(sizes, dtype=np.int64)) if axis is None else sizes[axis]
-
-
-def isscalar(element: Any) -> bool:
-    """True for numbers and arrays without dimensions."""
-    return bool(np.isscalar(element)) or (hasattr(element, "ndim") and element.ndim == 0)
-
-
-def iscomplexobj(x: Any) -> bool:
-    """True if the dtype is complex."""
-    return dtypes.is_complex(dtypes.type_of(x)[0])
-
-
-def isrealobj(x: Any) -> bool:
-    """True if the dtype is not complex."""
-    return not iscomplexobj(x)
 
 
 use_namespace(sys.modules[__name__])

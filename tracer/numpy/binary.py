@@ -245,3 +245,10 @@ def _logical(name: str, function: Callable[[Any, Any], Value]) -> Callable[[Arra
 logical_and = _logical("logical_and", lax.bitwise_and)
 logical_or = _logical("logical_or", lax.bitwise_or)
 logical_xor = _logical("logical_xor", lax.bitwise_xor)
+
+
+def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """log2(2**x + 2**y) without overflow."""
+    a, b = promote_inexact("logaddexp2", x, y)
+    ln2 = lax.full_like(a, math.log(2))
+    return lax.div(logaddexp(lax.mul(a, ln2), lax.mul(b, ln2)), ln2)

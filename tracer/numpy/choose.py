@@ -123,3 +123,23 @@ def nan_to_num(
     value = where(isposinf(value), largest if posinf is None else posinf, value)
     result = where(isneginf(value), -largest if neginf is None else neginf, value)
     return lax.convert_element_type(result, result.aval.dtype)
+
+
+def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
+    """For each element, the choice whose condition is the first to be true; `default` if none is."""
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ValueError(f"select: {len(condlist)} conditions and {len(choicelist)} choices")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = where(condition, choice, result)
+    return as_value(result)
+
+
+def polyval(p: ArrayLike, x: ArrayLike) -> Value:
+    """The polynomial with coefficients p, highest power first, at x."""
+    check_arraylike("polyval", p, x)
+    coefficients, point = promote_dtypes(p, x)
+    result = lax.full_like(point, 0)
+    for k in range(coefficients.aval.shape[0]):
+        result = add(multiply(result, point), lax.index_in_dim(coefficients, k, 0, False))
+    return result

@@ -253,3 +253,14 @@ def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list
 def _only(sizes: list[int], place: int) -> list[int]:
     """1 everywhere but at `place`."""
     return [s if d == place else 1 for d, s in enumerate(sizes)]
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """Arrays of each element's index along each dimension, stacked; a tuple of small ones if `sparse`."""
+    sizes = canonical_shape(dimensions)
+    found = dtypes.default_int() if dtype is None else dtypes.canonical_dtype(dtype)
+    if sparse:
+        return tuple([lax.reshape(lax.iota(found, s), _only(list(sizes), d)) for d, s in enumerate(sizes)])
+    if not sizes:
+        return zeros((0,), found)
+    return stack([lax.broadcasted_iota(found, sizes, d) for d in range(len(sizes))])

@@ -12,7 +12,7 @@ from ..errors import OperandError
 from ..lax.movement import broadcast_shapes, canonical_axis
 from ..source import user_line
 from .elementwise import conj
-from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes
+from .promotion import ArrayLike, broadcast_to_shape, broadcast_values, check_arraylike, promote_dtypes
 
 
 def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
@@ -121,6 +121,19 @@ def tensordot(
 
 def _axes(axes: Any, x: Value) -> list[int]:
     return [canonical_axis(d, x.aval.ndim) for d in (axes if isinstance(axes, Sequence) else [axes])]
+
+
+def cross(a: ArrayLike, b: ArrayLike, axis: int = -1) -> Value:
+    """The cross product of vectors of 3 elements along an axis."""
+    x, y = broadcast_values(list(_pair("cross", a, b)))
+    axis = canonical_axis(axis, x.aval.ndim)
+    if x.aval.shape[axis] != 3:
+        raise OperandError(
+            f"cross: vectors must have 3 elements, not {x.aval.shape[axis]}\n  at {user_line()}", "cross"
+        )
+    (x0, x1, x2), (y0, y1, y2) = (lax.split(v, [1, 1, 1], axis) for v in (x, y))
+    pairs = ((x1, y2, x2, y1), (x2, y0, x0, y2), (x0, y1, x1, y0))
+    return lax.concatenate([lax.sub(lax.mul(p, q), lax.mul(r, s)) for p, q, r, s in pairs], axis)
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Value:

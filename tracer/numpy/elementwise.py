@@ -306,3 +306,12 @@ def _strong_if_integer(x: ArrayLike, result: Value) -> Value:
 def to_bool(x: Value) -> Value:
     """x != 0."""
     return x if x.aval.dtype.kind == "b" else lax.ne(x, lax.full_like(x, 0))
+
+
+def sinc(x: ArrayLike, /) -> Value:
+    """sin(pi * x) / (pi * x), 1 at 0."""
+    (value,) = promote_inexact("sinc", x)
+    scaled = lax.mul(value, lax.full_like(value, math.pi))
+    at_zero = lax.eq(value, lax.full_like(value, 0))
+    safe = lax.select(at_zero, lax.full_like(scaled, 1), scaled)  # so that 0 / 0 makes no NaN in derivatives
+    return lax.select(at_zero, lax.full_like(value, 1), lax.div(lax.sin(safe), safe))

@@ -419,3 +419,28 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
         found = to_dtype(found, dtypes.promote_types(found.aval.dtype, dtypes.default_int()), False)
     total = lax.reduce_sum(found, [found.aval.ndim - 1])
     return total if dtype is None else lax.convert_element_type(total, dtype)
+
+
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Value:
+    """Joined along an axis; both flattened if it is None."""
+    return concatenate([arr, values], axis)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Value:
+    """Arrays joined along the third axis."""
+    values = [atleast_2d(a) for a in _sequence("dstack", tup)]
+    return concatenate([v if v.aval.ndim > 2 else lax.expand_dims(v, [v.aval.ndim]) for v in values], 2, dtype)
+
+
+def diff(a: ArrayLike, n: int = 1, axis: int = -1) -> Value:
+    """Differences between neighbours along an axis, n times."""
+    x = _value("diff", a)
+    axis = canonical_axis(axis, x.aval.ndim)
+    for _ in range(operator.index(n)):
+        size = x.aval.shape[axis]
+        later, earlier = (
+            lax.slice_in_dim(x, min(1, size), size, 1, axis),
+            lax.slice_in_dim(x, 0, max(0, size - 1), 1, axis),
+        )
+        x = lax.ne(later, earlier) if x.aval.dtype.kind == "b" else lax.sub(later, earlier)
+    return x

@@ -331,3 +331,57 @@ def logsumexp(
     if return_sign:
         return bi.add(ew.log(ew.abs(total)), top), ew.sign(total)
     return bi.add(ew.log(total), top)
+
+
+# ---- without NaN
+
+
+def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value]:
+    """The array with NaN replaced, and where it was not NaN."""
+    check_arraylike(name, a)
+    x = as_value(a)
+    number = lax.bitwise_not(ew.isnan(x))
+    return select(number, x, stand_in) if dtypes.is_inexact(x.aval.dtype) else x, number
+
+
+def nansum(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
+    """The sum of what is not NaN."""
+    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, keepdims=keepdims)
+
+
+def nanprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
+    """The product of what is not NaN."""
+    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, keepdims=keepdims)
+
+
+def nanmean(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
+    """The mean of what is not NaN."""
+    return mean(a, axis, dtype, keepdims=keepdims, where=_without_nan("nanmean", a, 0)[1])
+
+
+def nanvar(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
+    """The variance of what is not NaN."""
+    return var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=_without_nan("nanvar", a, 0)[1])
+
+
+def nanstd(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
+    """The standard deviation of what is not NaN."""
+    return ew.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
+
+
+def nanmax(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
+    """The largest of what is not NaN; NaN if all are."""
+    x, number = _without_nan("nanmax", a, -math.inf)
+    largest = max(x, axis, keepdims=keepdims)
+    if not dtypes.is_inexact(x.aval.dtype):
+        return largest
+    return select(any(number, axis, keepdims=keepdims), largest, math.nan)
+
+
+def nanmin(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
+    """The smallest of what is not NaN; NaN if all are."""
+    x, number = _without_nan("nanmin", a, math.inf)
+    smallest = min(x, axis, keepdims=keepdims)
+    if not dtypes.is_inexact(x.aval.dtype):
+        return smallest
+    return select(any(number, axis, keepdims=keepdims), smallest, math.nan)
