@@ -250,10 +250,12 @@ def section_memory() -> None:
     x = np.ones(1 << 20, np.float32)
 
     def recycled() -> None:
-        program.run([x.ctypes.data, x.ctypes.data, memory.allocate(4 << 20).address])
+        out = memory.allocate(4 << 20)
+        program.run([x.ctypes.data, x.ctypes.data, out.address])
 
     def fresh() -> None:
-        program.run([x.ctypes.data, x.ctypes.data, np.empty(1 << 20, np.float32).ctypes.data])
+        out = np.empty(1 << 20, np.float32)
+        program.run([x.ctypes.data, x.ctypes.data, out.ctypes.data])
 
     print(f"  add of 1M f32 into a recycled block          {timed(recycled)}")
     print(f"  add of 1M f32 into numpy.empty               {timed(fresh)}")
