@@ -12,6 +12,7 @@ are kept up to `set_pool_limit` bytes altogether, and beyond that given back to 
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import threading
@@ -72,14 +73,14 @@ class Block:
 class _LargeBlock(Block):
     """A block that is kept after its death only when there is room under the limit."""
 
-    __slots__ = ()
+    __slots__ = ("_size",)
+    _size: int
 
     def __del__(self) -> None:
-        size = size_class(self.nbytes)
-        if _large.gave(size):
+        if _large.gave(self._size):
             self._free.append(self.address)
         else:
-            _unmap(self.address, size)
+            _unmap(self.address, self._size)
 
 
 class _Large:
@@ -176,13 +177,19 @@ def allocate(nbytes: int) -> Block:
     return block
 
 
+@functools.lru_cache(4096)
+def _large_bin(nbytes: int) -> tuple[int, list[int]]:
+    size = size_class(nbytes)
+    return size, _large.bins.setdefault(size, [])
+
+
 def _allocate_large(nbytes: int) -> Block:
     if nbytes < 0:
         raise ValueError(f"a block cannot have {nbytes} bytes")
-    size = size_class(nbytes)
-    free = _large.bins.setdefault(size, [])
+    size, free = _large_bin(nbytes)
     address = _large.take(size, free) or _fresh_pages(size)
     block = _LargeBlock()
+    block._size = size
     block.address = address
     block.nbytes = nbytes
     block._free = free
