@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         vjp,
     )
     from .tracer.arguments import ShapeDtypeStruct
-    from .tracer.config import config
+    from .tracer.config import config, enable_x64
     from .tracer.jit import (
         block_until_ready,
         clear_caches,
@@ -67,6 +67,7 @@ _NAMES = {
     ),
     "ShapeDtypeStruct": ".tracer.arguments",
     "config": ".tracer.config",
+    "enable_x64": ".tracer.config",
     "run_hlo": ".tracer.run_hlo",
     "Compiled": ".tracer.stages",
     "Lowered": ".tracer.stages",
@@ -86,6 +87,7 @@ __all__ = [
     "device_get",
     "device_put",
     "disable_jit",
+    "enable_x64",
     "errors",
     "eval_shape",
     "float0",

@@ -7,7 +7,8 @@ hloom.config.jax_enable_x64
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _SETTINGS = ("hloom_backend", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
 
@@ -57,6 +58,17 @@ class Config:
     def __repr__(self) -> str:
         settings = (f"{s}={getattr(self, s)!r}" for s in _SETTINGS)
         return f"Config({', '.join(settings)})"
+
+
+@contextmanager
+def enable_x64(new_val: bool = True) -> Iterator[None]:
+    """Within the block 64-bit types are kept (or not). For the whole process, not for one thread."""
+    before = config.jax_enable_x64
+    config.update("jax_enable_x64", new_val)
+    try:
+        yield
+    finally:
+        config.update("jax_enable_x64", before)
 
 
 def _flag(variable: str) -> bool:

@@ -189,9 +189,12 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log(exp(x) + exp(y)) without overflow."""
     a, b = promote_inexact("logaddexp", x, y)
-    top, difference = lax.max(a, b), lax.sub(a, b)
-    smooth = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
-    return lax.select(isnan(difference), lax.add(a, b), smooth)  # NaN, or both infinite alike
+    difference = lax.sub(a, b)
+    undefined = isnan(difference)  # NaN, or both infinite alike
+    difference = lax.select(undefined, lax.full_like(difference, 0), difference)
+    distance = lax.min(difference, lax.neg(difference))  # -|a - b|, with a derivative of 0 at 0 as max has 1/2
+    smooth = lax.add(lax.max(a, b), lax.log1p(lax.exp(distance)))
+    return lax.select(undefined, lax.add(a, b), smooth)
 
 
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:

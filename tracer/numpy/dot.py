@@ -128,9 +128,7 @@ def cross(a: ArrayLike, b: ArrayLike, axis: int = -1) -> Value:
     x, y = broadcast_values(list(_pair("cross", a, b)))
     axis = canonical_axis(axis, x.aval.ndim)
     if x.aval.shape[axis] != 3:
-        raise OperandError(
-            f"cross: vectors must have 3 elements, not {x.aval.shape[axis]}\n  at {user_line()}", "cross"
-        )
+        raise OperandError(f"cross: axis {axis} of {x.aval.str_short()} must have size 3\n  at {user_line()}", "cross")
     (x0, x1, x2), (y0, y1, y2) = (lax.split(v, [1, 1, 1], axis) for v in (x, y))
     pairs = ((x1, y2, x2, y1), (x2, y0, x0, y2), (x0, y1, x1, y0))
     return lax.concatenate([lax.sub(lax.mul(p, q), lax.mul(r, s)) for p, q, r, s in pairs], axis)

@@ -438,9 +438,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1) -> Value:
     axis = canonical_axis(axis, x.aval.ndim)
     for _ in range(operator.index(n)):
         size = x.aval.shape[axis]
-        later, earlier = (
-            lax.slice_in_dim(x, min(1, size), size, 1, axis),
-            lax.slice_in_dim(x, 0, max(0, size - 1), 1, axis),
-        )
+        later = lax.slice_in_dim(x, min(1, size), size, 1, axis)
+        earlier = lax.slice_in_dim(x, 0, max(0, size - 1), 1, axis)
         x = lax.ne(later, earlier) if x.aval.dtype.kind == "b" else lax.sub(later, earlier)
     return x
