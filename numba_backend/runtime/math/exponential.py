@@ -78,14 +78,15 @@ def _reduce(x: Float) -> tuple[Integer, Float, Float]:
 
 
 def _expm1_of_remainder(r: Float) -> Float:
-    return fma(r * r, polynomial(r, _EXP_TAIL[r.format]), r)
+    """r + r (r tail), not r + (r r) tail: the square of a tiny r is subnormal, which costs the CPU a hundred cycles."""
+    return fma(r, r * polynomial(r, _EXP_TAIL[r.format]), r)
 
 
 def _exp_of_remainder(r: Float) -> Float:
     """exp(r) to 0.75 ulp, where expm1(r) + 1 has 1: the rounding error of 1 + r is added to the rest."""
     leading = r + 1.0
     error = r - (leading - 1.0)
-    return leading + fma(r * r, polynomial(r, _EXP_TAIL[r.format]), error)
+    return leading + fma(r, r * polynomial(r, _EXP_TAIL[r.format]), error)
 
 
 def _exponent(n: Integer, like: Float, one: float = 1.0) -> Float:
