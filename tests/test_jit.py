@@ -341,6 +341,21 @@ def test_donated_memory_that_others_see_is_not_written(backend: str) -> None:
             np.testing.assert_array_equal(np.asarray(other), X)
 
 
+def test_donated_memory_is_used() -> None:
+    """Without a copy: the results lie where the arguments lay."""
+    hloom.config.update("hloom_backend", "numba")
+    f = hloom.jit(lambda s: hloom.tree.map(lambda v: v * 2, s), donate_argnums=0)
+    state = {"eager": jnp.ones(100) * 3, "compiled": hloom.jit(lambda x: x + 1)(jnp.ones(50))}
+    for _ in range(3):
+        before = {k: v.addressable_data_pointer for k, v in state.items()}
+        state = f(state)
+        assert {k: v.addressable_data_pointer for k, v in state.items()} == before
+    assert float(state["eager"][0]) == 24
+    seen = np.asarray(state["eager"])
+    assert f(state)["eager"].addressable_data_pointer != before["eager"]
+    assert seen[0] == 24
+
+
 def test_donated_twice() -> None:
     f = hloom.jit(lambda a, b: (a + 1, b * 2), donate_argnums=(0, 1))
     x = jnp.asarray(X)

@@ -7,6 +7,7 @@ arrays, and a chain of eager operations never makes buffers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -165,9 +166,10 @@ class Array(ArrayBase):
 
     def delete(self) -> None:
         """Give up the memory now; using the array afterwards raises DeletedArrayError."""
-        for slot in ("_buffer", "_view"):
-            if slot_is_set(self, slot):
-                delattr(self, slot)
+        with suppress(AttributeError):
+            del self._buffer
+        with suppress(AttributeError):
+            del self._view
         self.__class__ = DeletedArray
 
     @property

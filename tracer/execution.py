@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
@@ -14,7 +15,7 @@ from ..hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from . import tree
-from .array import Array, slot_is_set
+from .array import Array
 from .aval import ShapedArray, aval_of_shape
 from .config import config
 
@@ -97,10 +98,10 @@ def own_buffer(array: Array) -> DeviceBuffer:
     Others that may: a NumPy view of it that the user holds, another Array over it, a program that captured it. They
     all hold a reference to the buffer or to the NumPy array that owns the memory.
     """
-    buffer = array._buffer
-    if slot_is_set(array, "_view"):
+    _ = array._buffer  # made from the NumPy array, where there is only that
+    del _
+    with suppress(AttributeError):
         del array._view  # made again from the buffer when it is needed
-    del buffer
     if not (held_alone(array, "_buffer") and array._buffer.is_exclusive()):
         array._buffer = HostBuffer(array._buffer.__array__(copy=True), array.aval.hlo)
     return array._buffer
