@@ -1,4 +1,4 @@
-"""The attribute classes of all opcodes: plain data, one class a kind of op, field names as in HLO text where it has them.
+"""The attribute classes of all opcodes: plain data, one class a kind of op, fields named as in HLO text if it has them.
 
 What the fields must satisfy is checked by the shape rules in `ops/`.
 """

@@ -66,7 +66,7 @@ def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruc
 
 
 def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None:
-    """A bitcast-convert between types of different widths: the same bytes, row-major, seen as more or fewer elements."""
+    """A bitcast-convert between types of different widths: the same bytes seen as more or fewer elements."""
     operand = instruction.operands[0]
     if operand.shape.element.byte_width == instruction.shape.element.byte_width:
         return None

@@ -82,7 +82,8 @@ def _of_pred(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 
 @ELEMENT.register(*_FUNCTIONS)
 def _function(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    return _of_pred(e, instruction, index) or _call(e, instruction, _FUNCTIONS[instruction.opcode], e.operands(instruction, index))
+    logical = _of_pred(e, instruction, index)
+    return logical or _call(e, instruction, _FUNCTIONS[instruction.opcode], e.operands(instruction, index))
 
 
 @ELEMENT.register(*_ARITHMETIC)
