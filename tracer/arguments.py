@@ -172,7 +172,7 @@ def split_static(
     NonHashableStaticArgumentsError if a static argument cannot be hashed.
     """
     if not spec:
-        return args, dict(kwargs), NO_STATICS
+        return args, dict(kwargs), NO_STATICS  # the very object: callers ask for it by identity
     positions = spec.positional(len(args))
     statics = StaticArguments(
         tuple([(p, type(args[p]), args[p]) for p in sorted(positions)]),

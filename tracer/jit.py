@@ -1,8 +1,8 @@
 """jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
 
-Dispatch has two ways. The fast one serves calls whose arguments are all Arrays, none of them static or by keyword: the
-tuple of their (interned) types finds a function that runs the executable. The general one flattens pytrees, converts
-NumPy arrays and numbers, traces and compiles where needed, and teaches the fast one. While something is being traced,
+Dispatch has three ways. Where all arguments are Arrays, the tuple of their (interned) types finds a function that runs
+the executable. Containers, NumPy arrays and numbers are first made a flat list of Arrays. Both ways are learned from
+the general one, which splits off static arguments, traces and compiles where needed. While something is being traced,
 a jitted function becomes a composite call named "jit" of its computation instead.
 """
 
@@ -32,7 +32,6 @@ from .arguments import (
     temporary,
 )
 from .array import Array, as_value
-from .aval import ShapedArray
 from .config import config
 from .core import thread_state
 from .errors import NonArrayArgumentError
@@ -46,6 +45,7 @@ from .tracer import Tracer, leaked
 F = TypeVar("F", bound=Callable[..., Any])
 
 _avals = attrgetter("aval")
+_LEAVES = frozenset({Array, np.ndarray, float, int, bool, complex})
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
 
@@ -62,30 +62,45 @@ class JitFunction:
         self._donated = donated
         self._inline = inline
         self._state = thread_state()
-        self._fast: dict[tuple[ShapedArray, ...], Callable[[Sequence[Array]], Any]] = {}
+        self._fast: dict[Any, Callable[[Sequence[Array]], Any]] = {}
+        """By the types of the leaves if all arguments are leaves, else by (structure, types of the leaves)."""
         self._traced: dict[Any, Traced] = {}
         self._runners: dict[Any, Callable[[Sequence[Array]], Any]] = {}
         _functions.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and self._state.direct:
+        if not self._state.direct:
+            return self._call(args, kwargs)
+        run = None
+        if not kwargs:
             try:
                 run = self._fast[tuple(map(_avals, args))]
             except (KeyError, AttributeError):
                 run = None  # what follows stands outside of the handler, so that its errors are not chained to these
-            return self._call_with_numbers(args) if run is None else run(args)
-        return self._call(args, kwargs)
+        return self._call_directly(args, kwargs) if run is None else run(args)
 
-    def _call_with_numbers(self, args: tuple[Any, ...]) -> Any:
-        """The fast way for NumPy arrays and numbers as arguments; the general one if anything else is among them."""
-        arrays = []
+    def _call_directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The fast way for containers, NumPy arrays and numbers; the general one if this way was not gone before."""
+        if self._static:
+            return self._call(args, kwargs)
+        leaves: Sequence[Any] = args
+        treedef = None
         for arg in args:
-            array = arg if type(arg) is Array else temporary(arg)
+            if type(arg) not in _LEAVES:
+                leaves, treedef = tree.flatten((args, kwargs))
+                break
+        else:
+            if kwargs:
+                leaves, treedef = tree.flatten((args, kwargs))
+        arrays = []
+        for leaf in leaves:
+            array = leaf if type(leaf) is Array else temporary(leaf)
             if array is None:
-                return self._call(args, {})
+                return self._call(args, kwargs)
             arrays.append(array)
-        run = self._fast.get(tuple(map(_avals, arrays)))
-        return self._call(args, {}) if run is None else run(arrays)
+        avals = tuple(map(_avals, arrays))
+        run = self._fast.get(avals if treedef is None else (treedef, avals))
+        return self._call(args, kwargs) if run is None else run(arrays)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -113,8 +128,10 @@ class JitFunction:
         run = self._runners.get(key)
         if run is None:
             run = self._compiled(key, dynamic, keywords)
-        if not kwargs and statics is NO_STATICS and list(map(id, args)) == list(map(id, leaves)):
-            self._fast[avals] = run
+        if statics is NO_STATICS:
+            self._fast[treedef, avals] = run
+            if not kwargs and all(type(a) in _LEAVES for a in args):
+                self._fast[avals] = run
         return run(values)
 
     def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[[Sequence[Array]], Any]:
