@@ -69,10 +69,6 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
 
 
-Numbers = "int | Iterable[int] | None"
-Names = "str | Iterable[str] | None"
-
-
 @dataclass(frozen=True, slots=True)
 class ArgumentSpec:
     """Positions and names of a function's arguments that are special (static, or donated)."""
@@ -172,7 +168,7 @@ def split_static(
     NonHashableStaticArgumentsError if a static argument cannot be hashed.
     """
     if not spec:
-        return args, dict(kwargs), NO_STATICS  # the very object: callers ask for it by identity
+        return args, dict(kwargs), NO_STATICS  # this very object: jit asks for it by identity
     positions = spec.positional(len(args))
     statics = StaticArguments(
         tuple([(p, type(args[p]), args[p]) for p in sorted(positions)]),

@@ -160,12 +160,10 @@ class JitFunction:
         """Which leaves are donated."""
         if not self._donated:
             return ()
-        merged = [False] * len(args)
         taken = {position for position, _, _ in statics.positional}
         positions = self._donated.positional(len(args) + len(taken))
         places = [p for p in range(len(args) + len(taken)) if p not in taken]
-        merged = [p in positions for p in places]
-        flags = [flag for flag, a in zip(merged, args, strict=True) for _ in tree.leaves(a)]
+        flags = [p in positions for p, a in zip(places, args, strict=True) for _ in tree.leaves(a)]
         flags += [key in self._donated.names for key in sorted(kwargs) for _ in tree.leaves(kwargs[key])]
         return tuple([k for k, flag in enumerate(flags) if flag])
 
