@@ -111,6 +111,11 @@ def _compare_exchange(builder: Any, values: Sequence[Any]) -> Any:
     return builder.zext(builder.extract_value(pair, 1), _I64)
 
 
+def _cycles(builder: Any, values: Sequence[Any]) -> Any:
+    counter = builder.module.declare_intrinsic("llvm.readcyclecounter", [], llir.FunctionType(_I64, []))
+    return builder.call(counter, [])
+
+
 def _pause(builder: Any, values: Sequence[Any]) -> None:
     """Tell the core that this is a spin loop, where the architecture has such an instruction."""
     architecture = builder.module.triple.partition("-")[0]
@@ -143,6 +148,7 @@ SCOPE: dict[str, object] = {
     "atomic_store": _define("atomic_store", 2, _atomic_store),
     "atomic_add": _define("atomic_add", 2, _atomic_add),
     "compare_exchange": _define("compare_exchange", 3, _compare_exchange),
+    "cycles": _define("cycles", 0, _cycles),
     "pause": _define("pause", 0, _pause),
 }
 """`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`:

@@ -11,6 +11,10 @@ A worker without work looks for some for 30 us, then for less than a millisecond
 late finds nothing to do, so the caller never waits for one to wake. When the pool is busy (another thread's call, or a
 nested one) the caller runs the whole range itself.
 
+On a busy machine a worker may lose its CPU in the middle of a chunk, and the caller waits for the other program's time
+slice. When a range took longer to wait for than to work on, the next ranges are not cut: 16, and twice as many each
+time that it happens again, up to 1024. After a short wait the caller sleeps, so that the worker can have its CPU.
+
 The number of threads is the smallest of: the CPUs this process may use (affinity, cgroup quota), `HLOOM_NUM_THREADS`,
 and `set_num_threads`. After a fork the child has a pool of its own, started when first needed.
 """
@@ -30,6 +34,8 @@ from .store import default_store
 
 _SPIN_SECONDS = 30e-6
 _YIELDS = 1000
+_NAP_NANOSECONDS = 50_000
+_SERIAL_LEAST, _SERIAL_MOST = 16, 1024
 _BLOCK_BYTES = 1024
 
 # Byte offsets in the pool's block. What several threads write lies on cache lines of its own.
@@ -37,6 +43,7 @@ RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
 _LOCK, _UNLOCK, _WAIT, _BROADCAST, _YIELD = 32, 40, 48, 56, 64
 _BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192, 256, 320, 384, 448, 512, 576
 BLAS_LOCK, BLAS_DEPTH, BLAS_SAVED = 640, 648, 656
+_SERIAL, _PENALTY, _NAP, _NAP_TIME = 704, 712, 720, 728
 _MUTEX, _CONDITION = 768, 896
 
 _TAKE_CHUNKS = f"""
@@ -54,6 +61,10 @@ _TAKE_CHUNKS = f"""
 _RUN_PARALLEL = f"""
 def run_parallel(pool, entry, arguments, extent, grain):
     threads = load(pool + {THREADS})
+    serial = load(pool + {_SERIAL})
+    if serial > 0:
+        store(pool + {_SERIAL}, serial - 1)
+        threads = 1
     if threads < 2 or extent < grain + grain or compare_exchange(pool + {_BUSY}, 0, 1) == 0:
         call_kernel(entry, 0, extent, arguments)
     else:
@@ -68,6 +79,7 @@ def run_parallel(pool, entry, arguments, extent, grain):
         store(pool + {_JOB + 16}, extent)
         store(pool + {_JOB + 24}, step)
         store(pool + {_JOB + 32}, quotient(extent + step - 1, step))
+        started = cycles()
         atomic_store(pool + {_NEXT}, 0)
         atomic_store(pool + {_TICKETS}, threads - 1)
         atomic_store(pool + {_OPEN}, 1)
@@ -78,12 +90,25 @@ def run_parallel(pool, entry, arguments, extent, grain):
             call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
 {_TAKE_CHUNKS}
         atomic_store(pool + {_OPEN}, 0)
+        worked = cycles()
         waited = 0
         while atomic_load(pool + {_INSIDE}) != 0:
-            pause()
             waited += 1
-            if waited > load(pool + {SPINS}):
+            if waited <= load(pool + {SPINS}):
+                pause()
+            elif waited <= load(pool + {SPINS}) + 20:
                 call0(load(pool + {_YIELD}))
+            else:
+                call2(load(pool + {_NAP}), pool + {_NAP_TIME}, 0)
+        penalty = load(pool + {_PENALTY})
+        if waited > load(pool + {SPINS}) + 20 and cycles() - worked > worked - started:
+            penalty = smaller(penalty + penalty, {_SERIAL_MOST})
+            if penalty < {_SERIAL_LEAST}:
+                penalty = {_SERIAL_LEAST}
+            store(pool + {_SERIAL}, penalty)
+        else:
+            penalty = quotient(penalty, 2)
+        store(pool + {_PENALTY}, penalty)
         atomic_store(pool + {_BUSY}, 0)
     return 0
 """
@@ -185,9 +210,10 @@ class _Pool:
         _write(block, THREADS, 1)
         for offset, name in (
             (_LOCK, "pthread_mutex_lock"), (_UNLOCK, "pthread_mutex_unlock"), (_WAIT, "pthread_cond_wait"),
-            (_BROADCAST, "pthread_cond_broadcast"), (_YIELD, "sched_yield"),
+            (_BROADCAST, "pthread_cond_broadcast"), (_YIELD, "sched_yield"), (_NAP, "nanosleep"),
         ):  # fmt: skip
             _write(block, offset, libc_address(name))
+        _write(block, _NAP_TIME + 8, _NAP_NANOSECONDS)  # a timespec: seconds, then nanoseconds
         libc = ctypes.CDLL(None)
         libc.pthread_mutex_init(ctypes.c_void_p(block + _MUTEX), None)
         libc.pthread_cond_init(ctypes.c_void_p(block + _CONDITION), None)
