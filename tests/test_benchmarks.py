@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,3 +94,17 @@ def test_the_numpy_step_descends_and_its_gradient_is_right() -> None:
     for layer, name, index in ((0, "w", (2, 1)), (0, "b", (3,)), (1, "w", (0, 2)), (1, "b", (1,))):
         slope = (loss_at(layer, name, index, 1e-6) - loss_at(layer, name, index, -1e-6)) / 2e-6
         np.testing.assert_allclose(velocity[layer][name][index] / -mlp.RATE, slope, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_every_case_runs_and_the_peers_agree(root: Path, tmp_path: Path) -> None:
+    """With whatever peers are installed; NumPy and Numba always are."""
+    written = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(written)]
+    ran = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=900)
+    assert ran.returncode == 0, ran.stderr
+    cases = json.loads(written.read_text())["cases"]
+    assert len(cases) == 17
+    for case in cases:
+        assert min(case["peers"]["hloom"]["samples"]) > 0, case["name"]
+        assert ran.stdout.count(f"| {case['title']} ") == 1
