@@ -9,7 +9,7 @@ BLAS is column-major, so it is asked for the transpose: C^T = op(B)^T op(A)^T, w
 Threads are ours, not the BLAS's: big products are cut along n or m, whichever is longer (or along the batch), and each
 piece is a single-threaded call; halves cost 1.00 to 1.09 of the whole together, along n less than along m. OpenBLAS's
 own threads spin for tens of milliseconds after each product, at the cost of the kernels that follow, and suffer much
-more on a busy machine. While a cut product runs, OpenBLAS is told to use one thread, and afterwards what it was told
+more on a busy machine. While any product runs, OpenBLAS is told to use one thread, and afterwards what it was told
 before, so that a limit from threadpoolctl or `OPENBLAS_NUM_THREADS` holds: it bounds the pieces too. A BLAS that has
 no such setting keeps its own threads and gets products whole.
 """
@@ -107,7 +107,7 @@ def run_gemm(row, arguments, pool):
     store(block + 24, 0)
     store(block + 32, n)
     flop = 2 * m * n * {_word(_K)}
-    if pool == 0 or {_word(_SET)} == 0 or flop * batch < {2 * _PIECE_FLOP}:
+    if pool == 0 or {_word(_SET)} == 0:
         call_kernel({_word(_ITEM)}, 0, batch, block)
         return 0
     while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
@@ -118,6 +118,8 @@ def run_gemm(row, arguments, pool):
     store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) + 1)
     threads = smaller(load(pool + {THREADS}), load(pool + {BLAS_SAVED}))
     atomic_store(pool + {BLAS_LOCK}, 0)
+    if flop * batch < {2 * _PIECE_FLOP}:
+        threads = 1
     pieces = 1
     if threads > 1 and batch < 2 * threads:
         pieces = smaller(threads, quotient(flop, {_PIECE_FLOP}))
