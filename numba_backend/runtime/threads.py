@@ -5,7 +5,8 @@ Numba imported. These are plain POSIX threads that run one native function (`wor
 no part in the interpreter's life: they block all signals, sleep when there is nothing to do, and end with the process.
 
 A worker without work looks for some for 30 us, then for less than a millisecond whenever nothing else wants its CPU
-(sched_yield), and then sleeps; waking a sleeping thread takes 50 us, and much longer on a busy machine.
+(sched_yield), and then sleeps; waking a sleeping thread takes 50 us, and much longer on a busy machine. It does not
+sleep while a range is being worked on: one that woke too late for this range would be too late for the next one again.
 
 `run_parallel` cuts a range into chunks; the caller and the workers take chunks until none is left. A worker that wakes
 late finds nothing to do, so the caller never waits for one to wake. When the pool is busy (another thread's call, or a
@@ -125,6 +126,8 @@ def worker(pool):
         while atomic_load(pool + {_GENERATION}) == seen and waited < {_YIELDS}:
             call0(load(pool + {_YIELD}))
             waited += 1
+            if atomic_load(pool + {_BUSY}) != 0:
+                waited = 0
         if atomic_load(pool + {_GENERATION}) == seen:
             call1(load(pool + {_LOCK}), pool + {_MUTEX})
             atomic_add(pool + {_SLEEPERS}, 1)
