@@ -17,7 +17,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.rules import RuleTable
 from .sizes import Sizes
-from .source import Expr, Index, PointerParameter, ScalarParameter, Writer
+from .source import ZERO, Expr, Index, PointerParameter, ScalarParameter, Writer, binary, call
 
 MAX_INLINE = 72
 """Characters up to which an expression that is used once is not given a name."""
@@ -40,29 +40,25 @@ CAST: dict[ElementType, str] = {
 }
 """The dialect's cast to the type in which an element is held."""
 
-_NARROW = frozenset(t for t in ElementType if t.is_integral and t.byte_width < 8)
+NARROW = frozenset(t for t in ElementType if t.is_integral and t.byte_width < 8)
+"""Types on which Numba's operators compute in 64 bits."""
 
 
-def narrowed(element_type: ElementType, text: str) -> tuple[str, bool]:
-    """(text, atomic): the result of arithmetic brought back to its type, where Numba computes in a wider one."""
-    if element_type in _NARROW:
-        return f"{CAST[element_type]}({text})", True
-    if element_type is ElementType.F16:
-        return f"f16_to_f32(f32_to_f16({text}))", True
-    if element_type is ElementType.BF16:
-        return f"bf16_to_f32(f32_to_bf16({text}))", True
-    return text, False
+def rounded(element_type: ElementType, value: Expr) -> Expr:
+    """The result of arithmetic done in f32, as f16 and bf16 have it; in other types it is itself."""
+    if element_type in (ElementType.F16, ElementType.BF16):
+        name = element_type.value
+        return call(f"{name}_to_f32", call(f"f32_to_{name}", value))
+    return value
 
 
-def loaded(element_type: ElementType, text: str) -> str:
+def loaded(element_type: ElementType, place: Expr) -> Expr:
     """What is in memory, as it is held."""
     if element_type is ElementType.PRED:
-        return f"({text} != 0)"
-    if element_type is ElementType.F16:
-        return f"f16_to_f32({text})"
-    if element_type is ElementType.BF16:
-        return f"bf16_to_f32({text})"
-    return text
+        return binary("!=", place, ZERO)
+    if element_type in (ElementType.F16, ElementType.BF16):
+        return call(f"{element_type.value}_to_f32", place)
+    return place
 
 
 def stored(element_type: ElementType, text: str) -> str:
@@ -93,8 +89,8 @@ class ElementEmitter:
         self._uses = _count_uses(computation)
         self.literals = _bitwise_constants(computation)
 
-    def value(self, instruction: HloInstruction, index: Index) -> Expr:
-        """The element of `instruction` at `index`. Chains of element-wise ops are walked without recursion."""
+    def _open_value(self, instruction: HloInstruction, index: Index) -> Expr:
+        """The element, perhaps not yet cast to its type. Chains of element-wise ops are walked without recursion."""
         stack = [instruction]
         while stack:
             top = stack[-1]
@@ -116,22 +112,25 @@ class ElementEmitter:
         assert found is not None
         return found
 
+    def value(self, instruction: HloInstruction, index: Index) -> Expr:
+        """The element of `instruction` at `index`."""
+        return self._open_value(instruction, index).closed()
+
     def _compute(self, instruction: HloInstruction, index: Index) -> None:
         spilled = self.spilled.get((instruction, index))
         result = spilled or ELEMENT[instruction.opcode](self, instruction, index)
         reused = self._uses.get(instruction, 0) > 1 and instruction not in self.literals and not _is_simple(result.text)
         if reused or len(result.text) > MAX_INLINE:
-            result = self.writer.let(self.stem(instruction), result)
+            result = self.writer.let(self.stem(instruction), result.closed())
         self.writer.remember((instruction, index), result)
 
     def operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
         """The operands' elements at the same index (scalars at theirs)."""
-        return [self.value(o, index if o.shape.rank else ()) for o in instruction.operands]
+        return [v.closed() for v in self.open_operands(instruction, index)]
 
-    def result(self, instruction: HloInstruction, text: str, *inputs: Expr, atomic: bool = False) -> Expr:
-        """An arithmetic result: narrowed to the instruction's type, as deep as its inputs."""
-        text, closed = narrowed(instruction.shape.element, text)
-        return Expr(text, depth_of(*inputs), atomic or closed)
+    def open_operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
+        """The same for operators of which the low bits depend on their operands' low bits only."""
+        return [self._open_value(o, index if o.shape.rank else ()) for o in instruction.operands]
 
     def scalar(self, element_type: ElementType, value: object, *, literal: bool = False) -> Expr:
         """A scalar constant: an argument of the kernel, unless it must be a literal or cannot travel as one."""
@@ -156,7 +155,7 @@ class ElementEmitter:
         """Element `offset` of the buffer of parameter `number`."""
         self.used.add(number)
         name = self.pointers[number].name
-        return Expr(loaded(instruction.shape.element, f"{name}[{offset}]"), offset.depth)
+        return loaded(instruction.shape.element, Expr(f"{name}[{offset}]", offset.depth))
 
     @staticmethod
     def stem(instruction: HloInstruction) -> str:
@@ -171,11 +170,6 @@ class ElementEmitter:
 
 ElementRule = Callable[[ElementEmitter, HloInstruction, Index], Expr]
 ELEMENT: RuleTable[ElementRule] = RuleTable("emission")
-
-
-def depth_of(*inputs: Expr) -> int:
-    """The depth of a value computed from `inputs`."""
-    return max((e.depth for e in inputs), default=0)
 
 
 def _is_simple(text: str) -> bool:

@@ -7,8 +7,8 @@ from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from .element import CAST, ELEMENT, ElementEmitter, depth_of
-from .source import Expr, Index
+from .element import CAST, ELEMENT, NARROW, ElementEmitter, rounded
+from .source import ZERO, Expr, Index, binary, call, unary
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
@@ -63,9 +63,8 @@ _COMPARISON: dict[ComparisonDirection, str] = {
 }
 
 
-def _call(e: ElementEmitter, instruction: HloInstruction, name: str, arguments: list[Expr]) -> Expr:
-    text = f"{name}({', '.join(a.text for a in arguments)})"
-    return e.result(instruction, text, *arguments, atomic=True)
+def _call(instruction: HloInstruction, name: str, arguments: list[Expr]) -> Expr:
+    return rounded(instruction.shape.element, call(name, *arguments))
 
 
 _LOGICAL: dict[Opcode, str] = {Opcode.ADD: "|", Opcode.MAXIMUM: "|", Opcode.MULTIPLY: "&", Opcode.MINIMUM: "&"}
@@ -77,13 +76,13 @@ def _of_pred(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     if sign is None or instruction.shape.element is not ElementType.PRED:
         return None
     a, b = e.operands(instruction, index)
-    return Expr(f"{a.operand} {sign} {b.operand}", depth_of(a, b), atomic=False)
+    return binary(sign, a, b)
 
 
 @ELEMENT.register(*_FUNCTIONS)
 def _function(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     logical = _of_pred(e, instruction, index)
-    return logical or _call(e, instruction, _FUNCTIONS[instruction.opcode], e.operands(instruction, index))
+    return logical or _call(instruction, _FUNCTIONS[instruction.opcode], e.operands(instruction, index))
 
 
 @ELEMENT.register(*_ARITHMETIC)
@@ -91,16 +90,21 @@ def _arithmetic(e: ElementEmitter, instruction: HloInstruction, index: Index) ->
     logical = _of_pred(e, instruction, index)
     if logical is not None:
         return logical
-    a, b = e.operands(instruction, index)
-    if instruction.shape.element.is_complex and instruction.opcode is Opcode.MULTIPLY:
-        return _call(e, instruction, "multiply", [a, b])
-    return e.result(instruction, f"{a.operand} {_ARITHMETIC[instruction.opcode]} {b.operand}", a, b)
+    element = instruction.shape.element
+    if element.is_complex and instruction.opcode is Opcode.MULTIPLY:
+        return call("multiply", *e.operands(instruction, index))
+    return rounded(element, _in_64_bits(e, instruction, index, _ARITHMETIC[instruction.opcode]))
 
 
 @ELEMENT.register(*_BITWISE)
 def _bitwise(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    a, b = e.operands(instruction, index)
-    return e.result(instruction, f"{a.operand} {_BITWISE[instruction.opcode]} {b.operand}", a, b)
+    return _in_64_bits(e, instruction, index, _BITWISE[instruction.opcode])
+
+
+def _in_64_bits(e: ElementEmitter, instruction: HloInstruction, index: Index, sign: str) -> Expr:
+    a, b = e.open_operands(instruction, index)
+    element = instruction.shape.element
+    return binary(sign, a, b, CAST[element] if element in NARROW else "")
 
 
 @ELEMENT.register(Opcode.DIVIDE)
@@ -108,34 +112,37 @@ def _divide(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
     a, b = e.operands(instruction, index)
     element = instruction.shape.element
     if element.is_integral:
-        return _call(e, instruction, "idiv", [a, b])
+        return call("idiv", a, b)
     if element.is_complex:
-        return _call(e, instruction, "divide", [a, b])
-    return e.result(instruction, f"{a.operand} / {b.operand}", a, b)
+        return call("divide", a, b)
+    return rounded(element, binary("/", a, b))
 
 
 @ELEMENT.register(Opcode.REMAINDER)
 def _remainder(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    return _call(e, instruction, "remainder", e.operands(instruction, index))
+    return _call(instruction, "remainder", e.operands(instruction, index))
 
 
 @ELEMENT.register(Opcode.NEGATE)
 def _negate(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    return e.result(instruction, f"-{a.operand}", a)
+    element = instruction.shape.element
+    return rounded(element, unary("-", a, CAST[element] if element in NARROW else "")).closed()
 
 
 @ELEMENT.register(Opcode.NOT)
 def _not(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    sign = "not " if instruction.shape.element is ElementType.PRED else "~"
-    return e.result(instruction, f"{sign}{a.operand}", a)
+    element = instruction.shape.element
+    if element is ElementType.PRED:
+        return unary("not ", a)
+    return unary("~", a, CAST[element] if element in NARROW else "").closed()
 
 
 @ELEMENT.register(Opcode.IS_FINITE)
 def _is_finite(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    return Expr(f"is_finite({a}) != 0", a.depth, atomic=False)
+    return binary("!=", call("is_finite", a), ZERO)
 
 
 @ELEMENT.register(Opcode.COMPARE)
@@ -144,25 +151,24 @@ def _compare(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     sign = _COMPARISON[instruction.attributes.direction]
     element = instruction.operands[0].shape.element
     if instruction.attributes.type is ComparisonType.TOTALORDER and element.is_floating:
-        return Expr(f"total_order_key({a}) {sign} total_order_key({b})", depth_of(a, b), atomic=False)
+        return binary(sign, call("total_order_key", a), call("total_order_key", b))
     if element.is_complex:
         name = "eq" if instruction.attributes.direction is ComparisonDirection.EQ else "ne"
-        return Expr(f"{name}({a}, {b}) != 0", depth_of(a, b), atomic=False)
+        return binary("!=", call(name, a, b), ZERO)
     if element is ElementType.PRED:
-        return Expr(f"uint8({a}) {sign} uint8({b})", depth_of(a, b), atomic=False)
-    return Expr(f"{a.operand} {sign} {b.operand}", depth_of(a, b), atomic=False)
+        return binary(sign, call("uint8", a), call("uint8", b))
+    return binary(sign, a, b)
 
 
 @ELEMENT.register(Opcode.SELECT)
 def _select(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    arguments = e.operands(instruction, index)
-    return Expr(f"select({', '.join(a.text for a in arguments)})", depth_of(*arguments))
+    return call("select", *e.operands(instruction, index))
 
 
 @ELEMENT.register(Opcode.CLAMP)
 def _clamp(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     low, x, high = e.operands(instruction, index)
-    return Expr(f"minimum(maximum({low}, {x}), {high})", depth_of(low, x, high))
+    return call("minimum", call("maximum", low, x), high)
 
 
 @ELEMENT.register(Opcode.COPY)
@@ -172,21 +178,20 @@ def _copy(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
 
 @ELEMENT.register(Opcode.COMPLEX)
 def _complex(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    a, b = e.operands(instruction, index)
-    return Expr(f"complex_from({a}, {b})", depth_of(a, b))
+    return call("complex_from", *e.operands(instruction, index))
 
 
 @ELEMENT.register(Opcode.REAL)
 def _real(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    return Expr(f"real({a})", a.depth) if instruction.operands[0].shape.element.is_complex else a
+    return call("real", a) if instruction.operands[0].shape.element.is_complex else a
 
 
 @ELEMENT.register(Opcode.IMAG)
 def _imag(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
     if instruction.operands[0].shape.element.is_complex:
-        return Expr(f"imag({a})", a.depth)
+        return call("imag", a)
     return e.scalar(instruction.shape.element, 0)
 
 
@@ -201,29 +206,26 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
     if source is target:
         return a
     if target is ElementType.PRED:
-        return Expr(f"{a.operand} != {e.scalar(source, 0)}", a.depth, atomic=False)
+        return binary("!=", a, e.scalar(source, 0))
     if source.is_complex and not target.is_complex:
-        return converted(e, Expr(f"real({a})", a.depth), source.real, target)
+        return converted(e, call("real", a), source.real, target)
     held = ElementType.F32 if source in _HALF else source
     if held.is_floating and target.is_integral:
-        return Expr(f"convert_{held.value}_{target.value}({a})", a.depth)
+        return call(f"convert_{held.value}_{target.value}", a)
     if target in _HALF:
         return _to_half(a, source, target)
     if target.is_complex and not source.is_complex:
-        part = converted(e, a, source, target.real)
-        return Expr(f"complex_from({part}, {e.scalar(target.real, 0)})", a.depth)
+        return call("complex_from", converted(e, a, source, target.real), e.scalar(target.real, 0))
     if source in _HALF and target is ElementType.F32:
         return a
-    return Expr(f"{CAST[target]}({a})", a.depth)
+    return call(CAST[target], a)
 
 
 def _to_half(a: Expr, source: ElementType, target: ElementType) -> Expr:
     """Round to f16 or bf16; from f64 in one step, for rounding twice could differ."""
-    name = target.value
     if source is ElementType.F64:
-        return Expr(f"{name}_to_f32(f64_to_{name}({a}))", a.depth)
-    single = a.text if source in (*_HALF, ElementType.F32) else f"float32({a})"
-    return Expr(f"{name}_to_f32(f32_to_{name}({single}))", a.depth)
+        return call(f"{target.value}_to_f32", call(f"f64_to_{target.value}", a))
+    return rounded(target, a if source in (*_HALF, ElementType.F32) else call("float32", a))
 
 
 @ELEMENT.register(Opcode.BITCAST_CONVERT)
@@ -235,8 +237,8 @@ def _bitcast_convert(e: ElementEmitter, instruction: HloInstruction, index: Inde
     if source.byte_width != target.byte_width or ElementType.PRED in (source, target):
         raise UnsupportedError(f"bitcast-convert of {source.value} to {target.value} inside a fusion")
     if source in _HALF:
-        a, source = Expr(f"f32_to_{source.value}({a})", a.depth), ElementType.U16
+        a, source = call(f"f32_to_{source.value}", a), ElementType.U16
     if target in _HALF:
-        bits = a.text if source is ElementType.U16 else f"bitcast_{source.value}_u16({a})"
-        return Expr(f"{target.value}_to_f32({bits})", a.depth)
-    return a if source is target else Expr(f"bitcast_{source.value}_{target.value}({a})", a.depth)
+        bits = a if source is ElementType.U16 else call(f"bitcast_{source.value}_u16", a)
+        return call(f"{target.value}_to_f32", bits)
+    return a if source is target else call(f"bitcast_{source.value}_{target.value}", a)

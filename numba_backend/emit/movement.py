@@ -10,11 +10,12 @@ transpose: ``x[j * n1 + i]``; pad and concatenate choose by comparing the index:
 
 from __future__ import annotations
 
+from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from .element import CAST, ELEMENT, ElementEmitter, depth_of
-from .source import ZERO, Expr, Index, plus, times
+from .element import CAST, ELEMENT, ElementEmitter, rounded
+from .source import ZERO, Expr, Index, binary, call, minus, plus, times
 
 
 @ELEMENT.register(Opcode.BROADCAST)
@@ -38,18 +39,10 @@ def _transpose(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 @ELEMENT.register(Opcode.IOTA)
 def _iota(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     position = index[instruction.attributes.iota_dimension]
-    return Expr(*_converted_index(e, instruction, position))
-
-
-def _converted_index(e: ElementEmitter, instruction: HloInstruction, position: Expr) -> tuple[str, int]:
     element = instruction.shape.element
     if element.is_complex:
-        real = f"{CAST[element.real]}({position})"
-        return f"complex_from({real}, {e.scalar(element.real, 0)})", position.depth
-    text = f"{CAST[element]}({position})"
-    if element.value in ("f16", "bf16"):
-        text = f"{element.value}_to_f32(f32_to_{element.value}({text}))"
-    return text, position.depth
+        return call("complex_from", call(CAST[element.real], position), e.scalar(element.real, 0))
+    return rounded(element, call(CAST[element], position))
 
 
 @ELEMENT.register(Opcode.SLICE)
@@ -67,7 +60,7 @@ def _reverse(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     source = list(index)
     for d in instruction.attributes.dimensions:
         size = e.sizes.of(instruction, d)
-        source[d] = Expr(f"{size} - 1 - {index[d].operand}", index[d].depth, atomic=False)
+        source[d] = minus(Expr(str(int(size.text) - 1)) if size.text.isdecimal() else minus(size, Expr("1")), index[d])
     return e.value(instruction.operands[0], tuple(source))
 
 
@@ -91,14 +84,14 @@ def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
             components.append(ZERO)
             continue
         size = e.sizes.of(operand, d)
-        components.append(Expr(f"{linear.operand} % {size.operand}", linear.depth, atomic=False))
-        linear = Expr(f"{linear.operand} // {size.operand}", linear.depth, atomic=False)
+        components.append(binary("%", linear, size))
+        linear = binary("//", linear, size)
     return e.value(operand, (linear, *reversed(components)) if source else ())
 
 
 def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -> list[Expr]:
     """The start indices of a dynamic slice or update, clamped so that it fits."""
-    operand = instruction.operands[0]
+    operand, writer = instruction.operands[0], e.writer
     if instruction.opcode is Opcode.DYNAMIC_SLICE:
         slice_sizes = instruction.attributes.dynamic_slice_sizes
     else:
@@ -108,16 +101,16 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
         if slice_sizes[d] == operand.shape.dimensions[d]:
             starts.append(ZERO)
             continue
-        key = (instruction, "start", d)
-        found = e.writer.recall(key)
+        last = minus(e.sizes.of(operand, d), e.sizes.constant(slice_sizes[d]))
+        key = ("start", start, last)
+        found = writer.recall(key)
         if found is None:
             raw = e.value(start, ())
-            # As XLA does, in the index's own type: an unsigned index beyond s64 is large, not negative.
-            position = f"int64(minimum({raw}, uint64({1 << 62})))" if start.shape.element.value == "u64" else raw.text
-            limit = e.sizes.of(operand, d)
-            size = e.sizes.constant(slice_sizes[d])
-            found = e.writer.let("start", Expr(f"minimum(maximum(int64({position}), 0), {limit} - {size})", raw.depth))
-            e.writer.remember(key, found)
+            if start.shape.element is ElementType.U64:
+                # As XLA does, in the index's own type: an unsigned index beyond s64 is large, not negative.
+                raw = call("minimum", raw, Expr(f"uint64({1 << 62})"))
+            found = writer.let("start", call("minimum", call("maximum", call("int64", raw), ZERO), last))
+            writer.remember(key, found)
         starts.append(found)
     return starts
 
@@ -162,8 +155,7 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
         if (low, high, interior) == (0, 0, 0):
             source.append(component)
             continue
-        shifted = component if low == 0 else Expr(
-            f"{component.operand} - {sizes.constant(low).operand}", component.depth, atomic=False)
+        shifted = component if low == 0 else minus(component, sizes.constant(low))
         if not shifted.text.isidentifier():
             shifted = e.writer.let("at", shifted)
         if low > 0:
@@ -171,7 +163,7 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
         if interior:
             step = sizes.constant(interior + 1)
             tests.append(f"{shifted} % {step} == 0")
-            shifted = Expr(f"{shifted.operand} // {step}", shifted.depth, atomic=False)
+            shifted = binary("//", shifted, step)
         tests.append(f"{shifted} < {sizes.of(operand, d)}")
         source.append(shifted)
     if not tests:
@@ -189,8 +181,7 @@ def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -
     for number, part in enumerate(parts):
         end = plus(start, e.sizes.of(part, axis))
         position = index[axis]
-        local = position if start.text == "0" else Expr(
-            f"{position.operand} - {start.operand}", depth_of(position, start), atomic=False)
+        local = minus(position, start)
         last = number == len(parts) - 1
         header = "else:" if last and number else f"{'el' if number else ''}if {position} < {end}:"
         if last and not number:
@@ -215,8 +206,7 @@ def _dynamic_update_slice(e: ElementEmitter, instruction: HloInstruction, index:
             local.append(component)
             continue
         tests += _inside(component, start, e.sizes.of(update, d))
-        local.append(component if start.text == "0" else Expr(
-            f"{component.operand} - {start}", depth_of(component, start), atomic=False))
+        local.append(minus(component, start))
     if not tests:
         return e.value(update, tuple(local))
     return _choose(e, tests, update, tuple(local), operand, index)

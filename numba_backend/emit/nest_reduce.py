@@ -40,7 +40,7 @@ from ...hlo.ops import Trait, has_trait
 from .element import loaded
 from .nest import NestEmitter, loop_variable
 from .reduce import combined
-from .source import EmittedKernel, Expr, Index
+from .source import EmittedKernel, Expr, Index, binary
 
 COLUMN_BLOCK = 1024
 """Columns whose accumulators stay in the first-level cache while the rows go by."""
@@ -110,8 +110,8 @@ class _ReductionNest(NestEmitter):
             rest, components = first, []
             for d in reversed(self.kept[1:]):
                 size = self.sizes.of(self.domain, d)
-                components.append(self.writer.let("row", Expr(f"{rest.operand} % {size}", first.depth)))
-                rest = Expr(f"{rest.operand} // {size}", first.depth, atomic=False)
+                components.append(self.writer.let("row", binary("%", rest, size)))
+                rest = binary("//", rest, size)
             components.append(self.writer.let("row", rest))
             yield tuple(reversed(components))
 
@@ -204,8 +204,9 @@ class _ReductionNest(NestEmitter):
         offset = self.sizes.offset(self.roots[output], index)
         self.store(output, offset, value)
         pointer = self.outputs[output]
-        self.elements.spilled[instruction, index] = Expr(
-            loaded(pointer.element_type, f"{pointer.name}[{offset}]"), offset.depth)
+        self.elements.spilled[instruction, index] = loaded(
+            pointer.element_type, Expr(f"{pointer.name}[{offset}]", offset.depth)
+        )
 
     def columns(self) -> EmittedKernel:
         last_reduced = max(self.reduced)
@@ -273,7 +274,8 @@ class _ReductionNest(NestEmitter):
             for output in outputs:
                 pointer = self.outputs[output]
                 offset = self.sizes.offset(self.roots[output], kept_index)
-                accumulators.append(Expr(loaded(pointer.element_type, f"{pointer.name}[{offset}]"), self.writer.depth))
+                place_of = Expr(f"{pointer.name}[{offset}]", self.writer.depth)
+                accumulators.append(loaded(pointer.element_type, place_of))
             values = [self.elements.value(o, index) for o in reduce.operands[:half]]
             if half > 1:
                 accumulators = [self.writer.let("acc", a) for a in accumulators]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from .element import ELEMENT, ElementEmitter
-from .source import Expr, Index
+from .source import Expr, Index, call
 
 _REORDERED: dict[Opcode, str] = {
     Opcode.ADD: "reduce_add",
@@ -37,8 +38,7 @@ def combined(
     reducer = reduce.attributes.to_apply
     opcode = monoid(reducer)
     if opcode in _REORDERED and reduce.operands[0].shape.element in _SINGLE:
-        depth = e.writer.depth
-        return [Expr(f"{_REORDERED[opcode]}({accumulators[0]}, {elements[0]})", depth)]
+        return [call(_REORDERED[opcode], accumulators[0], elements[0])]
     return _applied(e, reducer, [*accumulators, *elements])
 
 
@@ -48,7 +48,9 @@ def _applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence
     outside = dict(scope.values)
     e.add_uses(computation)
     for parameter, argument in zip(computation.parameters, arguments, strict=True):
-        scope.values[(parameter, ())] = Expr(argument.text, e.writer.depth, argument.atomic)
+        if len(computation.users[parameter]) > 1 and not argument.text.isidentifier():
+            argument = e.writer.let("v", argument)
+        scope.values[(parameter, ())] = replace(argument, depth=e.writer.depth)
     root = computation.root
     roots = root.operands if root.opcode is Opcode.TUPLE else (root,)
     results = [e.value(r, ()) for r in roots]

@@ -105,7 +105,7 @@ class Sizes:
     def constant(self, value: int) -> Expr:
         """A start, step or offset: 0 and 1 are literals, others are arguments."""
         if value in (0, 1, -1):
-            return Expr(str(value), atomic=value >= 0)
+            return Expr(str(value))
         found = self._constants.get(value)
         if found is None:
             found = Expr(f"k{len(self._constants)}")

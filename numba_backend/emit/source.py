@@ -16,6 +16,13 @@ import numpy as np
 
 from ...hlo.element_type import ElementType
 
+ATOM, _UNARY, _COMPARISON, _NOT = 9, 8, 2, 1
+_PRECEDENCE = {
+    "*": 7, "/": 7, "//": 7, "%": 7, "+": 6, "-": 6, "&": 5, "^": 4, "|": 3,
+    "==": 2, "!=": 2, "<": 2, "<=": 2, ">": 2, ">=": 2,
+}  # fmt: skip
+"""How strongly Python's operators bind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expr:
@@ -23,12 +30,19 @@ class Expr:
 
     text: str
     depth: int = 0
-    atomic: bool = True
-    """False when the text must be put in parentheses to be an operand."""
+    precedence: int = ATOM
+    """How strongly the outermost operator of the text binds."""
+    cast: str = ""
+    """The type that the value must yet be brought back to: integer arithmetic is done in 64 bits, and what is in the
+    upper ones does not matter to more of it."""
 
-    @property
-    def operand(self) -> str:
-        return self.text if self.atomic else f"({self.text})"
+    def closed(self) -> Expr:
+        """The value in its own type."""
+        return Expr(f"{self.cast}({self.text})", self.depth) if self.cast else self
+
+    def within(self, precedence: int) -> str:
+        """The text as an operand of something that binds like `precedence`, in parentheses where that needs them."""
+        return self.text if self.precedence >= precedence else f"({self.text})"
 
     def __str__(self) -> str:
         return self.text
@@ -40,13 +54,47 @@ Index = tuple[Expr, ...]
 ZERO = Expr("0")
 
 
+def binary(sign: str, a: Expr, b: Expr, cast: str = "") -> Expr:
+    """``a + b``; operators of equal strength group from the left, comparisons not at all."""
+    own = _PRECEDENCE[sign]
+    left = own + 1 if own == _COMPARISON else own
+    return Expr(f"{a.within(left)} {sign} {b.within(own + 1)}", depth_of(a, b), own, cast)
+
+
+def unary(sign: str, a: Expr, cast: str = "") -> Expr:
+    """``-a``, ``not a``."""
+    own = _NOT if sign == "not " else _UNARY
+    return Expr(f"{sign}{a.within(own + 1)}", a.depth, own, cast)
+
+
+def call(name: str, *arguments: Expr) -> Expr:
+    """``name(a, b)``"""
+    return Expr(f"{name}({', '.join(a.text for a in arguments)})", depth_of(*arguments))
+
+
+def depth_of(*inputs: Expr) -> int:
+    """The depth of a value computed from `inputs`."""
+    return max((e.depth for e in inputs), default=0)
+
+
 def plus(a: Expr, b: Expr) -> Expr:
     """a + b as an index, with zeros left out."""
     if a.text == "0":
         return b
     if b.text == "0":
         return a
-    return Expr(f"{a.text} + {b.text}", max(a.depth, b.depth), atomic=False)
+    if b.text.startswith("-"):
+        return minus(a, Expr(b.text[1:], b.depth))
+    return binary("+", a, b)
+
+
+def minus(a: Expr, b: Expr) -> Expr:
+    """a - b as an index, without a zero and without two signs."""
+    if b.text == "0":
+        return a
+    if b.text.startswith("-"):
+        return plus(a, Expr(b.text[1:], b.depth))
+    return binary("-", a, b)
 
 
 def times(a: Expr, b: Expr) -> Expr:
@@ -57,7 +105,7 @@ def times(a: Expr, b: Expr) -> Expr:
         return b
     if b.text == "1":
         return a
-    return Expr(f"{a.operand} * {b.operand}", max(a.depth, b.depth), atomic=False)
+    return binary("*", a, b)
 
 
 @dataclass(frozen=True, slots=True)

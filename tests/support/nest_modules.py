@@ -46,15 +46,19 @@ Dimensions = tuple[int, ...]
 
 
 def argmax_reducer(values: ElementType, indices: ElementType) -> HloComputation:
-    """(value, index) pairs: the larger value; of equal ones the smaller index."""
+    """(value, index) pairs: the larger value, NaN above all; of equal ones the smaller index."""
     types = (values, indices)
     x, i, y, j = (make_parameter(n, Shape.array(types[n % 2]), name) for n, name in enumerate("xiyj"))
 
     def compare(direction: a.ComparisonDirection, p: HloInstruction, q: HloInstruction) -> HloInstruction:
         return make_instruction(O.COMPARE, [p, q], a.CompareAttributes(direction))
 
-    first = make_instruction(O.AND, [compare(a.ComparisonDirection.EQ, x, y), compare(a.ComparisonDirection.LT, i, j)])
-    keep = make_instruction(O.OR, [compare(a.ComparisonDirection.GT, x, y), first])
+    is_nan, other_is_nan = (compare(a.ComparisonDirection.NE, v, v) for v in (x, y))
+    larger = make_instruction(O.OR, [compare(a.ComparisonDirection.GT, x, y), is_nan])
+    larger = make_instruction(O.AND, [larger, make_instruction(O.NOT, [other_is_nan])])
+    same = make_instruction(O.OR, [compare(a.ComparisonDirection.EQ, x, y), make_instruction(O.AND, [is_nan, other_is_nan])])
+    first = make_instruction(O.AND, [same, compare(a.ComparisonDirection.LT, i, j)])
+    keep = make_instruction(O.OR, [larger, first])
     chosen = [make_instruction(O.SELECT, [keep, p, q]) for p, q in ((x, y), (i, j))]
     return make_computation("argmax", make_tuple(chosen), [x, i, y, j])
 
@@ -70,25 +74,29 @@ def capped_reducer(element_type: ElementType) -> HloComputation:
 class NestDrawer:
     """Grows one computation. `values` are the arrays so far; `rough` those that are not exact."""
 
-    def __init__(self, rng: random.Random, depth: int, sizes: Sequence[int]) -> None:
+    def __init__(self, rng: random.Random, depth: int, sizes: Sequence[int], poor: bool) -> None:
+        """`poor`: mostly arithmetic on arrays of one shape, so that much fuses."""
         self.rng = rng
         self.depth = depth
         self.sizes = sizes
+        self.poor = poor
         self.values: list[HloInstruction] = []
         self.rough: set[HloInstruction] = set()
+        self._axes: Dimensions = ()
 
     # what to draw from
     def any(self, *types: ElementType, exact: bool = False, ranked: bool = False) -> HloInstruction:
-        found = [
-            v for v in self.values
-            if (not types or v.shape.element in types) and not (exact and v in self.rough) and (v.shape.rank or not ranked)
-        ]  # fmt: skip
+        found = [v for v in self.values if not types or v.shape.element in types]
+        found = [v for v in found if not (exact and v in self.rough) and (v.shape.rank or not ranked)]
         if not found:
             return self.add(self.constant(types[0] if types else E.F32, self.dimensions() if ranked else ()))
         return self.rng.choice(found[-8:] if self.rng.random() < 0.7 else found)
 
     def dimensions(self, rank: int | None = None) -> Dimensions:
         rank = self.rng.choice((1, 2, 2, 2, 3, 3, 4)) if rank is None else rank
+        same = [v.shape.dimensions for v in self.values if v.shape.rank == rank]
+        if same and self.rng.random() < 0.5:
+            return self.rng.choice(same)
         found: list[int] = []
         for _ in range(rank):
             size = self.rng.choice(self.sizes)
@@ -136,8 +144,8 @@ class NestDrawer:
     def tamed(self, instruction: HloInstruction, rough: bool) -> HloInstruction:
         """Clamped, so that repeated sums and products stay small and exact."""
         element = instruction.shape.element
-        if element is E.PRED or element.is_integral:
-            return self.add(instruction)
+        if not element.is_floating:
+            return self.add(instruction, rough or element.is_complex)
         low, high = (make_constant(np.asarray(v, element.dtype)) for v in (-8, 8))
         if self.rng.random() < 0.2:
             self.add(instruction, rough)
@@ -145,12 +153,15 @@ class NestDrawer:
 
     # steps
     def step(self) -> None:
+        if self.poor and self.rng.random() < 0.6:
+            self.rng.choice([self.unary, self.binary, self.binary, self.binary])()
+            return
         choices = [
             (self.unary, 3), (self.binary, 7), (self.compare_select, 2), (self.clamp, 1), (self.convert, 2),
             (self.broadcast, 2), (self.reduce, 5), (self.reductions, 2), (self.argmax, 1), (self.normalise, 2),
             (self.transpose, 2), (self.reshape, 2), (self.slice, 2), (self.concatenate, 2), (self.pad, 2),
-            (self.reverse, 1), (self.dot, 1), (self.dynamic_slice, 1), (self.dynamic_update_slice, 3), (self.iota, 1),
-            (self.fresh, 1),
+            (self.reverse, 1), (self.dot, 1), (self.dynamic_slice, 1), (self.dynamic_update_slice, 2), (self.in_place, 1),
+            (self.iota, 1), (self.fresh, 1),
         ]  # fmt: skip
         if self.depth:
             choices += [(self.loop, 1), (self.conditional, 1), (self.call, 1)]
@@ -247,13 +258,20 @@ class NestDrawer:
         return scalar_reducer(opcode, element), init
 
     def axes(self, x: HloInstruction) -> Dimensions:
+        """Dimensions to reduce: often those of the last time, rows, columns, or those in the middle."""
         rank = x.shape.rank
         kind = self.rng.random()
-        if kind < 0.35 and rank:
-            return (rank - 1,)
-        if kind < 0.6 and rank > 1:
-            return tuple(range(self.rng.randint(1, rank - 1)))
-        return tuple(sorted(self.rng.sample(range(rank), self.rng.randint(0, rank))))
+        if kind < 0.4 and all(d < rank for d in self._axes):
+            return self._axes
+        if kind < 0.6:
+            self._axes = (rank - 1,)
+        elif kind < 0.75 and rank > 1:
+            self._axes = tuple(range(self.rng.randint(1, rank - 1)))
+        elif kind < 0.85 and rank > 2:
+            self._axes = tuple(range(1, rank - 1))
+        else:
+            self._axes = tuple(sorted(self.rng.sample(range(rank), self.rng.randint(0, rank))))
+        return self._axes
 
     def reduced(self, x: HloInstruction, axes: Dimensions) -> HloInstruction:
         computation, init = self.reducer(x.shape.element)
@@ -407,10 +425,12 @@ class NestDrawer:
 
     def starts(self, rank: int) -> list[HloInstruction]:
         index = self.rng.choice([E.S32, E.S32, E.U32, E.S64, E.U8])
-        starts = []
+        starts: list[HloInstruction] = []
+        known = [v for v in self.values if v.shape.is_scalar and v.shape.element is E.S32 and v.opcode is not O.CONSTANT]
+        index = E.S32 if known and self.rng.random() < 0.7 else index
         for _ in range(rank):
-            x = self.scalar(index)
-            if self.rng.random() < 0.5:
+            x = self.rng.choice(known) if known and index is E.S32 and self.rng.random() < 0.7 else self.scalar(index)
+            if self.rng.random() < 0.3:
                 x = make_constant(np.asarray(self.rng.choice((0, 1, 2, 5, 20, 100)), index.dtype))
             starts.append(x)
         return starts
@@ -438,6 +458,32 @@ class NestDrawer:
             rough = any(v in self.rough for v in (x, update, *update.operands))
             x = self.add(make_instruction(O.DYNAMIC_UPDATE_SLICE, [x, update, *starts]), rough or x in self.rough)
 
+    def in_place(self) -> None:
+        """Updates of one array, one after the other, by what was read from it, perhaps elsewhere in it."""
+        x = self.any(E.F32, E.S32, ranked=True)
+        x = self.add(make_instruction(O.NEGATE, [x]), x in self.rough)
+        for _ in range(self.rng.randint(1, 3)):
+            sizes = tuple(self.rng.choice([d, (d + 1) // 2, min(d, 1)]) for d in x.shape.dimensions)
+            starts = self.starts(x.shape.rank)
+            there = self.rng.choice([starts, self.starts(x.shape.rank)])
+            update = make_instruction(O.DYNAMIC_SLICE, [x, *there], a.DynamicSliceAttributes(sizes))
+            match self.rng.randrange(5):
+                case 0:
+                    update = make_instruction(O.ABS, [update])
+                case 1:
+                    update = make_instruction(O.REVERSE, [update], a.ReverseAttributes((0,)))
+                case 2:
+                    update = make_instruction(O.MAXIMUM, [update, self.like(update.shape, exact=x not in self.rough)])
+                case 3:
+                    other = self.any(x.shape.element, exact=x not in self.rough)
+                    if other.shape.rank:
+                        limits = tuple(min(n, k) for n, k in zip(sizes, other.shape.dimensions, strict=False))
+                        if limits == sizes and other.shape.rank == len(sizes):
+                            whole = (0,) * len(sizes), limits, (1,) * len(sizes)
+                            update = make_instruction(O.SLICE, [other], a.SliceAttributes(*whole))
+            x = make_instruction(O.DYNAMIC_UPDATE_SLICE, [x, update, *starts])
+        self.add(x, True)
+
     def iota(self) -> None:
         dims = self.dimensions()
         shape = Shape.array(self.rng.choice([E.F32, E.S32, E.U8, E.BF16]), dims)
@@ -451,7 +497,7 @@ class NestDrawer:
     # control flow
     def inner(self, leaves: list[HloInstruction], steps: int) -> NestDrawer:
         """Floats that come in may be rough in some iteration, so they all are."""
-        drawer = NestDrawer(self.rng, self.depth - 1, self.sizes)
+        drawer = NestDrawer(self.rng, self.depth - 1, self.sizes, self.poor)
         for leaf in leaves:
             drawer.add(leaf, rough=True)
         for _ in range(steps):
@@ -512,22 +558,25 @@ class NestDrawer:
 
 
 def nest_module(rng: random.Random, steps: int = 14, depth: int = 1) -> HloModule:
-    """A module with 1 to 4 parameters and up to 6 results, about `steps` steps long."""
+    """A module with 1 to 6 parameters and up to 10 results, about `steps` steps long."""
     sizes = rng.sample(SIZES, rng.randint(1, 3))
     if rng.random() < 0.25:
         sizes.append(rng.choice(WIDE))
     if rng.random() < 0.7:
         sizes = [s for s in sizes if s] or [5]
-    drawer = NestDrawer(rng, depth, sizes)
+    poor = rng.random() < 0.5
+    drawer = NestDrawer(rng, depth, sizes, poor)
     parameters = []
-    for number in range(rng.randint(1, 4)):
-        element = rng.choice([E.F32, E.F32, E.F32, E.F32, E.F64, E.S32, E.PRED, E.BF16, E.S8, E.U64])
+    for number in range(rng.randint(0, 2)):
+        parameters.append(make_parameter(number, Shape.array(E.S32), f"index.{number}"))
+    for number in range(len(parameters), len(parameters) + rng.randint(1, 4)):
+        element = rng.choice([E.F32] * (12 if poor else 4) + [E.F64, E.S32, E.PRED, E.BF16, E.S8, E.U64])
         shape = Shape.array(element, drawer.dimensions(rng.choice((None, None, None, 0))))
         parameters.append(make_parameter(number, shape, f"argument.{number}"))
-    drawer.values = list(parameters)
+        drawer.values = list(parameters)
     for _ in range(steps):
         drawer.step()
-    results = drawer.values[-2:] + rng.choices(drawer.values, k=rng.randint(0, 4))
+    results = drawer.values[-2:] + rng.choices(drawer.values, k=rng.choice((0, 1, 2, 4, 8)))
     root = make_tuple(results) if rng.random() < 0.9 else results[0]
     return make_module("nests", make_computation("main", root, parameters))
 
