@@ -81,7 +81,9 @@ class NestDrawer:
     def any(self, *types: ElementType, exact: bool = False, ranked: bool = False) -> HloInstruction:
         found = [
             v for v in self.values
-            if (not types or v.shape.element in types) and not (exact and v in self.rough) and (v.shape.rank or not ranked)
+            if (not types or v.shape.element in types)
+            and not (exact and v in self.rough)
+            and (v.shape.rank or not ranked)
         ]  # fmt: skip
         if not found:
             return self.add(self.constant(types[0] if types else E.F32, self.dimensions() if ranked else ()))
