@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.executable import NumbaExecutable

@@ -57,7 +57,6 @@ def test_derivatives_are_those_of_jax(name: str) -> None:
         lambda ns, x: ns.glu(x),
         lambda ns, x: ns.gelu(x, approximate=False),
     ],
-    ids=str,
 )
 def test_normalisations_are_those_of_jax(call: Any) -> None:
     jax = pytest.importorskip("jax")

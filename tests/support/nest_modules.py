@@ -56,7 +56,8 @@ def argmax_reducer(values: ElementType, indices: ElementType) -> HloComputation:
     is_nan, other_is_nan = (compare(a.ComparisonDirection.NE, v, v) for v in (x, y))
     larger = make_instruction(O.OR, [compare(a.ComparisonDirection.GT, x, y), is_nan])
     larger = make_instruction(O.AND, [larger, make_instruction(O.NOT, [other_is_nan])])
-    same = make_instruction(O.OR, [compare(a.ComparisonDirection.EQ, x, y), make_instruction(O.AND, [is_nan, other_is_nan])])
+    both_nan = make_instruction(O.AND, [is_nan, other_is_nan])
+    same = make_instruction(O.OR, [compare(a.ComparisonDirection.EQ, x, y), both_nan])
     first = make_instruction(O.AND, [same, compare(a.ComparisonDirection.LT, i, j)])
     keep = make_instruction(O.OR, [larger, first])
     chosen = [make_instruction(O.SELECT, [keep, p, q]) for p, q in ((x, y), (i, j))]
@@ -160,7 +161,8 @@ class NestDrawer:
             (self.unary, 3), (self.binary, 7), (self.compare_select, 2), (self.clamp, 1), (self.convert, 2),
             (self.broadcast, 2), (self.reduce, 5), (self.reductions, 2), (self.argmax, 1), (self.normalise, 2),
             (self.transpose, 2), (self.reshape, 2), (self.slice, 2), (self.concatenate, 2), (self.pad, 2),
-            (self.reverse, 1), (self.dot, 1), (self.dynamic_slice, 1), (self.dynamic_update_slice, 2), (self.in_place, 1),
+            (self.reverse, 1), (self.dot, 1), (self.dynamic_slice, 1), (self.dynamic_update_slice, 2),
+            (self.in_place, 1),
             (self.iota, 1), (self.fresh, 1),
         ]  # fmt: skip
         if self.depth:
@@ -426,7 +428,8 @@ class NestDrawer:
     def starts(self, rank: int) -> list[HloInstruction]:
         index = self.rng.choice([E.S32, E.S32, E.U32, E.S64, E.U8])
         starts: list[HloInstruction] = []
-        known = [v for v in self.values if v.shape.is_scalar and v.shape.element is E.S32 and v.opcode is not O.CONSTANT]
+        scalars = [v for v in self.values if v.shape.is_scalar and v.shape.element is E.S32]
+        known = [v for v in scalars if v.opcode is not O.CONSTANT]
         index = E.S32 if known and self.rng.random() < 0.7 else index
         for _ in range(rank):
             x = self.rng.choice(known) if known and index is E.S32 and self.rng.random() < 0.7 else self.scalar(index)
@@ -566,9 +569,8 @@ def nest_module(rng: random.Random, steps: int = 14, depth: int = 1) -> HloModul
         sizes = [s for s in sizes if s] or [5]
     poor = rng.random() < 0.5
     drawer = NestDrawer(rng, depth, sizes, poor)
-    parameters = []
-    for number in range(rng.randint(0, 2)):
-        parameters.append(make_parameter(number, Shape.array(E.S32), f"index.{number}"))
+    count = rng.randint(0, 2)
+    parameters = [make_parameter(number, Shape.array(E.S32), f"index.{number}") for number in range(count)]
     for number in range(len(parameters), len(parameters) + rng.randint(1, 4)):
         element = rng.choice([E.F32] * (12 if poor else 4) + [E.F64, E.S32, E.PRED, E.BF16, E.S8, E.U64])
         shape = Shape.array(element, drawer.dimensions(rng.choice((None, None, None, 0))))
