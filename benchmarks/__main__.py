@@ -14,6 +14,8 @@ from .harness import Outcome
 
 ROUNDS, ROUNDS_STARTUP = 15, 7
 QUICK_ROUNDS = 3
+NOISE = 0.05
+"""The part of the processors that others may take before a case is called noisy."""
 
 
 def main() -> int:
@@ -36,11 +38,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as store:
         for name in options.case or names:
             print(f"{name} ...", file=sys.stderr, flush=True)
+            watch = machine.Watch()
             try:
                 if name in steady.CASES:
-                    outcomes.append(steady_case(name, options.quick, Path(store)))
+                    found = [steady_case(name, options.quick, Path(store))]
                 else:
-                    outcomes += startup.CASES[name](QUICK_ROUNDS if options.quick else ROUNDS_STARTUP)
+                    found = startup.CASES[name](QUICK_ROUNDS if options.quick else ROUNDS_STARTUP)
+                if (others := watch.others()) > NOISE:
+                    found[0].notes.append(f"noisy: other processes took {others:.0%} of the processors")
+                outcomes += found
             except (RuntimeError, harness.Mismatch) as error:
                 failed.append(name)
                 print(f"{name} failed: {error}", file=sys.stderr)

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 SAMPLE_SECONDS = 0.05
-SETTLE_SECONDS = 0.03
-"""Pause before each sample: threads of the peer before spin for a while when they run out of work."""
+SETTLE_SECONDS = 0.06
+"""Pause before each sample: threads of the peer before spin for a while when they run out of work (OpenBLAS's: 2**26
+cycles)."""
 
 
 class Mismatch(Exception):

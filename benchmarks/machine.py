@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
+import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,32 @@ def describe() -> dict[str, Any]:
         "versions": versions,
         "thread_settings": {k: v for k, v in os.environ.items() if k.endswith("_NUM_THREADS") or k == "XLA_FLAGS"},
     }
+
+
+class Watch:
+    """How much of the processors other processes use, from its making on."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter(), _busy_seconds(), _own_seconds()
+
+    def others(self) -> float:
+        """From 0 to 1. Processes started here count as own once they have ended."""
+        began, busy, own = self._began
+        others = (_busy_seconds() - busy) - (_own_seconds() - own)
+        return max(0.0, others / (time.perf_counter() - began) / (os.cpu_count() or 1))
+
+
+def _busy_seconds() -> float:
+    """What all processors have worked, in all processes and in the kernel; 0 where the system does not say."""
+    stat = Path("/proc/stat")
+    fields = [int(field) for field in stat.read_text().split("\n", 1)[0].split()[1:9]] if stat.exists() else [0] * 8
+    user, nice, system, _idle, _waiting, irq, softirq, steal = fields
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_seconds() -> float:
+    usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def line(machine: dict[str, Any]) -> str:
