@@ -92,3 +92,10 @@ assert hloom.__file__.startswith({str(tmp_path / "installed")!r}), hloom.__file_
 print(hloom.jit(lambda x: jnp.sum(x * x))(jnp.arange(4.0)))
 """
     assert float(python(code, cwd=tmp_path)) == 14.0
+
+
+@pytest.mark.parametrize("name", ["hloom.numpy.linalg", "hloom.nn.initializers"])
+def test_modules_that_jax_programs_import(name: str, tmp_path: Path) -> None:
+    parent, _, attribute = name.rpartition(".")
+    code = f"import {name} as module, {parent}; from {parent} import {attribute}; assert {attribute} is module"
+    python(code, cwd=tmp_path)
