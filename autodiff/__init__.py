@@ -17,7 +17,7 @@ from .api import grad, jvp, linearize, value_and_grad, vjp
 from .custom import custom_jvp, custom_vjp, float0
 from .jacobian import hessian, jacfwd, jacobian, jacrev
 from .remat import checkpoint
-from .rules import control_flow, dot, elementwise, movement, random, reduce, scan, structure
+from .rules import control_flow, dot, elementwise, from_text, movement, random, reduce, scan, structure
 
 __all__ = [
     "checkpoint",
@@ -27,6 +27,7 @@ __all__ = [
     "dot",
     "elementwise",
     "float0",
+    "from_text",
     "grad",
     "hessian",
     "jacfwd",

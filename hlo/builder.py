@@ -40,6 +40,7 @@ def make_instruction(
     name: str = "",
     metadata: Metadata | None = None,
     frontend_attributes: tuple[tuple[str, str], ...] = (),
+    annotations: tuple[tuple[str, str], ...] = (),
 ) -> HloInstruction:
     """An instruction whose shape is inferred, or checked against `shape` where one is given.
 
@@ -47,7 +48,7 @@ def make_instruction(
     """
     operands = tuple(operands)
     shape = check_shape(opcode, [o.shape for o in operands], attributes, shape)
-    return HloInstruction(opcode, shape, operands, attributes, name, metadata, frontend_attributes)
+    return HloInstruction(opcode, shape, operands, attributes, name, metadata, frontend_attributes, annotations)
 
 
 def check_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
@@ -156,8 +157,9 @@ def with_unique_names(module: HloModule) -> HloModule:
             name = instructions.unique(old.name or old.opcode.value)
             if name != old.name or attributes is not old.attributes:
                 new = HloInstruction(
-                    old.opcode, old.shape, new.operands, attributes, name, old.metadata, old.frontend_attributes
-                )
+                    old.opcode, old.shape, new.operands, attributes, name, old.metadata, old.frontend_attributes,
+                    old.annotations,
+                )  # fmt: skip
             if new is not old:
                 mapping[old] = new
         name = computations.unique(computation.name or "computation")

@@ -29,7 +29,7 @@ class Attributes:
             value = getattr(self, name)
             if isinstance(value, HloComputation):
                 found.append(value)
-            else:
+            elif value is not None:
                 found.extend(value)
         return tuple(found)
 
@@ -42,7 +42,7 @@ class Attributes:
                 new: Any = function(value)
                 if new is not value:
                     changes[name] = new
-            else:
+            elif value is not None:
                 new = tuple([function(c) for c in value])
                 if any(a is not b for a, b in zip(new, value, strict=True)):
                     changes[name] = new
@@ -56,7 +56,7 @@ def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
     """The fields of an attribute class that hold computations. Kept, as every walk over a module asks."""
     found = _FIELDS.get(kind)
     if found is None:
-        holding = ("HloComputation", "tuple[HloComputation, ...]")
+        holding = ("HloComputation", "HloComputation | None", "tuple[HloComputation, ...]")
         found = _FIELDS[kind] = tuple(f.name for f in fields(kind) if f.type in holding)
     return found
 
@@ -86,14 +86,17 @@ class HloInstruction:
     """Unique within a module once the module is built; "" lets `HloModule.create` choose one."""
     metadata: Metadata | None = None
     frontend_attributes: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Attributes that mean nothing on one CPU, by key, with the text of their values: sharding, backend_config, ..."""
 
     def with_operands(self, operands: tuple[HloInstruction, ...]) -> HloInstruction:
         """The same operation on other operands; itself if none differs."""
         if operands == self.operands:  # by identity
             return self
         return HloInstruction(
-            self.opcode, self.shape, operands, self.attributes, self.name, self.metadata, self.frontend_attributes
-        )
+            self.opcode, self.shape, operands, self.attributes, self.name, self.metadata, self.frontend_attributes,
+            self.annotations,
+        )  # fmt: skip
 
     def called_computations(self) -> tuple[HloComputation, ...]:
         if self.attributes is NO_ATTRIBUTES:

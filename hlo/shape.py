@@ -1,4 +1,4 @@
-"""Shapes: the type of every HLO value, an array (element type, dimensions, layout) or a tuple of shapes.
+"""Shapes: the type of every HLO value, an array (element type, dimensions, layout), a tuple of shapes, or a token.
 
 Source: XLA's Shape and ShapeUtil; the page "Shapes and layout".
 """
@@ -28,6 +28,7 @@ class Shape:
 
     Arrays: `element_type`, `dimensions` and `layout` are set, `tuple_shapes` is None.
     Tuples: `tuple_shapes` is set (perhaps empty), `element_type` and `layout` are None.
+    Tokens, which order side effects and hold no data, are empty tuples with `is_token` set: they have no leaves.
     Equality includes layouts; `compatible` ignores them.
     """
 
@@ -35,6 +36,7 @@ class Shape:
     dimensions: tuple[int, ...] = ()
     layout: Layout | None = None
     tuple_shapes: tuple[Shape, ...] | None = None
+    is_token: bool = False
 
     @staticmethod
     def array(element_type: ElementType, dimensions: Sequence[int] = (), layout: Layout | None = None) -> Shape:
@@ -57,6 +59,11 @@ class Shape:
     def tuple(shapes: Sequence[Shape]) -> Shape:
         """The shape of a tuple whose elements have `shapes`."""
         return Shape(None, (), None, tuple(shapes))
+
+    @staticmethod
+    def token() -> Shape:
+        """The shape of a token, `token[]`."""
+        return Shape(None, (), None, (), True)
 
     @staticmethod
     def parse(text: str) -> Shape:
@@ -146,6 +153,8 @@ class Shape:
 
     def with_default_layout(self) -> Shape:
         """The same shape with every leaf in row-major order."""
+        if self.is_token:
+            return self
         if self.tuple_shapes is not None:
             return Shape.tuple([s.with_default_layout() for s in self.tuple_shapes])
         return Shape(self.element_type, self.dimensions, row_major(self.rank))
@@ -155,13 +164,15 @@ class Shape:
         if self.tuple_shapes is not None or other.tuple_shapes is not None:
             if self.tuple_shapes is None or other.tuple_shapes is None:
                 return False
-            return len(self.tuple_shapes) == len(other.tuple_shapes) and all(
+            return self.is_token is other.is_token and len(self.tuple_shapes) == len(other.tuple_shapes) and all(
                 a.compatible(b) for a, b in zip(self.tuple_shapes, other.tuple_shapes, strict=True)
             )
         return self.element_type is other.element_type and self.dimensions == other.dimensions
 
     def to_text(self, layout: bool = True) -> str:
         """XLA's text, with or without layouts."""
+        if self.is_token:
+            return "token[]"
         if self.tuple_shapes is not None:
             return "(" + ", ".join(s.to_text(layout) for s in self.tuple_shapes) + ")"
         text = f"{self.element.value}[{','.join(map(str, self.dimensions))}]"
@@ -188,6 +199,9 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
         scanner.expect(")", "or ',' after an element of a tuple shape")
         return Shape.tuple(shapes)
     name = scanner.word("a shape")
+    if name == "token" and scanner.accept("["):
+        scanner.expect("]", "after token[")
+        return Shape.token()
     element_type = element_type_named(name)
     if element_type is None or not scanner.peek("["):
         known = ", ".join(t.value for t in ElementType)

@@ -48,12 +48,12 @@ class NumbaExecutable(Executable):
         self._assignment = assignment
         self._records = tuple(records)
         program = lowered.program
-        total = len(assignment.parameters) + len(assignment.outputs) + (assignment.arena_size > 0)
+        total = len(assignment.parameters) + len(assignment.outputs) + (lowered.arena_size > 0)
         # A program knows only the bases up to the last that a row needs; empty arrays are needed by none.
         self._run = program.run if program.bases == total else lambda bases: program.run(bases[: program.bases])
         self._parameters = tuple(leaf for p in module.entry.parameters for leaf in p.shape.leaves())
         self._results = tuple(module.entry.root.shape.leaves())
-        self._arena_size = assignment.arena_size
+        self._arena_size = lowered.arena_size
         fresh: list[tuple[Shape, int]] = []
         self._donated: list[tuple[int, int]] = []
         for k, (shape, place) in enumerate(zip(self._results, assignment.outputs, strict=True)):
@@ -132,7 +132,7 @@ class NumbaExecutable(Executable):
             argument_size_in_bytes=sum(s.byte_size for s in self._parameters),
             output_size_in_bytes=sum(s.byte_size for s in self._results),
             alias_size_in_bytes=aliased,
-            temp_size_in_bytes=assignment.arena_size,
+            temp_size_in_bytes=self._arena_size,
             constant_size_in_bytes=sum(c.array.nbytes for c in assignment.constants),
             generated_code_size_in_bytes=self._lowered.code_bytes,
             text=assignment.to_text(),

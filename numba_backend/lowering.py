@@ -15,6 +15,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.passes.buffer_assignment import (
+    ALIGNMENT,
     AllocationKind,
     BufferAssignment,
     BufferCopy,
@@ -24,6 +25,8 @@ from ..hlo.passes.buffer_assignment import (
 from .dot import gemm_of
 from .emit import canonical, emit_fusion, may_overwrite
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
+from .rows import ROWS
+from .rows.table import SHARE
 from .runtime.kernel import KernelSource, Parameter
 from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size
 from .runtime.store import default_store
@@ -48,7 +51,8 @@ class Bodies:
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
         if instruction.opcode is not Opcode.FUSION:
-            return False
+            share = SHARE.get(instruction.opcode)
+            return share is not None and share(instruction, operand, output)
         seen = [_origin(o) for o in instruction.operands]
         if seen.count(seen[operand]) > 1:
             # Two pointers to one buffer, of which the kernel would write through one and read through the other.
@@ -90,6 +94,8 @@ class LoweredModule:
     kernels: tuple[KernelUse, ...]
     code_bytes: int
     """Object code of all distinct kernels."""
+    arena_size: int
+    """Bytes of the arena: buffers, and behind them the scratch memory of the row that needs most."""
 
 
 def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
@@ -99,7 +105,7 @@ def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
     lowering.computation(entry)
     program = lowering.builder.build()
     code_bytes = sum(default_store().code_bytes(kernel) for kernel in lowering.sources())
-    return LoweredModule(program, tuple(lowering.kernels), code_bytes)
+    return LoweredModule(program, tuple(lowering.kernels), code_bytes, lowering.arena_size)
 
 
 class _Lowering:
@@ -112,6 +118,8 @@ class _Lowering:
         self._constants = [self.builder.constant(literal.array) for literal in assignment.constants]
         self._outputs = len(assignment.parameters)
         self._arena = self._outputs + len(assignment.outputs)
+        self.arena_size = assignment.arena_size
+        self._scratch = 0
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
             Opcode.FUSION: self._fusion,
             Opcode.DOT: self._dot,
@@ -125,11 +133,16 @@ class _Lowering:
             if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
                 continue
             rule = self._rules.get(instruction.opcode)
-            if rule is None:
+            if rule is not None:
+                rule(instruction)
+                continue
+            self._scratch = 0
+            row = ROWS.get(instruction.opcode)
+            if row is None:
                 raise UnsupportedError(
                     f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"
                 )
-            rule(instruction)
+            row(self, instruction)
         self._copies(self.assignment.copies_at_end(computation))
 
     def sources(self) -> list[KernelSource]:
@@ -161,11 +174,32 @@ class _Lowering:
         kernel = emit_fusion(self.bodies.of(instruction), sharing)
         for operand, output in kernel.copied_operands:
             self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
-        arguments = [self._argument(p, operands, outputs) for p in kernel.parameters]
+        self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])
+
+    def operands(self, instruction: HloInstruction) -> list[Argument]:
+        """See `RowContext`."""
+        return [self.place(s) for s in self.assignment.operand_leaves(instruction)]
+
+    def results(self, instruction: HloInstruction) -> list[Argument]:
+        """See `RowContext`."""
+        return [self.place(s) for s in self.assignment.leaves(instruction)]
+
+    def scratch(self, nbytes: int) -> Argument:
+        """See `RowContext`. Rows run one after the other, so all of them use the same memory."""
+        place = pointer(self._arena, self.assignment.arena_size + self._scratch)
+        self._scratch += -(-nbytes // ALIGNMENT) * ALIGNMENT
+        self.arena_size = max(self.arena_size, self.assignment.arena_size + self._scratch)
+        return place
+
+    def kernel(
+        self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
+    ) -> None:
+        """See `RowContext`."""
+        arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
         grain = max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
         self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain)
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
-        self.kernels.append(KernelUse(instruction.name, kernel.source, values))
+        self.kernels.append(KernelUse(name, kernel.source, values))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
         found = self._sources.get(kernel.source)
@@ -174,18 +208,6 @@ class _Lowering:
             name = kernel.source[len("def ") : kernel.source.index("(")]
             found = self._sources[kernel.source] = KernelSource(name, kernel.source, parameters)
         return found
-
-    def _argument(
-        self, parameter: KernelParameter, operands: Sequence[BufferSlice], outputs: Sequence[BufferSlice]
-    ) -> Argument:
-        if isinstance(parameter, SizeParameter):
-            return size(parameter.value)
-        if isinstance(parameter, PointerParameter):
-            if parameter.output is not None:
-                return self.place(outputs[parameter.output])
-            assert parameter.operand is not None
-            return self.place(operands[parameter.operand])
-        return scalar(parameter.value, parameter.element_type.value)
 
     def _dot(self, instruction: HloInstruction) -> None:
         (output,) = self.assignment.leaves(instruction)
@@ -225,6 +247,17 @@ class _Lowering:
     def _call(self, instruction: HloInstruction) -> None:
         self._copies(self.assignment.copies_before(instruction))
         self.computation(instruction.attributes.to_apply)
+
+
+def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:
+    if isinstance(parameter, SizeParameter):
+        return size(parameter.value)
+    if isinstance(parameter, PointerParameter):
+        if parameter.output is not None:
+            return outputs[parameter.output]
+        assert parameter.operand is not None
+        return operands[parameter.operand]
+    return scalar(parameter.value, parameter.element_type.value)
 
 
 def _declared(parameter: KernelParameter) -> Parameter:

@@ -7,10 +7,31 @@ computes silently (overflow, division by zero, NaN) warns nobody.
 
 from __future__ import annotations
 
-from . import control_flow, dot, elementwise, movement, random, reduce, structure  # each registers its rules
+from . import (  # each registers its rules
+    asynchronous,
+    collective,
+    control_flow,
+    convolution,
+    custom_call,
+    dot,
+    dynamic_size,
+    elementwise,
+    indexing,
+    linalg,
+    movement,
+    normalization,
+    random,
+    reduce,
+    sort,
+    structure,
+    window,
+)
 from .table import EVALUATE, Value, evaluate, evaluate_computation, evaluate_op
 
 __all__ = ["EVALUATE", "Value", "evaluate", "evaluate_computation", "evaluate_op"]
 
-_FAMILIES = (control_flow, dot, elementwise, movement, random, reduce, structure)
+_FAMILIES = (
+    asynchronous, collective, control_flow, convolution, custom_call, dot, dynamic_size, elementwise, indexing, linalg,
+    movement, normalization, random, reduce, sort, structure, window,
+)  # fmt: skip
 assert not EVALUATE.missing(), f"opcodes without evaluation: {EVALUATE.missing()}"

@@ -31,3 +31,6 @@ def _conditional(shape: Shape, attributes: ConditionalAttributes, index: NDArray
     else:
         taken = int(index) if 0 <= index < len(branches) else len(branches) - 1
     return interpret(branches[taken], [operands[taken]])
+
+
+EVALUATE.unsupported([Opcode.SCAN], "not written yet")

@@ -42,3 +42,6 @@ def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ..
     free = [d for d in range(array.ndim) if d not in batch and d not in contracting]
     batches, rows, columns = (math.prod(array.shape[d] for d in group) for group in (batch, free, contracting))
     return array.transpose((*batch, *free, *contracting)).reshape(batches, rows, columns)
+
+
+EVALUATE.unsupported([Opcode.RAGGED_DOT, Opcode.SCALED_DOT], "not written yet")

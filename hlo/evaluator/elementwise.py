@@ -282,3 +282,6 @@ def _bitcast_convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
     if target.byte_width == x.dtype.itemsize:
         return x.view(target.dtype)
     return np.ascontiguousarray(x).reshape(-1).view(target.dtype).reshape(shape.dimensions)
+
+
+EVALUATE.unsupported([Opcode.MAP, Opcode.REDUCE_PRECISION, Opcode.STOCHASTIC_CONVERT], "not written yet")

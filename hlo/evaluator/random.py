@@ -76,3 +76,6 @@ def _word_bits(key: int, counter: int, dimensions: tuple[int, ...]) -> tuple[int
     pairs = np.stack([first, second], axis=split + 1)
     merged = pairs.reshape([*halves[:split], 2 * halves[split], *halves[split + 1 :]])
     return count, merged.take(range(dimensions[split]), axis=split)
+
+
+EVALUATE.unsupported([Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE], "not written yet")

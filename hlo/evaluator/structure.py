@@ -35,3 +35,6 @@ def _opt_barrier(shape: Shape, attributes: Any, operand: Value) -> Value:
 @EVALUATE.register(Opcode.FUSION)
 def _fusion(shape: Shape, attributes: FusionAttributes, *operands: Value) -> Any:
     return interpret(attributes.calls, operands)
+
+
+EVALUATE.unsupported([Opcode.DOMAIN], "not written yet")

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from ..opcode import Opcode
-from . import control_flow, dot, elementwise, movement, random, reduce, structure
+from . import (
+    asynchronous,
+    collective,
+    control_flow,
+    convolution,
+    custom_call,
+    dot,
+    dynamic_size,
+    elementwise,
+    indexing,
+    linalg,
+    movement,
+    normalization,
+    random,
+    reduce,
+    sort,
+    structure,
+    window,
+)
 from .spec import OpSpec, ShapeRule, Trait
 
 __all__ = ["SPECS", "OpSpec", "ShapeRule", "Trait", "has_trait", "spec_of"]
 
 SPECS: dict[Opcode, OpSpec] = {}
-for _family in (elementwise, movement, reduce, dot, random, control_flow, structure):
+_FAMILIES = (
+    elementwise, movement, indexing, sort, reduce, window, dot, convolution, normalization, linalg, random,
+    control_flow, structure, dynamic_size, custom_call, asynchronous, collective,
+)  # fmt: skip
+for _family in _FAMILIES:
     for _spec in _family.SPECS:
         assert _spec.opcode not in SPECS, f"two specs for {_spec.opcode}"
         SPECS[_spec.opcode] = _spec

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..attributes import CallAttributes, ConditionalAttributes, WhileAttributes
+from ..attributes import CallAttributes, ConditionalAttributes, ScanAttributes, WhileAttributes
 from ..element_type import ElementType
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import fail, require_signature
+from .checks import fail, not_checked, require_signature
 from .spec import OpSpec, Trait
 
 
@@ -62,4 +62,5 @@ SPECS: tuple[OpSpec, ...] = (
     OpSpec(Opcode.CALL, _FAMILY, None, CallAttributes, _call_rule, Trait.CONTROL_FLOW),
     OpSpec(Opcode.CONDITIONAL, _FAMILY, None, ConditionalAttributes, _conditional_rule, Trait.CONTROL_FLOW),
     OpSpec(Opcode.WHILE, _FAMILY, 1, WhileAttributes, _while_rule, Trait.CONTROL_FLOW),
+    OpSpec(Opcode.SCAN, "control_flow", None, ScanAttributes, not_checked),
 )

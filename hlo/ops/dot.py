@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..attributes import DotAttributes
+from ..attributes import DotAttributes, RaggedDotAttributes
 from ..element_type import ElementType
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import array_of, fail, require_arrays, require_distinct_dimensions
+from .checks import array_of, fail, not_checked, require_arrays, require_distinct_dimensions
 from .spec import OpSpec, Trait
 
 
@@ -58,4 +58,8 @@ def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Sh
     return array_of(element_type, dimensions)
 
 
-SPECS: tuple[OpSpec, ...] = (OpSpec(Opcode.DOT, "dot", 2, DotAttributes, _dot_rule, Trait.EXPENSIVE),)
+SPECS: tuple[OpSpec, ...] = (
+    OpSpec(Opcode.DOT, "dot", 2, DotAttributes, _dot_rule, Trait.EXPENSIVE),
+    OpSpec(Opcode.RAGGED_DOT, "dot", 3, RaggedDotAttributes, not_checked),
+    OpSpec(Opcode.SCALED_DOT, "dot", None, DotAttributes, not_checked),
+)

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..attributes import CompareAttributes, ComparisonDirection, ComparisonType
+from ..attributes import (
+    CompareAttributes,
+    ComparisonDirection,
+    ComparisonType,
+    MapAttributes,
+    ReducePrecisionAttributes,
+)
 from ..element_type import ElementType
 from ..ir import Attributes
 from ..opcode import Opcode
@@ -26,6 +32,7 @@ from .checks import (
     fail,
     in_default_layout,
     names,
+    not_checked,
     require_declared,
 )
 from .spec import OpSpec, ShapeRule, Trait
@@ -219,4 +226,7 @@ SPECS: tuple[OpSpec, ...] = (
     OpSpec(_O.CLAMP, _FAMILY, 3, Attributes, _clamp_rule, Trait.ELEMENTWISE),
     OpSpec(_O.CONVERT, _FAMILY, 1, Attributes, _convert_rule, Trait.ELEMENTWISE),
     OpSpec(_O.BITCAST_CONVERT, _FAMILY, 1, Attributes, _bitcast_convert_rule),
+    OpSpec(Opcode.MAP, "elementwise", None, MapAttributes, not_checked, Trait.ELEMENTWISE | Trait.APPLIES),
+    OpSpec(Opcode.REDUCE_PRECISION, "elementwise", 1, ReducePrecisionAttributes, not_checked, Trait.ELEMENTWISE),
+    OpSpec(Opcode.STOCHASTIC_CONVERT, "elementwise", 2, Attributes, not_checked, Trait.ELEMENTWISE),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..attributes import RandomAlgorithm, RngBitGeneratorAttributes
+from ..attributes import RandomAlgorithm, RngAttributes, RngBitGeneratorAttributes, RngGetAndUpdateStateAttributes
 from ..element_type import ElementType
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import INTEGERS, fail, require_declared
+from .checks import INTEGERS, fail, not_checked, require_declared
 from .spec import OpSpec, Trait
 
 _STATE_SIZES = {
@@ -38,6 +38,10 @@ def _rng_bit_generator_rule(
     return declared
 
 
+_STATE = Opcode.RNG_GET_AND_UPDATE_STATE
+
 SPECS: tuple[OpSpec, ...] = (
     OpSpec(Opcode.RNG_BIT_GENERATOR, "random", 1, RngBitGeneratorAttributes, _rng_bit_generator_rule, Trait.EXPENSIVE),
+    OpSpec(Opcode.RNG, "random", None, RngAttributes, not_checked, Trait.SIDE_EFFECT),
+    OpSpec(_STATE, "random", 0, RngGetAndUpdateStateAttributes, not_checked, Trait.SIDE_EFFECT),
 )

@@ -41,4 +41,6 @@ def _reduce_rule(operands: Sequence[Shape], attributes: ReduceAttributes, declar
     return results[0] if count == 1 else Shape.tuple(results)
 
 
-SPECS: tuple[OpSpec, ...] = (OpSpec(Opcode.REDUCE, "reduce", None, ReduceAttributes, _reduce_rule, Trait.EXPENSIVE),)
+_TRAITS = Trait.APPLIES | Trait.EXPENSIVE
+
+SPECS: tuple[OpSpec, ...] = (OpSpec(Opcode.REDUCE, "reduce", None, ReduceAttributes, _reduce_rule, _TRAITS),)

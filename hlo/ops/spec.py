@@ -34,6 +34,9 @@ class Trait(Flag):
     STRUCTURE = auto()
     """parameter, tuple, get-tuple-element: nothing to compute."""
     CONTROL_FLOW = auto()
+    APPLIES = auto()
+    """Its called computations are applied to scalars inside of it (reducers, comparators): they have no buffers, and
+    no pass looks for loop nests in them."""
     EXPENSIVE = auto()
     """Worth computing once rather than in each consumer (transcendental functions, divisions)."""
 

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..attributes import ConstantAttributes, FusionAttributes, GetTupleElementAttributes, ParameterAttributes
+from ..attributes import (
+    ConstantAttributes,
+    DomainAttributes,
+    FusionAttributes,
+    GetTupleElementAttributes,
+    ParameterAttributes,
+)
 from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import fail, require_declared, require_signature
+from .checks import fail, not_checked, require_declared, require_signature
 from .spec import OpSpec, Trait
 
 
@@ -65,4 +71,5 @@ SPECS: tuple[OpSpec, ...] = (
     OpSpec(_O.OPT_BARRIER, _FAMILY, 1, Attributes, _opt_barrier_rule, Trait.SIDE_EFFECT),
     OpSpec(_O.PARAMETER, _FAMILY, 0, ParameterAttributes, _parameter_rule, Trait.STRUCTURE),
     OpSpec(_O.TUPLE, _FAMILY, None, Attributes, _tuple_rule, Trait.STRUCTURE),
+    OpSpec(Opcode.DOMAIN, "structure", 1, DomainAttributes, not_checked),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
-from ..ops import SPECS, Trait
+from ..ops import SPECS, Trait, has_trait
 from .rewrite import map_computations, rewrite_computation, with_called
 
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)
@@ -57,7 +57,7 @@ def _key(instruction: HloInstruction, position: dict[HloInstruction, int]) -> Ha
 def _equal_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:
     """For each reducer the first one that does the same."""
     reducers = dict.fromkeys(
-        c for i in module.instructions() if i.opcode is Opcode.REDUCE for c in i.called_computations()
+        c for i in module.instructions() if has_trait(i.opcode, Trait.APPLIES) for c in i.called_computations()
     )
     first: dict[Hashable, HloComputation] = {}
     return {c: first.setdefault(_fingerprint(c), c) for c in reducers} if len(reducers) > 1 else {}

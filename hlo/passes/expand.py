@@ -7,7 +7,7 @@ idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -31,6 +31,8 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .rewrite import map_computations, rewrite_computation
 
+Expansion = Callable[[HloInstruction], HloInstruction | None]
+
 _HALF = (ElementType.F16, ElementType.BF16)
 _BLAS = (ElementType.F32, ElementType.F64, ElementType.C64, ElementType.C128)
 
@@ -42,19 +44,22 @@ class Expand:
     name: str = "expand"
 
     def __call__(self, module: HloModule) -> HloModule:
-        return map_computations(module, lambda c: rewrite_computation(c, lambda old, moved: expanded(moved) or moved))
+        """Again, until nothing is left to do: what a rule writes may be something that another rule rewrites."""
+        while True:
+            expanded_module = map_computations(
+                module, lambda c: rewrite_computation(c, lambda old, moved: expanded(moved) or moved)
+            )
+            if expanded_module is module:
+                return module
+            module = expanded_module
 
 
 def expanded(instruction: HloInstruction) -> HloInstruction | None:
-    """The replacement of one instruction, if a rule has one."""
-    if instruction.opcode is Opcode.REDUCE:
-        return reduce_half_in_f32(instruction)
-    if instruction.opcode is Opcode.DOT:
-        return dot_in_blas_types(instruction) or dot_of_integers(instruction)
-    if instruction.opcode is Opcode.BITCAST_CONVERT:
-        return bitcast_of_other_width(instruction)
-    if instruction.opcode is Opcode.RNG_BIT_GENERATOR:
-        return rng_bit_generator(instruction)
+    """The replacement of one instruction by the first of its opcode's rules that has one."""
+    for rule in EXPANSIONS.get(instruction.opcode, ()):
+        replacement = rule(instruction)
+        if replacement is not None:
+            return replacement
     return None
 
 
@@ -282,3 +287,12 @@ def _word_bits(
         attributes = SliceAttributes((0,) * rank, dimensions, (1,) * rank)
         values = make_instruction(Opcode.SLICE, (values,), attributes)
     return math.prod(halves), values
+
+
+EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
+    Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
+    Opcode.DOT: (dot_in_blas_types, dot_of_integers),
+    Opcode.REDUCE: (reduce_half_in_f32,),
+    Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
+}
+"""By opcode: the rules that are tried, in this order."""

@@ -399,7 +399,7 @@ def _scalar_computations(module: HloModule) -> set[HloComputation]:
     """Reducers and the insides of fusions: no nests are made in there."""
     found: set[HloComputation] = set()
     for instruction in module.instructions():
-        if instruction.opcode in (Opcode.REDUCE, Opcode.FUSION):
+        if instruction.opcode is Opcode.FUSION or has_trait(instruction.opcode, Trait.APPLIES):
             found.update(instruction.called_computations())
     return found
 

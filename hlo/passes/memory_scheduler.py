@@ -17,6 +17,7 @@ from ..analyses.trip_count import body_results, state_element
 from ..analyses.values import is_alias
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
+from ..ops import Trait, has_trait
 from .rewrite import map_computations
 
 Order = tuple[HloInstruction, ...]
@@ -32,8 +33,8 @@ class MemoryScheduler:
         reducers: set[str] = set()
         bodies: set[str] = set()
         for instruction in module.instructions():
-            if instruction.opcode is Opcode.REDUCE:
-                reducers.add(instruction.attributes.to_apply.name)
+            if has_trait(instruction.opcode, Trait.APPLIES):
+                reducers.update(c.name for c in instruction.called_computations())
             elif instruction.opcode is Opcode.WHILE:
                 bodies.add(instruction.attributes.body.name)
 

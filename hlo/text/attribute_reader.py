@@ -5,15 +5,19 @@ Source: the attribute tables in XLA's HloParserImpl::CreateInstruction.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
 from ..attributes import (
+    AsyncAttributes,
+    BatchNormAttributes,
     BroadcastAttributes,
     CallAttributes,
+    ChannelAttributes,
+    CholeskyAttributes,
+    CollectiveAttributes,
     CompareAttributes,
     ComparisonDirection,
     ComparisonType,
@@ -21,27 +25,77 @@ from ..attributes import (
     ConcatenateAttributes,
     ConditionalAttributes,
     ConstantAttributes,
+    ConvolutionAttributes,
+    CustomCallApiVersion,
+    CustomCallAttributes,
+    CustomCallSchedule,
+    DimensionAttributes,
+    DomainAttributes,
     DotAttributes,
     DynamicSliceAttributes,
+    FftAttributes,
+    FftType,
     FusionAttributes,
     FusionKind,
+    GatherAttributes,
     GetTupleElementAttributes,
+    InfeedAttributes,
     IotaAttributes,
+    MapAttributes,
+    OutfeedAttributes,
     PadAttributes,
     ParameterAttributes,
+    RaggedDotAttributes,
     RandomAlgorithm,
+    RandomDistribution,
     ReduceAttributes,
+    ReducePrecisionAttributes,
+    ReduceWindowAttributes,
     ReverseAttributes,
+    RngAttributes,
     RngBitGeneratorAttributes,
+    RngGetAndUpdateStateAttributes,
+    ScanAttributes,
+    ScatterAttributes,
+    SelectAndScatterAttributes,
     SliceAttributes,
+    SortAttributes,
+    TopKAttributes,
     TransposeAttributes,
+    TransposeKind,
+    TriangularSolveAttributes,
     WhileAttributes,
 )
 from ..ir import NO_ATTRIBUTES, Attributes, Metadata
+from ..shape import read_shape
+from .attribute_values import (
+    read_any_text,
+    read_bool,
+    read_braced,
+    read_computation,
+    read_computations,
+    read_dim_labels,
+    read_enum,
+    read_float,
+    read_integer,
+    read_integer_lists,
+    read_integers,
+    read_one_dimension,
+    read_output_operand_aliases,
+    read_padding,
+    read_pairs,
+    read_precision,
+    read_replica_groups,
+    read_shapes,
+    read_slice,
+    read_string,
+    read_window,
+    read_word,
+)
 from .mlir_dictionary import read_dictionary
 from .scanner import Scanner
 from .source_table import SourceTable
-from .syntax import ComputationName, FrontendAttributes
+from .syntax import FrontendAttributes
 
 E = TypeVar("E", bound=Enum)
 Reader = Callable[[Scanner], Any]
@@ -58,115 +112,6 @@ class Form:
     readers: Mapping[str, Reader]
     build: Callable[[Values], Attributes]
     required: tuple[str, ...] = ()
-
-
-# Readers
-
-
-def read_integers(scanner: Scanner) -> tuple[int, ...]:
-    """`{0,2,1}`"""
-    scanner.expect("{", "to open a list of numbers")
-    values = []
-    if not scanner.peek("}"):
-        values.append(scanner.integer("a number"))
-        while scanner.accept(","):
-            values.append(scanner.integer("a number"))
-    scanner.expect("}", "or ',' after a number")
-    return tuple(values)
-
-
-def read_bool(scanner: Scanner) -> bool:
-    if scanner.accept_word("true"):
-        return True
-    if scanner.accept_word("false"):
-        return False
-    raise scanner.expected("true or false")
-
-
-def _read_integer(scanner: Scanner) -> int:
-    return scanner.integer("a number")
-
-
-def _read_computation(scanner: Scanner) -> ComputationName:
-    position = scanner.skip()
-    return ComputationName(scanner.name("the name of a computation"), position)
-
-
-def _read_computations(scanner: Scanner) -> tuple[ComputationName, ...]:
-    scanner.expect("{", "to open a list of computations")
-    names = [_read_computation(scanner)]
-    while scanner.accept(","):
-        names.append(_read_computation(scanner))
-    scanner.expect("}", "or ',' after a computation")
-    return tuple(names)
-
-
-def _read_enum(kind: type[E]) -> Callable[[Scanner], E]:
-    members = {member.value: member for member in kind}
-
-    def read(scanner: Scanner) -> E:
-        word = scanner.peek_word()
-        if word not in members:
-            raise scanner.expected(f"one of {', '.join(members)}")
-        scanner.word("a value")
-        return members[word]
-
-    return read
-
-
-def _read_slice(scanner: Scanner) -> tuple[tuple[int, int, int], ...]:
-    """`{[0:4:2], [1:3]}`"""
-    scanner.expect("{", "to open the slice")
-    ranges: list[tuple[int, int, int]] = []
-    while not scanner.peek("}"):
-        if ranges:
-            scanner.expect(",", "or '}' after a range")
-        scanner.expect("[", "to open a range start:limit:stride")
-        start = scanner.integer("a start index")
-        scanner.expect(":")
-        limit = scanner.integer("a limit index")
-        stride = scanner.integer("a stride") if scanner.accept(":") else 1
-        scanner.expect("]", "to close the range")
-        ranges.append((start, limit, stride))
-    scanner.expect("}")
-    return tuple(ranges)
-
-
-_NO_PADDING = re.compile(r"[ \t\r]*(?:[,}\n]|$)")
-_PADDING = re.compile(r"(-?[0-9]{1,18})_(-?[0-9]{1,18})(?:_([0-9]{1,18}))?(x?)")
-
-
-def _read_padding(scanner: Scanner) -> tuple[tuple[int, int, int], ...]:
-    """`0_1x2_3_1`: low_high or low_high_interior for each dimension. Nothing at all for a scalar."""
-    if _NO_PADDING.match(scanner.text, scanner.position):
-        return ()
-    position = scanner.skip()
-    sizes = []
-    while match := _PADDING.match(scanner.text, position):
-        sizes.append((int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)))
-        position = scanner.position = match.end()
-        if not match.group(4):
-            return tuple(sizes)
-    raise scanner.expected("padding as low_high or low_high_interior")
-
-
-def _read_precision(scanner: Scanner) -> tuple[str, str]:
-    scanner.expect("{", "to open the precisions")
-    lhs = _read_one_precision(scanner)
-    scanner.expect(",", "between the two operands' precisions")
-    rhs = _read_one_precision(scanner)
-    scanner.expect("}", "after the two operands' precisions")
-    return lhs, rhs
-
-
-_PRECISIONS = ("default", "high", "highest")
-
-
-def _read_one_precision(scanner: Scanner) -> str:
-    word = scanner.peek_word()
-    if word not in _PRECISIONS:
-        raise scanner.expected(f"one of {', '.join(_PRECISIONS)}")
-    return scanner.word("a precision")
 
 
 # Builders
@@ -198,41 +143,86 @@ def _conditional(values: Values) -> Attributes:
     raise ValueError("conditional needs either branch_computations, or true_computation and false_computation")
 
 
-def _dot(values: Values) -> Attributes:
-    return DotAttributes(**values)
+def _dot(values: Values) -> DotAttributes:
+    names = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
+    return DotAttributes(
+        **{key: values[key] for key in (*names, "operand_precision", "algorithm") if key in values}
+    )
+
+
+def _keywords(kind: Callable[..., Attributes]) -> Callable[[Values], Attributes]:
+    """For an attribute class whose fields are called as in the text."""
+    return lambda values: kind(**values)
+
+
+def _custom_call(values: Values) -> Attributes:
+    given = dict(values)
+    renamed = {"called_computations": "callees", "custom_call_has_side_effect": "has_side_effect"}
+    given = {renamed.get(key, key): value for key, value in given.items()}
+    if "to_apply" in given:
+        if "callees" in given:
+            raise ValueError("custom-call takes called_computations or to_apply, not both")
+        given["callees"] = (given.pop("to_apply"),)
+    return CustomCallAttributes(**given)
+
+
+def _collective(values: Values) -> Attributes:
+    given = dict(values)
+    if "dimensions" in given:
+        given["dimension"] = given.pop("dimensions")
+    return CollectiveAttributes(**given)
+
+
+def _with_dimension(kind: Callable[..., Attributes]) -> Callable[[Values], Attributes]:
+    """For an attribute class whose field `dimension` is `dimensions={d}` in the text."""
+
+    def build(values: Values) -> Attributes:
+        given = dict(values)
+        given["dimension"] = given.pop("dimensions")
+        return kind(**given)
+
+    return build
+
+
+def _ragged_dot(values: Values) -> Attributes:
+    return RaggedDotAttributes(_dot(values), values.get("lhs_ragged_dims", ()), values.get("rhs_group_dims", ()))
+
+
+_DOT_READERS: dict[str, Reader] = {
+    "lhs_batch_dims": read_integers,
+    "rhs_batch_dims": read_integers,
+    "lhs_contracting_dims": read_integers,
+    "rhs_contracting_dims": read_integers,
+    "operand_precision": read_precision,
+    "algorithm": read_word,
+}
 
 
 FORMS: dict[type[Attributes], Form] = {
     Attributes: Form({}, lambda v: NO_ATTRIBUTES),
     BroadcastAttributes: Form({"dimensions": read_integers}, lambda v: BroadcastAttributes(v.get("dimensions", ()))),
     CallAttributes: Form(
-        {"to_apply": _read_computation, "is_composite": read_bool},
+        {"to_apply": read_computation, "is_composite": read_bool},
         lambda v: CallAttributes(v["to_apply"], v.get("composite")),
         ("to_apply",),
     ),
     CompareAttributes: Form(
-        {"direction": _read_enum(ComparisonDirection), "type": _read_enum(ComparisonType)},
+        {"direction": read_enum(ComparisonDirection), "type": read_enum(ComparisonType)},
         lambda v: CompareAttributes(v["direction"], v.get("type")),
         ("direction",),
     ),
     ConcatenateAttributes: Form({"dimensions": read_integers}, _concatenate, ("dimensions",)),
     ConditionalAttributes: Form(
         {
-            "branch_computations": _read_computations,
-            "true_computation": _read_computation,
-            "false_computation": _read_computation,
+            "branch_computations": read_computations,
+            "true_computation": read_computation,
+            "false_computation": read_computation,
         },
         _conditional,
     ),
     ConstantAttributes: Form({}, lambda v: ConstantAttributes(v["literal"])),
     DotAttributes: Form(
-        {
-            "lhs_batch_dims": read_integers,
-            "rhs_batch_dims": read_integers,
-            "lhs_contracting_dims": read_integers,
-            "rhs_contracting_dims": read_integers,
-            "operand_precision": _read_precision,
-        },
+        _DOT_READERS,
         _dot,
     ),
     DynamicSliceAttributes: Form(
@@ -241,20 +231,20 @@ FORMS: dict[type[Attributes], Form] = {
         ("dynamic_slice_sizes",),
     ),
     FusionAttributes: Form(
-        {"kind": _read_enum(FusionKind), "calls": _read_computation},
+        {"kind": read_enum(FusionKind), "calls": read_computation},
         lambda v: FusionAttributes(v["kind"], v["calls"]),
         ("kind", "calls"),
     ),
     GetTupleElementAttributes: Form(
-        {"index": _read_integer}, lambda v: GetTupleElementAttributes(v["index"]), ("index",)
+        {"index": read_integer}, lambda v: GetTupleElementAttributes(v["index"]), ("index",)
     ),
     IotaAttributes: Form(
-        {"iota_dimension": _read_integer}, lambda v: IotaAttributes(v["iota_dimension"]), ("iota_dimension",)
+        {"iota_dimension": read_integer}, lambda v: IotaAttributes(v["iota_dimension"]), ("iota_dimension",)
     ),
-    PadAttributes: Form({"padding": _read_padding}, _pad, ("padding",)),
+    PadAttributes: Form({"padding": read_padding}, _pad, ("padding",)),
     ParameterAttributes: Form({}, lambda v: ParameterAttributes(v["number"])),
     ReduceAttributes: Form(
-        {"dimensions": read_integers, "to_apply": _read_computation},
+        {"dimensions": read_integers, "to_apply": read_computation},
         lambda v: ReduceAttributes(v["dimensions"], v["to_apply"]),
         ("dimensions", "to_apply"),
     ),
@@ -262,18 +252,176 @@ FORMS: dict[type[Attributes], Form] = {
         {"dimensions": read_integers}, lambda v: ReverseAttributes(v["dimensions"]), ("dimensions",)
     ),
     RngBitGeneratorAttributes: Form(
-        {"algorithm": _read_enum(RandomAlgorithm)},
+        {"algorithm": read_enum(RandomAlgorithm)},
         lambda v: RngBitGeneratorAttributes(v["algorithm"]),
         ("algorithm",),
     ),
-    SliceAttributes: Form({"slice": _read_slice}, _slice, ("slice",)),
+    SliceAttributes: Form({"slice": read_slice}, _slice, ("slice",)),
     TransposeAttributes: Form(
         {"dimensions": read_integers}, lambda v: TransposeAttributes(v["dimensions"]), ("dimensions",)
     ),
     WhileAttributes: Form(
-        {"condition": _read_computation, "body": _read_computation},
+        {"condition": read_computation, "body": read_computation},
         lambda v: WhileAttributes(v["condition"], v["body"]),
         ("condition", "body"),
+    ),
+    AsyncAttributes: Form(
+        {"calls": read_computation, "async_execution_thread": read_string}, _keywords(AsyncAttributes)
+    ),
+    BatchNormAttributes: Form(
+        {"epsilon": read_float, "feature_index": read_integer},
+        _keywords(BatchNormAttributes),
+        ("epsilon", "feature_index"),
+    ),
+    ChannelAttributes: Form(
+        {"channel_id": read_integer, "is_host_transfer": read_bool}, _keywords(ChannelAttributes)
+    ),
+    CholeskyAttributes: Form({"lower": read_bool}, _keywords(CholeskyAttributes)),
+    CollectiveAttributes: Form(
+        {
+            "replica_groups": read_replica_groups,
+            "channel_id": read_integer,
+            "use_global_device_ids": read_bool,
+            "constrain_layout": read_bool,
+            "dimensions": read_one_dimension,
+            "to_apply": read_computation,
+            "source_target_pairs": read_pairs,
+            "slice_sizes": read_integer_lists,
+        },
+        _collective,
+    ),
+    ConvolutionAttributes: Form(
+        {
+            "window": read_window,
+            "dim_labels": read_dim_labels,
+            "feature_group_count": read_integer,
+            "batch_group_count": read_integer,
+            "operand_precision": read_precision,
+        },
+        lambda v: ConvolutionAttributes(
+            v.get("window", ()),
+            v["dim_labels"],
+            v.get("feature_group_count", 1),
+            v.get("batch_group_count", 1),
+            v.get("operand_precision", ("default", "default")),
+        ),
+        ("dim_labels",),
+    ),
+    CustomCallAttributes: Form(
+        {
+            "custom_call_target": read_string,
+            "operand_layout_constraints": read_shapes,
+            "custom_call_has_side_effect": read_bool,
+            "called_computations": read_computations,
+            "to_apply": read_computation,
+            "output_to_operand_aliasing": read_output_operand_aliases,
+            "schedule": read_enum(CustomCallSchedule),
+            "api_version": read_enum(CustomCallApiVersion),
+            "backend_config": read_any_text,
+        },
+        _custom_call,
+        ("custom_call_target",),
+    ),
+    DimensionAttributes: Form(
+        {"dimensions": read_one_dimension}, _with_dimension(DimensionAttributes), ("dimensions",)
+    ),
+    DomainAttributes: Form({"domain": read_braced}, _keywords(DomainAttributes), ("domain",)),
+    FftAttributes: Form(
+        {"fft_type": read_enum(FftType), "fft_length": read_integers},
+        _keywords(FftAttributes),
+        ("fft_type", "fft_length"),
+    ),
+    GatherAttributes: Form(
+        {
+            "offset_dims": read_integers,
+            "collapsed_slice_dims": read_integers,
+            "start_index_map": read_integers,
+            "index_vector_dim": read_integer,
+            "slice_sizes": read_integers,
+            "operand_batching_dims": read_integers,
+            "start_indices_batching_dims": read_integers,
+            "indices_are_sorted": read_bool,
+        },
+        _keywords(GatherAttributes),
+        ("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim", "slice_sizes"),
+    ),
+    InfeedAttributes: Form({"infeed_config": read_string}, _keywords(InfeedAttributes)),
+    MapAttributes: Form(
+        {"dimensions": read_integers, "to_apply": read_computation},
+        lambda v: MapAttributes(v.get("dimensions", ()), v["to_apply"]),
+        ("to_apply",),
+    ),
+    OutfeedAttributes: Form(
+        {"outfeed_shape": read_shape, "outfeed_config": read_string}, _keywords(OutfeedAttributes)
+    ),
+    RaggedDotAttributes: Form(
+        {**_DOT_READERS, "lhs_ragged_dims": read_integers, "rhs_group_dims": read_integers}, _ragged_dot
+    ),
+    ReducePrecisionAttributes: Form(
+        {"exponent_bits": read_integer, "mantissa_bits": read_integer},
+        _keywords(ReducePrecisionAttributes),
+        ("exponent_bits", "mantissa_bits"),
+    ),
+    ReduceWindowAttributes: Form(
+        {"window": read_window, "to_apply": read_computation},
+        lambda v: ReduceWindowAttributes(v.get("window", ()), v["to_apply"]),
+        ("to_apply",),
+    ),
+    RngAttributes: Form({"distribution": read_enum(RandomDistribution)}, _keywords(RngAttributes), ("distribution",)),
+    RngGetAndUpdateStateAttributes: Form(
+        {"delta": read_integer}, _keywords(RngGetAndUpdateStateAttributes), ("delta",)
+    ),
+    ScanAttributes: Form(
+        {
+            "dimensions": read_one_dimension,
+            "to_apply": read_computation,
+            "is_reverse": read_bool,
+            "is_associative": read_bool,
+            "num_carries": read_integer,
+        },
+        _with_dimension(ScanAttributes),
+        ("dimensions", "to_apply"),
+    ),
+    ScatterAttributes: Form(
+        {
+            "update_window_dims": read_integers,
+            "inserted_window_dims": read_integers,
+            "scatter_dims_to_operand_dims": read_integers,
+            "index_vector_dim": read_integer,
+            "to_apply": read_computation,
+            "input_batching_dims": read_integers,
+            "scatter_indices_batching_dims": read_integers,
+            "indices_are_sorted": read_bool,
+            "unique_indices": read_bool,
+        },
+        _keywords(ScatterAttributes),
+        (
+            "update_window_dims",
+            "inserted_window_dims",
+            "scatter_dims_to_operand_dims",
+            "index_vector_dim",
+            "to_apply",
+        ),
+    ),
+    SelectAndScatterAttributes: Form(
+        {"window": read_window, "select": read_computation, "scatter": read_computation},
+        lambda v: SelectAndScatterAttributes(v.get("window", ()), v["select"], v["scatter"]),
+        ("select", "scatter"),
+    ),
+    SortAttributes: Form(
+        {"dimensions": read_one_dimension, "to_apply": read_computation, "is_stable": read_bool},
+        _with_dimension(SortAttributes),
+        ("dimensions", "to_apply"),
+    ),
+    TopKAttributes: Form({"k": read_integer, "largest": read_bool}, _keywords(TopKAttributes), ("k",)),
+    TriangularSolveAttributes: Form(
+        {
+            "left_side": read_bool,
+            "lower": read_bool,
+            "unit_diagonal": read_bool,
+            "transpose_a": read_enum(TransposeKind),
+        },
+        _keywords(TriangularSolveAttributes),
     ),
 }
 

@@ -19,7 +19,8 @@ from ..ir import HloModule, InputOutputAlias
 from ..opcode import OPCODE_NAMED, Opcode
 from ..ops import spec_of
 from ..shape import Shape, read_shape
-from .attribute_reader import FORMS, read_bool, read_frontend_attributes, read_integers, read_metadata
+from .attribute_reader import FORMS, read_frontend_attributes, read_metadata
+from .attribute_values import read_bool, read_integers
 from .literals import read_literal
 from .resolver import resolve
 from .scanner import Scanner

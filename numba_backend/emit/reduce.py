@@ -62,10 +62,3 @@ def _applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence
 def _not_at_hand(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     """A reduction's result is set by the loop nest; it is looked up, never computed from here."""
     raise UnsupportedError(f"{instruction.opcode.value} at an index where its loop nest has not left it")
-
-
-ELEMENT.unsupported(
-    [Opcode.DOT, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.FUSION, Opcode.RNG_BIT_GENERATOR,
-     Opcode.TUPLE, Opcode.OPT_BARRIER],
-    "it is not an element-wise part of a loop nest; it is expanded, inlined or has a row of its own in the program",
-)  # fmt: skip

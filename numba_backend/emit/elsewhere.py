@@ -1,0 +1,40 @@
+"""Ops that have no element rule, because no loop nest holds them, and where they are done instead."""
+
+from __future__ import annotations
+
+from ...hlo.opcode import Opcode
+from .element import ELEMENT
+
+_O = Opcode
+
+ELEMENT.unsupported(
+    [_O.CALL, _O.CONDITIONAL, _O.DOT, _O.FUSION, _O.OPT_BARRIER, _O.RNG_BIT_GENERATOR, _O.TUPLE, _O.WHILE],
+    "it is expanded, inlined or has a row of its own in the program",
+)
+ELEMENT.unsupported(
+    [
+        _O.ADD_DEPENDENCY, _O.AFTER_ALL, _O.ASYNC_DONE, _O.ASYNC_START, _O.ASYNC_UPDATE, _O.COPY_DONE, _O.COPY_START,
+        _O.INFEED, _O.OUTFEED, _O.RECV, _O.RECV_DONE, _O.SEND, _O.SEND_DONE,
+    ],
+    "not written yet",
+)  # fmt: skip
+ELEMENT.unsupported(
+    [
+        _O.ALL_GATHER, _O.ALL_GATHER_DONE, _O.ALL_GATHER_START, _O.ALL_REDUCE, _O.ALL_REDUCE_DONE, _O.ALL_REDUCE_START,
+        _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST, _O.COLLECTIVE_PERMUTE, _O.COLLECTIVE_PERMUTE_DONE,
+        _O.COLLECTIVE_PERMUTE_START, _O.PARTITION_ID, _O.RAGGED_ALL_TO_ALL, _O.REDUCE_SCATTER, _O.REPLICA_ID,
+    ],
+    "not written yet",
+)  # fmt: skip
+ELEMENT.unsupported([_O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE], "not written yet")
+ELEMENT.unsupported([_O.SCAN], "not written yet")
+ELEMENT.unsupported([_O.GATHER, _O.SCATTER], "not written yet")
+ELEMENT.unsupported([_O.SORT, _O.TOPK], "not written yet")
+ELEMENT.unsupported([_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER], "not written yet")
+ELEMENT.unsupported([_O.CONVOLUTION], "not written yet")
+ELEMENT.unsupported([_O.RAGGED_DOT, _O.SCALED_DOT], "not written yet")
+ELEMENT.unsupported([_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "not written yet")
+ELEMENT.unsupported([_O.CHOLESKY, _O.FFT, _O.TRIANGULAR_SOLVE], "not written yet")
+ELEMENT.unsupported([_O.CUSTOM_CALL], "not written yet")
+ELEMENT.unsupported([_O.RNG, _O.RNG_GET_AND_UPDATE_STATE], "not written yet")
+ELEMENT.unsupported([_O.MAP, _O.REDUCE_PRECISION, _O.STOCHASTIC_CONVERT], "not written yet")

@@ -1,0 +1,7 @@
+"""Rows of a program that are no fusion: `table.py` has their rules by opcode, `<family>.py` makes them."""
+
+from __future__ import annotations
+
+from .table import ROWS, RowContext, RowRule
+
+__all__ = ["ROWS", "RowContext", "RowRule"]

@@ -1,0 +1,54 @@
+"""Rows that call Python: for what a library does best (LAPACK, FFT, big sorts), and for user-given functions.
+
+The function gets NumPy views of the operands and of the results, and fills the latter. A call costs a few
+microseconds and takes the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.ir import HloInstruction
+from ...hlo.shape import Shape
+from .table import RowContext
+
+NDArray = np.ndarray[Any, Any]
+
+HostFunction = Callable[[Sequence[NDArray], Sequence[NDArray]], None]
+"""function(operand leaves, result leaves): operands are read-only; results hold arbitrary bytes, to be filled."""
+
+
+def host_row(context: RowContext, instruction: HloInstruction, function: HostFunction) -> None:
+    """Add a row that calls `function` on views of the instruction's operands and results."""
+    sources = [_Viewer(leaf) for operand in instruction.operands for leaf in operand.shape.leaves()]
+    targets = [_Viewer(leaf) for leaf in instruction.shape.leaves()]
+    count = len(sources)
+
+    def call(words: tuple[int, ...]) -> None:
+        inputs = [view(address) for view, address in zip(sources, words)]
+        for array in inputs:
+            array.flags.writeable = False
+        outputs = [view(address) for view, address in zip(targets, words[count:])]
+        with np.errstate(all="ignore"):
+            function(inputs, outputs)
+
+    context.builder.callback(call, [*context.operands(instruction), *context.results(instruction)])
+
+
+class _Viewer:
+    """Makes the view of one array from its address."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.dtype, self.dimensions = shape.element.dtype, shape.dimensions
+        self.nbytes = shape.byte_size
+        self.type = ctypes.c_char * self.nbytes
+
+    def __call__(self, address: int) -> NDArray:
+        if not self.nbytes:
+            return np.empty(self.dimensions, self.dtype)
+        memory = memoryview(self.type.from_address(address)).cast("B")
+        return np.ndarray(self.dimensions, self.dtype, memory)

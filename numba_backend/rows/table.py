@@ -1,0 +1,59 @@
+"""The rules of ops that get rows of their own in a program, and what a rule may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ..emit.source import EmittedKernel
+from ..runtime.program import Argument, ProgramBuilder
+
+
+class RowContext(Protocol):
+    """What lowering offers to a rule."""
+
+    @property
+    def builder(self) -> ProgramBuilder:
+        """The program so far; rules add rows."""
+
+    def operands(self, instruction: HloInstruction) -> list[Argument]:
+        """Where the leaves of all operands lie, in order: dense and row-major."""
+
+    def results(self, instruction: HloInstruction) -> list[Argument]:
+        """Where the leaves of the result lie. They overlap no operand unless `can_share` of lowering.py allows it."""
+
+    def scratch(self, nbytes: int) -> Argument:
+        """Memory of this row alone, aligned to 64 bytes; what it holds before is arbitrary."""
+
+    def kernel(
+        self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
+    ) -> None:
+        """Add a row that calls an emitted kernel; `name` is what people see. Pointer parameters of the kernel are
+        numbered in `operands` and `outputs`."""
+
+
+RowRule = Callable[[RowContext, HloInstruction], None]
+"""rule(context, instruction): add the rows that compute the instruction's result from its operands."""
+
+ROWS: dict[Opcode, RowRule] = {}
+"""Filled by the files of the families."""
+
+SHARE: dict[Opcode, Callable[[HloInstruction, int, int], bool]] = {}
+"""share(instruction, operand leaf, result leaf): may the result be written over the operand? Default: never."""
+
+
+def register(*opcodes: Opcode) -> Callable[[RowRule], RowRule]:
+    """Decorator: the function is the row rule of `opcodes`."""
+
+    def decorate(rule: RowRule) -> RowRule:
+        for opcode in opcodes:
+            assert opcode not in ROWS, f"two row rules for {opcode}"
+            ROWS[opcode] = rule
+        return rule
+
+    return decorate
+
+
+__all__ = ["ROWS", "SHARE", "Mapping", "RowContext", "RowRule", "register"]
