@@ -79,6 +79,8 @@ def _scatter(shape: Shape, attributes: ScatterAttributes, *operands: NDArray) ->
     count = len(operands) // 2
     arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
     array, rank = arrays[0], updates[0].ndim
+    if not array.size:
+        return arrays[0] if count == 1 else arrays
     batch = [d for d in range(rank) if d not in attributes.update_window_dims]
     starts = _components(indices, attributes.index_vector_dim)
     positions = _batching_positions(

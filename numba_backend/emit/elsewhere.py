@@ -28,7 +28,7 @@ ELEMENT.unsupported(
 )  # fmt: skip
 ELEMENT.unsupported([_O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE], "not written yet")
 ELEMENT.unsupported([_O.SCAN], "not written yet")
-ELEMENT.unsupported([_O.GATHER, _O.SCATTER], "not written yet")
+ELEMENT.unsupported([_O.SCATTER], "it has a row of its own in the program: it writes where its indices say")
 ELEMENT.unsupported([_O.SORT, _O.TOPK], "not written yet")
 ELEMENT.unsupported([_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER], "not written yet")
 ELEMENT.unsupported([_O.CONVOLUTION], "not written yet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import indexing  # noqa: F401 - registers its rules
 from .table import ROWS, RowContext, RowRule
 
 __all__ = ["ROWS", "RowContext", "RowRule"]

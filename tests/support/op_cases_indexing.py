@@ -63,6 +63,8 @@ _GATHERS: dict[str, tuple[Dimensions, Dimensions, a.GatherAttributes]] = {
     "empty-slices": ((9, 5), (3, 2), a.GatherAttributes((1,), (0,), (0, 1), 1, (1, 0))),
     "from-nothing": ((0,), (3, 1), a.GatherAttributes((), (0,), (0,), 1, (0,))),
     "nothing-from-nothing": ((0, 4), (0, 1), a.GatherAttributes((1,), (0,), (0,), 1, (0, 4))),
+    "nowhere-in-nothing": ((0,), (3, 0), a.GatherAttributes((), (0,), (), 1, (0,))),
+    "rows-by-matrix": ((9, 2, 3), (4, 5, 1), a.GatherAttributes((2, 3), (0,), (0,), 2, (1, 2, 3))),
     "large": ((50, 33), (70, 1), a.GatherAttributes((1,), (0,), (0,), 1, (1, 33))),
     "in-order": ((9,), (6, 1), a.GatherAttributes((), (0,), (0,), 1, (1,), indices_are_sorted=True)),
 }
@@ -87,7 +89,8 @@ def _gathers() -> Iterator[OpCase]:
     for name, (dims, index_dims, attributes) in _GATHERS.items():
         values: Values = _sorted_indices if attributes.indices_are_sorted else small_integer
         operands = [Array(E.F32, dims), Array(E.S32, index_dims, values)]
-        yield make_case(O.GATHER, operands, shape_of(E.F32, _gather_result(index_dims, attributes)), attributes, note=name)
+        result = shape_of(E.F32, _gather_result(index_dims, attributes))
+        yield make_case(O.GATHER, operands, result, attributes, note=name)
     rows = a.GatherAttributes((1,), (0,), (0,), 1, (1, 3))
     for t in ALL:
         yield make_case(O.GATHER, [Array(t, (9, 3)), Array(E.S32, (6, 1), small_integer)], shape_of(t, (6, 3)), rows)
@@ -174,6 +177,7 @@ _SCATTERS: dict[str, tuple[Dimensions, Dimensions, Dimensions, a.ScatterAttribut
     "no-indices": ((9, 5), (0, 1), (0, 5), _scatter((1,), (0,), (0,), 1, _ADD)),
     "empty-windows": ((9, 5), (3, 2), (3, 0), _scatter((1,), (0,), (0, 1), 1, _ADD)),
     "into-nothing": ((0,), (3, 1), (3,), _scatter((), (0,), (0,), 1, _ADD)),
+    "nowhere-in-nothing": ((0,), (3, 0), (3,), _scatter((), (0,), (), 1, _ADD)),
     "large": ((50, 33), (70, 1), (70, 33), _scatter((1,), (0,), (0,), 1, _ADD)),
     "wide": ((50, 300), (70, 1), (70, 300), _scatter((1,), (0,), (0,), 1, _ADD)),
     "sorted": ((9,), (6, 1), (6,), _scatter((), (0,), (0,), 1, _ADD, ordered=True)),
