@@ -110,7 +110,7 @@ def _scatter(shape: Shape, attributes: ScatterAttributes, *operands: NDArray) ->
         full = np.broadcast_to(values, updates[0].shape).transpose(order)
         return full.reshape(kept.size, -1 if kept.size else 0)[kept].reshape(-1)
 
-    places = np.zeros_like(rows(np.int64(0)))
+    places = rows(np.zeros([1] * rank, np.int64))
     for d in range(array.ndim):
         places = places * array.shape[d] + rows(positions[d])
     results = tuple(a.reshape(-1).copy() for a in arrays)

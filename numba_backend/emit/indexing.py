@@ -19,7 +19,7 @@ from .source import ZERO, Expr, Index, call, minus, plus
 
 @ELEMENT.register(Opcode.GATHER)
 def _gather(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    operand, indices = instruction.operands
+    operand = instruction.operands[0]
     if 0 in operand.shape.dimensions:
         return e.scalar(instruction.shape.element, 0)
     attributes = instruction.attributes

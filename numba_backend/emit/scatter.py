@@ -97,7 +97,7 @@ class _Plan:
 
 def _plan(array: Shape, indices: Shape, update: Shape, attributes: ScatterAttributes) -> _Plan:
     vector = attributes.index_vector_dim
-    array_strides, index_strides, update_strides = map(_strides, (array.dimensions, indices.dimensions, update.dimensions))
+    array_strides, index_strides, update_strides = (_strides(s.dimensions) for s in (array, indices, update))
     window_dims = attributes.update_window_dims
     batch_dims = [d for d in range(update.rank) if d not in window_dims]
     index_dims = [d for d in range(indices.rank) if d != vector]
