@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from . import asynchronous, collective  # each registers its rules
 from .table import ROWS, RowContext, RowRule
 
 __all__ = ["ROWS", "RowContext", "RowRule"]
+
+_FAMILIES = (asynchronous, collective)
