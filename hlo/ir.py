@@ -71,6 +71,8 @@ class Metadata:
     op_name: str = ""
     source_file: str = ""
     source_line: int = 0
+    others: tuple[tuple[str, str], ...] = ()
+    """Its other fields (op_type, source_column, scheduling_name, ...), by key, with the text of their values."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -166,6 +168,14 @@ class InputOutputAlias:
     must_alias: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BufferDonor:
+    """Leaf `parameter_index` of parameter `parameter` may be overwritten, for whatever purpose."""
+
+    parameter: int
+    parameter_index: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class HloModule:
     """A program: the entry computation and, through it, every computation that it calls."""
@@ -175,10 +185,16 @@ class HloModule:
     input_output_aliases: tuple[InputOutputAlias, ...] = ()
     is_scheduled: bool = False
     entry_parameter_layouts: tuple[Layout | None, ...] = ()
-    """The layout that the caller gives each parameter, where it is not the default."""
+    """The layout that the caller gives each parameter, where it is not the default. Of a parameter that is a tuple the
+    layouts are those of the instruction."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()
     entry_result_layouts: tuple[Layout | None, ...] = ()
     """The layout that the caller wants for each leaf of the result, where it is not the default."""
+    buffer_donors: tuple[BufferDonor, ...] = ()
+    replica_count: int = 1
+    num_partitions: int = 1
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Attributes that mean nothing on one CPU, by key, with the text of their values."""
 
     @cached_property
     def computations(self) -> tuple[HloComputation, ...]:

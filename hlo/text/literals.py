@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..element_type import ElementType, element_type_of
@@ -22,10 +24,11 @@ from .scanner import Scanner
 
 NDArray = np.ndarray[Any, Any]
 
-_MANTISSA_BITS = {ElementType.F16: 10, ElementType.BF16: 7, ElementType.F32: 23, ElementType.F64: 52}
 _LARGEST_PLAIN = 1e9
 """Below it, whole numbers are printed as such; from there on with an exponent where that is shorter."""
-_UNSIGNED = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_PRINTED_IN_FULL = (ElementType.F16, ElementType.F32)
+"""Types whose NumPy scalars print in the fewest digits that read back."""
 
 
 # Printing
@@ -61,13 +64,13 @@ def _element_texts(flat: NDArray) -> list[str]:
 
 
 def _float_texts(flat: NDArray, element_type: ElementType) -> list[str]:
-    if element_type is ElementType.BF16:
-        texts = [f"{value:.4g}" for value in flat.astype(np.float32).tolist()]
-    elif element_type is ElementType.F64:
+    if element_type is ElementType.F64:
         texts = [repr(value).removesuffix(".0") for value in flat.tolist()]
-    else:
+    elif element_type in _PRINTED_IN_FULL:
         texts = [str(value).removesuffix(".0") for value in flat]
-    bits, sign, quiet = _bits(flat), element_type.byte_width * 8 - 1, 1 << (_MANTISSA_BITS[element_type] - 1)
+    else:
+        texts = [f"{value:.4g}" for value in flat.astype(np.float32).tolist()]
+    bits = _bits(flat)
     # Readers go through a double. Where rounding twice would miss the value, print all digits of its double.
     with np.errstate(over="ignore", invalid="ignore"):
         read = np.array(list(map(float, texts)), np.float64).astype(flat.dtype)
@@ -82,10 +85,28 @@ def _float_texts(flat: NDArray, element_type: ElementType) -> list[str]:
     for i in zeros:
         texts[i] = "-0.0" if int(bits[i]) else "0"  # XLA's lexer takes -0 for the integer 0
     for i in nans:
-        payload = int(bits[i]) & (2 * quiet - 1)
-        text = "nan" if payload == quiet else f"nan({payload:#x})"
-        texts[i] = "-" + text if int(bits[i]) >> sign else text
+        texts[i] = _nan_text(int(bits[i]), element_type)
     return texts
+
+
+def _nan_text(bits: int, element_type: ElementType) -> str:
+    usual, sign, payloads = _nan(element_type)
+    text = "nan" if bits & payloads == usual & payloads else f"nan({bits & payloads:#x})"
+    return f"-{text}" if bits & sign and bits != usual else text
+
+
+@cache
+def _nan(element_type: ElementType) -> tuple[int, int, int]:
+    """The bits of the NaN that `nan` stands for, of its sign, and those that may differ between NaNs (its payload).
+
+    Types with infinities keep a payload in the mantissa. Those without have one NaN, or one of each sign.
+    """
+    with np.errstate(invalid="ignore"):
+        values = np.array([math.nan, -math.nan, math.inf]).astype(element_type.dtype)
+    usual, negative, _ = map(int, _bits(values))
+    payloads = (1 << ml_dtypes.finfo(element_type.dtype).nmant) - 1 if np.isinf(values[2]) else 0
+    sign = 1 << (8 * element_type.byte_width - 1) if usual != negative or payloads else 0
+    return usual & ~sign, sign, payloads
 
 
 def _bits(flat: NDArray) -> NDArray:
@@ -99,8 +120,8 @@ def read_literal(scanner: Scanner, shape: Shape) -> Literal:
     """Read a value of `shape`, an array of any layout (text is in logical order). HloParseError if it has too few or
     too many elements, or one that the element type cannot hold."""
     start = scanner.skip()
-    if shape.is_tuple:
-        raise scanner.error("constants of tuple shape are not supported: expected an array shape", start)
+    assert shape.is_array, "the parser takes tuples apart"
+    refuse_elided(scanner)
     flat = _read_plain(scanner, shape)
     if flat is None:
         elements = _Elements(scanner, shape.element)
@@ -116,6 +137,13 @@ def read_literal(scanner: Scanner, shape: Shape) -> Literal:
     return Literal(array)
 
 
+def refuse_elided(scanner: Scanner) -> None:
+    """HloParseError if `{...}` comes next."""
+    if _ELIDED.match(scanner.text, scanner.skip()):
+        raise scanner.error("the constant's value was left out when this text was printed: expected its elements")
+
+
+_ELIDED = re.compile(r"\{\s*\.\.\.")
 _PLAIN = re.compile(r"[-0-9.eE,\s{}]*")
 _PLAIN_TOKEN = re.compile(r"[-0-9.eE\s]+")
 _BRACES_TO_SPACES = str.maketrans("{}", "  ")
@@ -141,9 +169,9 @@ def _read_plain(scanner: Scanner, shape: Shape) -> NDArray | None:
     if values and not (low <= min(values) and max(values) <= high):
         return None
     if shape.element.is_floating:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             flat = np.array(values, np.float64).astype(shape.element.dtype)
-        if np.isinf(flat).any():
+        if not np.isfinite(flat).all():
             return None
     else:
         flat = np.array(values, shape.element.dtype)
@@ -168,8 +196,6 @@ def _read_nested(scanner: Scanner, dimensions: tuple[int, ...], elements: _Eleme
     depth = 0
     while True:
         scanner.expect("{", f"to open dimension {depth} of the constant")
-        if scanner.text.startswith("...", scanner.skip()):
-            raise scanner.error("the constant's value was left out when this text was printed: expected its elements")
         if depth == innermost:
             elements.read_row(dimensions[depth])
         elif dimensions[depth] > 0:
@@ -247,9 +273,11 @@ class _Elements:
         """All elements, flat. `start`: where to report a value that is out of range."""
         if not (self._type.is_floating or self._type.is_complex):
             return np.array(self._values, self._type.dtype)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             flat = np.array(self._values, np.float64).astype(self._type.real.dtype)
-        if np.count_nonzero(np.isinf(flat)) != self._infinities:
+            infinities = np.count_nonzero(np.isinf(flat))
+            not_finite = infinities + np.count_nonzero(np.isnan(flat))
+        if not_finite != self._infinities + len(self._nans) or infinities != self._infinities:
             raise self._scanner.error(f"the constant has a value that is out of range for {self._type.value}", start)
         for position, bits in self._nans:
             _bits(flat)[position] = bits
@@ -292,13 +320,14 @@ class _Elements:
             raise self._bad(token, position)
 
     def _nan_bits(self, nan: re.Match[str], position: int) -> int:
-        mantissa = _MANTISSA_BITS[self._type.real]
-        payload = int(nan.group(2), 16) if nan.group(2) else 1 << (mantissa - 1)
-        if not 0 < payload < 1 << mantissa:
-            raise self._scanner.error(f"{nan.group(2)} is no NaN payload of {self._type.real.value}", position)
-        width = 8 * self._type.real.byte_width
-        exponent = ((1 << (width - 1 - mantissa)) - 1) << mantissa
-        return (bool(nan.group(1)) << (width - 1)) | exponent | payload
+        usual, sign, payloads = _nan(self._type.real)
+        bits = usual
+        if nan.group(2):
+            payload = int(nan.group(2), 16)
+            if not 0 < payload <= payloads:
+                raise self._scanner.error(f"{nan.group(2)} is no NaN payload of {self._type.real.value}", position)
+            bits = usual & ~payloads | payload
+        return bits | sign if nan.group(1) else bits
 
     def _bad(self, token: str, position: int) -> HloParseError:
         wanted = f"expected a value of type {self._type.value}"
@@ -313,7 +342,7 @@ class _Elements:
 def _range(element_type: ElementType) -> tuple[int, int]:
     if element_type is ElementType.PRED:
         return 0, 1
-    limits = np.iinfo(element_type.dtype)
+    limits = ml_dtypes.iinfo(element_type.dtype)
     return int(limits.min), int(limits.max)
 
 
