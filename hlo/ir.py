@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from .errors import UnsupportedError
 from .opcode import Opcode
 from .shape import Shape
 from .text.printer import print_module
@@ -211,6 +212,14 @@ class HloModule:
 
         visit(self.entry)
         return tuple(order)
+
+    def require_one_device(self) -> None:
+        """UnsupportedError if the program is written for several: what runs it here runs on one CPU."""
+        if self.replica_count != 1 or self.num_partitions != 1:
+            raise UnsupportedError(
+                f"module {self.name} is for {self.replica_count} replicas of {self.num_partitions} partitions: it can "
+                "be read, optimised and printed, but only programs for one device can be run"
+            )
 
     def instructions(self) -> Iterator[HloInstruction]:
         """All instructions of all computations, callees first."""

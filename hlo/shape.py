@@ -224,7 +224,7 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
     try:
         return Shape.array(element_type, dimensions, layout)
     except ShapeError as error:
-        raise scanner.error(str(error), start) from None
+        raise scanner.error(str(error), start, error.label) from None
 
 
 def _read_dimension(scanner: Scanner) -> int:

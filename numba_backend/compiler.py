@@ -23,6 +23,7 @@ class NumbaCompiler(Compiler):
     def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
         if target != "cpu":
             raise UnsupportedError(f"the Numba backend compiles for target 'cpu', not {target!r}")
+        module.require_one_device()
         module = _with_donated(module, donated)
         optimized, records = optimize(module, target=target, is_gemm=is_gemm)
         started = time.perf_counter()
