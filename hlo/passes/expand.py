@@ -29,6 +29,9 @@ from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
+from .expand_asynchronous import ASYNCHRONOUS
+from .expand_collective import COLLECTIVE
+from .expand_scan import scan
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
 from .rewrite import map_computations, rewrite_computation
 
@@ -304,5 +307,8 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
+    **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
+    **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
+    Opcode.SCAN: (scan,),
 }
 """By opcode: the rules that are tried, in this order."""
