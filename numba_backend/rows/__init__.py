@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import indexing  # noqa: F401 - registers its rules
+from . import indexing, sort  # noqa: F401 - they register their rules
 from .table import ROWS, RowContext, RowRule
 
 __all__ = ["ROWS", "RowContext", "RowRule"]
