@@ -6,7 +6,16 @@ from . import (  # each registers its rules
     asynchronous,
     collective,
     indexing,
+    sort,
 )
 from .table import ROWS, RowContext, RowRule
 
-__all__ = ["ROWS", "RowContext", "RowRule", "asynchronous", "collective", "indexing"]
+__all__ = [
+    "ROWS",
+    "RowContext",
+    "RowRule",
+    "asynchronous",
+    "collective",
+    "indexing",
+    "sort",
+]
