@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         value_and_grad,
         vjp,
     )
+    from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .tracer.arguments import ShapeDtypeStruct
     from .tracer.config import config, enable_x64
     from .tracer.jit import (
@@ -64,6 +65,9 @@ _NAMES = {
             *("eval_shape", "jit", "make_hlo"),
         ),
         ".tracer.jit",
+    ),
+    **dict.fromkeys(
+        ("register_custom_call", "registered_custom_calls", "unregister_custom_call"), ".hlo.custom_calls"
     ),
     "ShapeDtypeStruct": ".tracer.arguments",
     "config": ".tracer.config",
@@ -105,9 +109,12 @@ __all__ = [
     "nn",
     "numpy",
     "random",
+    "register_custom_call",
+    "registered_custom_calls",
     "run_hlo",
     "tree",
     "tree_util",
+    "unregister_custom_call",
     "value_and_grad",
     "vjp",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import custom_call, linalg
 from .table import ROWS, RowContext, RowRule
 
+_FAMILIES = (custom_call, linalg)  # each registers its rules
 __all__ = ["ROWS", "RowContext", "RowRule"]
