@@ -5,7 +5,9 @@ from __future__ import annotations
 from . import (  # each registers its rules
     asynchronous,
     collective,
+    custom_call,
     indexing,
+    linalg,
     sort,
 )
 from .table import ROWS, RowContext, RowRule
@@ -16,6 +18,8 @@ __all__ = [
     "RowRule",
     "asynchronous",
     "collective",
+    "custom_call",
     "indexing",
+    "linalg",
     "sort",
 ]
