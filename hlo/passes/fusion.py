@@ -36,7 +36,7 @@ CHEAP_MEMBERS = 3
 
 _MOVES = frozenset((
     Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
-    Opcode.DYNAMIC_UPDATE_SLICE,
+    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER,
 ))  # fmt: skip
 
 Dimensions = tuple[int, ...]
@@ -105,6 +105,8 @@ class _Edge:
     user: HloInstruction
     positions: Dimensions | None
     rank: int
+    operand: int
+    """Which operand of the user it is."""
 
 
 class _Fuser:
@@ -219,7 +221,7 @@ class _Fuser:
                 source, positions = self.resolve(operand)
                 if source in members:
                     simple = _reads_at_its_own_index(user, number)
-                    found.append(_Edge(source, user, positions if simple else None, len(squeezed(operand))))
+                    found.append(_Edge(source, user, positions if simple else None, len(squeezed(operand)), number))
         return found
 
     def _merge(self, producer: _Cluster, consumer: _Cluster) -> _Cluster | None:
@@ -273,7 +275,7 @@ class _Fuser:
             return False
         if not producer.domain:
             return True
-        reads = sum(math.prod(_accessed(e.user)) for e in edges)
+        reads = sum(math.prod(_accessed(e.user, e.operand)) for e in edges)
         if reads <= math.prod(producer.domain):
             return True
         expensive = any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
@@ -315,8 +317,10 @@ def _reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
     return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
 
 
-def _accessed(user: HloInstruction) -> Dimensions:
-    """The dimensions over which a user reads its operands."""
+def _accessed(user: HloInstruction, operand: int) -> Dimensions:
+    """The dimensions over which a user reads an operand."""
+    if user.opcode is Opcode.GATHER and operand == 1:
+        return user.operands[1].shape.dimensions
     if user.opcode is Opcode.REDUCE:
         return user.operands[0].shape.dimensions
     if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:

@@ -34,7 +34,7 @@ ELEMENT.unsupported(
     "shapes are static: it is expanded to its operand, a reshape, or a constant",
 )
 ELEMENT.unsupported([_O.SCAN], "it is expanded to a while loop")
-ELEMENT.unsupported([_O.GATHER, _O.SCATTER], "not written yet")
+ELEMENT.unsupported([_O.SCATTER], "it has a row of its own in the program: it writes where its indices say")
 ELEMENT.unsupported([_O.SORT, _O.TOPK], "not written yet")
 ELEMENT.unsupported([_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER], "not written yet")
 ELEMENT.unsupported([_O.CONVOLUTION], "not written yet")
