@@ -151,7 +151,7 @@ def test_layouts_are_the_programs_own_business(client: LocalClient) -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     result = client.execute_and_transfer(builder.build(), [client.transfer_to_server(array)])
     assert result == Literal(-array)
-    text = "ENTRY e {\n  p = f32[2,3]{0,1} parameter(0)\n  ROOT c = f32[2,3]{0,1} copy(p)\n}\n"
+    text = "HloModule m\nENTRY e {\n  p = f32[2,3]{0,1} parameter(0)\n  ROOT c = f32[2,3]{0,1} copy(p)\n}\n"
     copied = client.execute(Computation(parse(text).entry), [client.transfer_to_server(array)])
     assert client.transfer(copied) == Literal(array)
 
@@ -224,8 +224,7 @@ def test_axpy_constants_are_folded() -> None:
     """What the tutorial promises of constants: the compiler computes all of it."""
     client = LocalClient("numba")
     computation, _ = axpy.compute_axpy_constants(client, 2.5, X.tolist(), Y.tolist())
-    opcodes = {i.opcode.value for i in client.compile(computation).module.instructions()}
-    assert opcodes <= {"constant", "copy", "fusion"}, opcodes
+    assert [i.opcode.value for i in client.compile(computation).module.instructions()] == ["constant"]
 
 
 def test_the_example_runs(root: Path) -> None:
