@@ -24,6 +24,7 @@ from ..hlo.passes.buffer_assignment import (
 )
 from .dot import gemm_of
 from .emit import canonical, emit_fusion, may_overwrite
+from .emit.element import storage_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .rows import ROWS
 from .rows.table import SHARE
@@ -264,5 +265,5 @@ def _declared(parameter: KernelParameter) -> Parameter:
     if isinstance(parameter, SizeParameter):
         return Parameter("size", "s64")
     kind = "pointer" if isinstance(parameter, PointerParameter) else "scalar"
-    return Parameter(kind, parameter.element_type.value)  # type: ignore[arg-type]
+    return Parameter(kind, storage_of(parameter.element_type).value)  # type: ignore[arg-type]
 
