@@ -178,11 +178,15 @@ class _Lowering:
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.operand_leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+
+    def _place_or_nowhere(self, place: BufferSlice) -> Argument:
+        """A program whose arena is empty has none, though empty arrays lie there."""
+        return self.place(place) if place.size else Argument("pointer", -1, 0)
 
     def scratch(self, nbytes: int) -> Argument:
         """See `RowContext`. Rows run one after the other, so all of them use the same memory."""
