@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         value_and_grad,
         vjp,
     )
+    from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .tracer.arguments import ShapeDtypeStruct
     from .tracer.config import config, enable_x64
@@ -66,6 +67,7 @@ _NAMES = {
         ),
         ".tracer.jit",
     ),
+    "LocalClient": ".hlo.client",
     **dict.fromkeys(
         ("register_custom_call", "registered_custom_calls", "unregister_custom_call"), ".hlo.custom_calls"
     ),
@@ -80,6 +82,7 @@ _NAMES = {
 __all__ = [
     "Array",
     "Compiled",
+    "LocalClient",
     "Lowered",
     "ShapeDtypeStruct",
     "block_until_ready",

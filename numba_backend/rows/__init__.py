@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from . import custom_call, linalg
+from . import (  # each registers its rules
+    asynchronous,
+    collective,
+    custom_call,
+    indexing,
+    linalg,
+    sort,
+)
 from .table import ROWS, RowContext, RowRule
 
-_FAMILIES = (custom_call, linalg)  # each registers its rules
-__all__ = ["ROWS", "RowContext", "RowRule"]
+__all__ = [
+    "ROWS",
+    "RowContext",
+    "RowRule",
+    "asynchronous",
+    "collective",
+    "custom_call",
+    "indexing",
+    "linalg",
+    "sort",
+]
