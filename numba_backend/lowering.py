@@ -51,14 +51,18 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
+        is_fusion = instruction.opcode is Opcode.FUSION
+        share = SHARE.get(instruction.opcode)
+        if not is_fusion and share is None:
+            return False
         seen = [_origin(o) for o in instruction.operands]
         if seen.count(seen[operand]) > 1:
             # Two pointers to one buffer, of which the kernel would write through one and read through the other.
             return False
-        if instruction.opcode is Opcode.FUSION:
+        if is_fusion:
             return may_overwrite(self.of(instruction), operand, output)
-        share = SHARE.get(instruction.opcode)
-        return share is not None and share(instruction, operand, output)
+        assert share is not None
+        return share(instruction, operand, output)
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
