@@ -31,7 +31,7 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .expand_asynchronous import ASYNCHRONOUS
 from .expand_collective import COLLECTIVE
-from .expand_custom_call import annotation, unwritten_memory
+from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_linalg import half_in_f32
 from .expand_scan import scan
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
@@ -307,7 +307,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
-    Opcode.CUSTOM_CALL: (annotation, unwritten_memory),
+    Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
