@@ -61,7 +61,8 @@ def _merged_places(before: Before, places: NDArray, width: int, size: int) -> ND
         earlier = before(np.where(is_left, middle, places), np.where(is_left, places, middle)) == is_left
         searching = low < high
         low, high = np.where(searching & earlier, middle + 1, low), np.where(searching & ~earlier, middle, high)
-    return run // 2 * 2 * width + (places - run * width) + (low - start)
+    merged: NDArray = run // 2 * 2 * width + (places - run * width) + (low - start)
+    return merged
 
 
 @EVALUATE.register(Opcode.TOPK)

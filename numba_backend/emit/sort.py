@@ -89,26 +89,27 @@ class RowSorter:
         return EmittedKernel(source, parameters, self.rows, cost)
 
 
-def scratch_bytes(instruction: HloInstruction) -> list[int]:
-    """How much scratch memory the kernel of a sort needs, for each operand."""
-    return [2 * operand.shape.byte_size for operand in instruction.operands]
-
-
-def emit_sort(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a sort; its operands are the instruction's, then the scratch memory."""
+def merge_sort_of(instruction: HloInstruction) -> MergeSort:
+    """The kernel of a sort with any comparator."""
     shapes = [o.shape for o in instruction.operands]
     types = [s.element for s in shapes]
     attributes = instruction.attributes
-    return _MergeSort(attributes.to_apply, types, shapes[0].dimensions, attributes.dimension).emit()
+    return MergeSort(attributes.to_apply, types, shapes[0].dimensions, attributes.dimension)
 
 
-class _MergeSort(RowSorter):
+class MergeSort(RowSorter):
+    """The kernel that sorts rows by a comparator."""
+
     def __init__(
         self, comparator: HloComputation, types: list[ElementType], dimensions: tuple[int, ...], axis: int
     ) -> None:
         super().__init__(comparator, types, dimensions, axis, types)
         self.comparator = comparator
         self.outputs = [PointerParameter(f"out{k}", t, None, k) for k, t in enumerate(types)]
+
+    def scratch_bytes(self) -> list[int]:
+        """For each row, two of each operand."""
+        return [2 * self.rows * self.size * t.byte_width for t in self.types]
 
     def emit(self) -> EmittedKernel:
         with self.row():
@@ -134,23 +135,23 @@ class _MergeSort(RowSorter):
     def _insert(self) -> None:
         """Put each run of a few elements in order by insertion."""
         writer = self.writer
-        with writer.block(f"for start in range(0, n0, {RUN}):"):
-            with writer.block(f"for t in range(start + 1, minimum(start + {RUN}, n0)):"):
-                kept = [writer.let("kept", Expr(f"{w.name}[source + t]", writer.depth)) for w in self.work]
-                self.line("p = t", "moving = True")
-                with writer.block("while moving:"):
-                    values = [loaded(w.element_type, k) for w, k in zip(self.work, kept, strict=True)]
-                    values = [Expr(v.text, writer.depth, v.precedence) for v in values]
-                    others = [self.element(w, "source + p - 1") for w in self.work]
-                    test = self.before(values, others)
-                    with writer.block(f"if {test}:", guarded=True):
-                        for w in self.work:
-                            self.line(f"{w.name}[source + p] = {w.name}[source + p - 1]")
-                        self.line("p -= 1", "moving = p > start")
-                    with writer.block("else:", guarded=True):
-                        self.line("moving = False")
-                for w, k in zip(self.work, kept, strict=True):
-                    self.line(f"{w.name}[source + p] = {k}")
+        starts, run = f"for start in range(0, n0, {RUN}):", f"for t in range(start + 1, minimum(start + {RUN}, n0)):"
+        with writer.block(starts), writer.block(run):
+            kept = [writer.let("kept", Expr(f"{w.name}[source + t]", writer.depth)) for w in self.work]
+            self.line("p = t", "moving = True")
+            with writer.block("while moving:"):
+                values = [loaded(w.element_type, k) for w, k in zip(self.work, kept, strict=True)]
+                values = [Expr(v.text, writer.depth, v.precedence) for v in values]
+                others = [self.element(w, "source + p - 1") for w in self.work]
+                test = self.before(values, others)
+                with writer.block(f"if {test}:", guarded=True):
+                    for w in self.work:
+                        self.line(f"{w.name}[source + p] = {w.name}[source + p - 1]")
+                    self.line("p -= 1", "moving = p > start")
+                with writer.block("else:", guarded=True):
+                    self.line("moving = False")
+            for w, k in zip(self.work, kept, strict=True):
+                self.line(f"{w.name}[source + p] = {k}")
 
     def _merge(self) -> None:
         """Merge runs in pairs until there is one. Which side an element comes from is computed and not branched on."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..emit.sort import emit_sort, scratch_bytes
+from ..emit.radix_sort import radix_sort_of
+from ..emit.sort import merge_sort_of
 from .table import RowContext, register
 
 
@@ -12,6 +13,7 @@ from .table import RowContext, register
 def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
-    scratch = [context.scratch(nbytes) for nbytes in scratch_bytes(instruction)]
+    sorter = radix_sort_of(instruction) or merge_sort_of(instruction)
+    scratch = [context.scratch(nbytes) for nbytes in sorter.scratch_bytes()]
     operands = [*context.operands(instruction), *scratch]
-    context.kernel(instruction.name, emit_sort(instruction), operands, context.results(instruction))
+    context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))
