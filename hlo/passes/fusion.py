@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from ..attributes import FusionAttributes, FusionKind
 from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
+from ..effects import effects_of, has_side_effect
 from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
@@ -50,7 +51,7 @@ def is_fusible(instruction: HloInstruction) -> bool:
     """True for what becomes part of a loop nest."""
     opcode = instruction.opcode
     if opcode is Opcode.BITCAST_CONVERT:
-        return instruction.shape.element.byte_width == instruction.operands[0].shape.element.byte_width
+        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
     return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
 
 
@@ -116,6 +117,7 @@ class _Fuser:
         self.clusters: list[_Cluster] = []
         self.of: dict[HloInstruction, _Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
+        self._last_effect: _Cluster | None = None
         self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
 
     def run(self) -> None:
@@ -132,6 +134,9 @@ class _Fuser:
             cluster = self.of.get(source)
             if cluster is not None:
                 ancestors |= cluster.bits | cluster.ancestors
+        acts = has_side_effect(instruction)
+        if acts and self._last_effect is not None:  # side effects keep their order: nothing may lie across them
+            ancestors |= self._last_effect.bits | self._last_effect.ancestors
         cluster = _Cluster([instruction], bits, ancestors, is_fusible(instruction))
         if instruction.opcode is Opcode.REDUCE:
             _set_reduction(cluster, instruction)
@@ -139,6 +144,8 @@ class _Fuser:
             cluster.domain, cluster.closed = squeezed(instruction.operands[1]), True
         elif instruction.shape.is_array:
             cluster.domain = squeezed(instruction)
+        if acts:
+            self._last_effect = cluster
         self.clusters.append(cluster)
         self.of[instruction] = cluster
         return cluster
@@ -447,10 +454,11 @@ class _Materialiser:
         for instruction in computation.instructions:
             if instruction.opcode is Opcode.PARAMETER:
                 self.mapping[instruction] = instruction
-        self._need(computation.root)
         parameters = [self.mapping[p] for p in computation.parameters]
         order = dict.fromkeys(parameters)
-        _append_all(order, self.mapping[computation.root])
+        for needed in (*effects_of(computation), computation.root):
+            self._need(needed)
+            _append_all(order, self.mapping[needed])
         return HloComputation(computation.name, tuple(order), self.mapping[computation.root])
 
     def _need(self, root: HloInstruction) -> None:

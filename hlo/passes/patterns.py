@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..attributes import BroadcastAttributes, TransposeAttributes
-from ..builder import make_constant, make_instruction
+from ..builder import make_constant, make_instruction, make_tuple
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
@@ -86,6 +87,13 @@ def make_splat(value: object, shape: Shape) -> HloInstruction:
     return broadcast(scalar, shape, ())
 
 
+def make_zeros(shape: Shape) -> HloInstruction:
+    """Zeros of any shape, tuples and tokens included."""
+    if shape.is_token:
+        return make_instruction(Opcode.AFTER_ALL)
+    return make_tuple([make_zeros(s) for s in shape.elements]) if shape.is_tuple else make_splat(0, shape)
+
+
 def broadcast(operand: HloInstruction, shape: Shape, dimensions: Sequence[int]) -> HloInstruction:
     """A broadcast to `shape`; the operand itself where nothing is to be done."""
     if operand.shape.dimensions == shape.dimensions and tuple(dimensions) == tuple(range(shape.rank)):
@@ -144,7 +152,7 @@ def reducer_identity(opcode: Opcode, element_type: ElementType) -> Any:
         return np.bool_(opcode is Opcode.MINIMUM)
     if element_type.is_floating:
         return element_type.dtype.type(-np.inf if opcode is Opcode.MAXIMUM else np.inf)
-    limits = np.iinfo(element_type.dtype)
+    limits = ml_dtypes.iinfo(element_type.dtype)
     return element_type.dtype.type(limits.min if opcode is Opcode.MAXIMUM else limits.max)
 
 

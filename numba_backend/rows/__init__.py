@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from . import indexing, sort  # noqa: F401 - they register their rules
+from . import (  # each registers its rules
+    asynchronous,
+    collective,
+    custom_call,
+    indexing,
+    linalg,
+    sort,
+)
 from .table import ROWS, RowContext, RowRule
 
-__all__ = ["ROWS", "RowContext", "RowRule"]
+__all__ = [
+    "ROWS",
+    "RowContext",
+    "RowRule",
+    "asynchronous",
+    "collective",
+    "custom_call",
+    "indexing",
+    "linalg",
+    "sort",
+]
