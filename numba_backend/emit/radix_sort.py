@@ -26,8 +26,8 @@ from .sort import RowSorter
 from .sort_keys import SortKey, element_of, integer_key, keys_of
 from .source import EmittedKernel, Expr, PointerParameter
 
-LEAST_ELEMENTS = 2
-"""Shorter rows are merged faster."""
+LEAST_PER_DIGIT = 8
+"""A row shorter than this for each digit (of 8 bits) is merged faster."""
 _WIDE_DIGITS_FROM = 8192
 
 _PASS_NANOSECONDS = 2.0
@@ -165,8 +165,8 @@ def radix_sort_of(instruction: HloInstruction) -> RadixSort | None:
     """The kernel for a sort whose comparator compares keys, if its rows are long enough to gain by it."""
     shape, attributes = instruction.operands[0].shape, instruction.attributes
     size = shape.dimensions[attributes.dimension]
-    keys = keys_of(attributes.to_apply) if LEAST_ELEMENTS <= size < 1 << 31 else None
-    if keys is None:
+    keys = keys_of(attributes.to_apply)
+    if keys is None or not LEAST_PER_DIGIT * sum(-(-key.bits // 8) for key in keys) <= size < 1 << 31:
         return None
     types = [o.shape.element for o in instruction.operands]
     return RadixSort(attributes.to_apply, keys, types, shape.dimensions, attributes.dimension)
