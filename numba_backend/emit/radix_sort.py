@@ -1,6 +1,6 @@
 """Sorting rows by keys that are integers: digit by digit, from the least significant one, each time in a stable way.
 
-    for i in range(lo, hi):
+    for i in <rows>:
         for t in range(n0):
             k0[source + t] = <key of element t>
             h0[...] += 1                                how often each digit occurs, for all digits at once
@@ -52,16 +52,17 @@ class RadixSort(RowSorter):
         self.outputs = [PointerParameter(f"out{k}", t, None, k) for k, t in enumerate(types)]
 
     def scratch_bytes(self) -> list[int]:
-        """For each row, two of keys and of what is carried along, and the counts of the digits."""
-        rows = self.rows
-        counts = rows * (self.digits << self.digit_bits) * 4
-        nbytes = [2 * rows * self.size * w.element_type.byte_width for w in self.work]
+        """For each group, two rows of keys and of what is carried along, and the counts of the digits."""
+        groups = self.groups
+        counts = groups * (self.digits << self.digit_bits) * 4
+        nbytes = [2 * groups * self.size * w.element_type.byte_width for w in self.work]
         return [nbytes[0], counts, *nbytes[2:]]
 
     def emit(self) -> EmittedKernel:
         carried = self.work[2:]
         with self.row():
-            self.line("source = lo * 2 * n0", "target = source + n0", f"counts = lo * {self.digits << self.digit_bits}")
+            self.line("source = group * 2 * n0", "target = source + n0")
+            self.line(f"counts = group * {self.digits << self.digit_bits}")
             if carried:
                 with self.writer.block("for t in range(n0):"):
                     for x, w in zip(self.inputs, carried, strict=True):

@@ -1,6 +1,6 @@
 """The kernel of topk for a small k: one walk over the row, with the best elements so far in order in the result.
 
-    for i in range(lo, hi):
+    for i in <rows>:
         base, top, count, worst = i * n0, i * n1, 0, 0
         for t in range(n0):
             key0 = <the element as an unsigned integer>
