@@ -35,6 +35,7 @@ from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_linalg import half_in_f32
 from .expand_scan import scan
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
+from .expand_sort import topk_by_sort
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -314,6 +315,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
     **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
     Opcode.SCAN: (scan,),
+    Opcode.TOPK: (topk_by_sort,),
     Opcode.TRIANGULAR_SOLVE: (half_in_f32,),
 }
 """By opcode: the rules that are tried, in this order."""
