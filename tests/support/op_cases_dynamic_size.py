@@ -14,7 +14,7 @@ O = Opcode  # noqa: E741
 
 
 def cases() -> Iterator[OpCase]:
-    """The cases of the family. Sizes that are set must be constants for compiled code: see test_structure_programs.py."""
+    """The cases of the family. Sizes that are set must be constants in compiled code: test_structure_programs.py."""
     for t in ALL:
         for dims in ((4, 3), (0, 1), (7,)):
             for dimension in range(len(dims)):
