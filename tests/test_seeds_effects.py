@@ -77,11 +77,12 @@ def test_infeed_of_tuples_and_outfeed(client: LocalClient) -> None:
 
 
 def test_infeed_of_an_empty_tuple(client: LocalClient) -> None:
-    """The section: "effectively a nop"; here it takes its turn in the queue."""
+    """The section: "effectively a nop and proceeds without reading any data"."""
     builder = ComputationBuilder("nothing")
     builder.infeed(Shape.tuple(()))
-    client.transfer_to_infeed(())
-    assert client.execute_and_transfer(builder.build()) == ()
+    builder.infeed(Shape.parse("f32[]"))
+    client.transfer_to_infeed(np.float32(3))
+    assert client.execute_and_transfer(builder.build()) == Literal(np.float32(3))
 
 
 def test_infeed_of_another_type(client: LocalClient) -> None:

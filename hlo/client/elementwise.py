@@ -133,18 +133,22 @@ class Elementwise(Constants):
 
     @operation
     def ceil(self, operand: Handle) -> Handle:
+        """The next integer above."""
         return self._enqueue(Opcode.CEIL, [operand])
 
     @operation
     def cos(self, operand: Handle) -> Handle:
+        """The cosine, of radians."""
         return self._enqueue(Opcode.COS, [operand])
 
     @operation
     def exp(self, operand: Handle) -> Handle:
+        """e to the power of x."""
         return self._enqueue(Opcode.EXP, [operand])
 
     @operation
     def floor(self, operand: Handle) -> Handle:
+        """The next integer below."""
         return self._enqueue(Opcode.FLOOR, [operand])
 
     @operation
@@ -159,6 +163,7 @@ class Elementwise(Constants):
 
     @operation
     def neg(self, operand: Handle) -> Handle:
+        """-x; integers wrap around."""
         return self._enqueue(Opcode.NEGATE, [operand])
 
     @operation
@@ -179,10 +184,12 @@ class Elementwise(Constants):
 
     @operation
     def sin(self, operand: Handle) -> Handle:
+        """The sine, of radians."""
         return self._enqueue(Opcode.SIN, [operand])
 
     @operation
     def sqrt(self, operand: Handle) -> Handle:
+        """The square root; NaN for negative numbers."""
         return self._enqueue(Opcode.SQRT, [operand])
 
     @operation
@@ -199,6 +206,7 @@ class Elementwise(Constants):
 
     @operation
     def tanh(self, operand: Handle) -> Handle:
+        """The hyperbolic tangent."""
         return self._enqueue(Opcode.TANH, [operand])
 
     @operation

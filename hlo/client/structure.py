@@ -185,6 +185,8 @@ class ComputationBuilder(Reductions):
         count = math.prod(sizes)
         flat = [self.reshape(o, (count,)) for o in operands]
         output = self.broadcast(self._literal(np.zeros((), result.element.dtype)), (count,))
+        if not count:
+            return self.reshape(output, sizes)
         init = self.tuple([self._literal(np.zeros((), np.int64)), output, *flat, *static])
         body = _map_body(self, computation, len(flat), init.shape)
         condition = _map_condition(self, count, init.shape)

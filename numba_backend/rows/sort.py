@@ -8,7 +8,7 @@ from ..emit.sort import emit_sort, scratch_bytes
 from .table import RowContext, register
 
 
-@register(Opcode.SORT)
+@register(Opcode.SORT, how="a kernel of its own")
 def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
