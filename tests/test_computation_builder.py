@@ -478,3 +478,57 @@ def test_sub_builders_of_good_computations() -> None:
 def test_wrong_construction(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError, match=r"ComputationBuilder takes \(name\) or \(client, name\)"):
         ComputationBuilder(*arguments)
+
+
+HOSTILE = ['x"y', "a\nb = f32[] constant(1)", "%p } ENTRY", "import os", "é", " ", "x, y"]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=repr)
+def test_names_are_data(name: str) -> None:
+    """No name of a computation, a parameter or a target can say anything in text or in code."""
+    b = ComputationBuilder(name)
+    x = b.parameter(0, VECTOR, name)
+    b.trace(name, x)
+    b.neg(x)
+    computation = b.build()
+    module = parse(computation.to_text())
+    assert [i.opcode.value for i in module.entry.instructions] == ["parameter", "custom-call", "negate"]
+    assert module.entry.instructions[1].attributes.backend_config == name
+    client = LocalClient("numba")
+    result = client.execute_and_transfer(computation, [client.transfer_to_server(np.ones(3, np.float32))])
+    assert result == Literal(-np.ones(3, np.float32))
+
+
+def test_map_by_a_loop_of_nothing() -> None:
+    """Static operands that are arrays, and no element to map over."""
+    b = builder()
+    sub = b.create_sub_builder("first")
+    x, table = sub.parameter(0, Shape.parse("f32[]")), sub.parameter(1, VECTOR)
+    sub.add(x, sub.reshape(sub.slice(table, (0,), (1,)), ()))
+    b.map([b.parameter(0, Shape.parse("f32[2,0]"))], sub.build(), [b.constant_r1([1.0, 2.0, 3.0])])
+    (result,) = evaluate(b.build().module, np.zeros((2, 0), np.float32))
+    assert result.shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("result", "label"),
+    [(lambda sub, x, table: table, "map_c3"), (lambda sub, x, table: sub.trans(table), "builder_c10")],
+)
+def test_map_by_a_loop_of_a_wrong_computation(result: Callable[..., ComputationDataHandle], label: str) -> None:
+    b = builder()
+    sub = b.create_sub_builder("wrong")
+    x, table = sub.parameter(0, Shape.parse("f32[]")), sub.parameter(1, VECTOR)
+    sub.set_return_value(result(sub, x, table))
+    b.map([b.constant_r1([1.0])], sub.build_and_note_error(), [b.constant_r1([1.0, 2.0, 3.0])])
+    with pytest.raises(BuildError) as caught:
+        b.build()
+    assert caught.value.label == label
+
+
+def test_map_by_a_loop_calls_with_what_it_was_given() -> None:
+    """The error of a call inside the loop is that of the map."""
+    b = builder()
+    b.map([b.constant_r1([1.0])], ADD, [b.constant_r1([1.0, 2.0, 3.0])])
+    with pytest.raises(BuildError, match=r"ComputationBuilder\.map\(.*takes \(f32\[\], f32\[\]\)") as caught:
+        b.build()
+    assert caught.value.label == "call_c1"

@@ -34,6 +34,7 @@ from hloom.hlo.passes.fusion import FUSED_WHEN, is_free, is_fusible  # noqa: E40
 from hloom.numba_backend.emit.element import ELEMENT  # noqa: E402
 from hloom.numba_backend.lowering import LOWERED  # noqa: E402
 from hloom.numba_backend.rows.table import HOW, ROWS  # noqa: E402
+
 from support.op_table import CASES, OpCase, build_module  # noqa: E402
 from support.recorded import UNANSWERED_CASES, UNANSWERED_OPCODES, is_answered  # noqa: E402
 
@@ -209,7 +210,8 @@ def methods() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {"opcodes": ops, "expansions": expansions, "methods": methods}
-_PART = re.compile(r"(?P<begin><!-- made by tools/ops_table\.py: (?P<name>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+_BEGIN = r"(?P<begin><!-- made by tools/ops_table\.py: (?P<name>\w+) -->\n)"
+_PART = re.compile(_BEGIN + r".*?(?P<end><!-- end -->)", re.DOTALL)
 
 
 def with_parts(markdown: str) -> str:
