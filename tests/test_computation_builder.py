@@ -158,9 +158,8 @@ def test_literals() -> None:
         lambda b: b.constant_r1([[1]]),
         lambda b: b.constant_r1(-1, 0.0),
         lambda b: b.constant_r2([[1], [2, 3]]),
-        lambda b: b.constant_literal(3),
     ],
-    ids=["too-large", "negative-unsigned", "rank", "text", "none", "rank-1", "negative-length", "ragged", "no-literal"],
+    ids=["too-large", "negative-unsigned", "rank", "text", "none", "rank-1", "negative-length", "ragged"],
 )
 def test_wrong_constants(wrong: Callable[[ComputationBuilder], object]) -> None:
     b = builder()
@@ -263,7 +262,21 @@ WRONG: dict[str, tuple[Callable[[ComputationBuilder, ComputationDataHandle], obj
     "no handle": (lambda b, x: b.exp(np.ones(3)), "builder_c1"),  # type: ignore[arg-type]
     "another builder's": (lambda b, x: b.exp(builder().constant_r0(1)), "builder_c2"),
     "parameter twice": (lambda b, x: b.parameter(0, VECTOR), "builder_c4"),
-    "parameter without a shape": (lambda b, x: b.parameter(1, "f32[]"), "parameter_c1"),  # type: ignore[arg-type]
+    "parameter without a shape": (lambda b, x: b.parameter(1, "f32[]"), "builder_c11"),  # type: ignore[arg-type]
+    "no literal": (lambda b, x: b.constant_literal(3), "builder_c11"),  # type: ignore[arg-type]
+    "element type": (lambda b, x: b.convert_element_type(x, "f33"), "builder_c11"),
+    "no element type": (lambda b, x: b.convert_element_type(x, None), "builder_c11"),
+    "dtype without an element type": (lambda b, x: b.convert_element_type(x, np.str_), "builder_c11"),
+    "infeed without a shape": (lambda b, x: b.infeed(3), "builder_c11"),  # type: ignore[arg-type]
+    "outfeed of another type": (lambda b, x: b.outfeed(x, VECTOR), "outfeed_c2"),
+    "epsilon": (
+        lambda b, x: b.batch_norm_training(x, x, x, "small", 0), "builder_c11",  # type: ignore[arg-type]
+    ),
+    "dimension numbers": (
+        lambda b, x: b.conv_general(x, x, (), (), None), "builder_c11",  # type: ignore[arg-type]
+    ),
+    "bits": (lambda b, x: b.reduce_precision(x, 5.0, 10), "builder_c6"),  # type: ignore[arg-type]
+    "random without a shape": (lambda b, x: b.rng_uniform(x, x, (3,)), "builder_c11"),  # type: ignore[arg-type]
     "negative parameter": (lambda b, x: b.parameter(-1, VECTOR), "parameter_c2"),
     "no computation": (lambda b, x: b.call(max, [x]), "builder_c5"),  # type: ignore[arg-type]
     "call of another type": (lambda b, x: b.call(scalar_computation("f", "neg", count=1), [x]), "call_c1"),
@@ -274,7 +287,7 @@ WRONG: dict[str, tuple[Callable[[ComputationBuilder, ComputationDataHandle], obj
     "collapse out of order": (lambda b, x: b.collapse(x, (1, 0)), "builder_c6"),
     "collapse with a gap": (lambda b, x: b.collapse(b.broadcast(x, (2,)), (0, 2)), "builder_c6"),
     "collapse beyond": (lambda b, x: b.collapse(x, (1, 2)), "builder_c6"),
-    "pad without a config": (lambda b, x: b.pad(x, b.constant_r0(0.0), [(0, 0)]), "builder_c6"),  # type: ignore[arg-type]
+    "pad without a config": (lambda b, x: b.pad(x, b.constant_r0(0.0), [(0, 0)]), "builder_c11"),  # type: ignore[arg-type]
     "pad of another rank": (lambda b, x: b.pad(x, b.constant_r0(0.0), PaddingConfig.of((0, 0))), "pad_c2"),
     "slice beyond": (lambda b, x: b.slice(x, (0, 0), (2, 4)), "slice_c3"),
     "concatenate nothing": (lambda b, x: b.concat_in_dim([], 0), "concatenate_c1"),
@@ -295,13 +308,13 @@ WRONG: dict[str, tuple[Callable[[ComputationBuilder, ComputationDataHandle], obj
     "sqrt_f32 of s32": (lambda b, x: b.sqrt_f32(b.constant_r0(1)), "builder_c10"),
     "pair as padding": (
         lambda b, x: b.reduce_window(x, b.constant_r0(0.0), ADD, (1, 1), (1, 1), [(0, 0)] * 2),  # type: ignore[arg-type]
-        "builder_c6",
+        "builder_c11",
     ),
     "Padding as pairs": (
         lambda b, x: b.reduce_window_with_general_padding(
             x, b.constant_r0(0.0), ADD, (1, 1), (1, 1), Padding.SAME  # type: ignore[arg-type]
         ),
-        "builder_c6",
+        "builder_c11",
     ),
     "stride 0": (
         lambda b, x: b.reduce_window(x, b.constant_r0(0.0), ADD, (1, 1), (0, 1), Padding.SAME), "builder_c6",
