@@ -29,6 +29,7 @@ from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
+from .expand_window import half_window_in_f32, window_of_everything
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -293,6 +294,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_half_in_f32,),
+    Opcode.REDUCE_WINDOW: (window_of_everything, half_window_in_f32(_converted, binary_reducer)),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
 }
 """By opcode: the rules that are tried, in this order."""

@@ -30,8 +30,6 @@ ELEMENT.unsupported([_O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SE
 ELEMENT.unsupported([_O.SCAN], "not written yet")
 ELEMENT.unsupported([_O.GATHER, _O.SCATTER], "not written yet")
 ELEMENT.unsupported([_O.SORT, _O.TOPK], "not written yet")
-ELEMENT.unsupported([_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER], "not written yet")
-ELEMENT.unsupported([_O.CONVOLUTION], "not written yet")
 ELEMENT.unsupported([_O.RAGGED_DOT, _O.SCALED_DOT], "not written yet")
 ELEMENT.unsupported([_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "not written yet")
 ELEMENT.unsupported([_O.CHOLESKY, _O.FFT, _O.TRIANGULAR_SOLVE], "not written yet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import convolution, window  # noqa: F401 - they register their rules
 from .table import ROWS, RowContext, RowRule
 
 __all__ = ["ROWS", "RowContext", "RowRule"]
