@@ -29,6 +29,13 @@ from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
+from .expand_convolution import (
+    batch_groups_as_feature_groups,
+    canonical_dimensions,
+    convolution_in_one_type,
+    convolution_of_nothing,
+    reversed_window,
+)
 from .expand_window import half_window_in_f32, window_of_everything
 from .rewrite import map_computations, rewrite_computation
 
@@ -292,6 +299,13 @@ def _word_bits(
 
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
+    Opcode.CONVOLUTION: (
+        convolution_of_nothing,
+        convolution_in_one_type(_converted),
+        batch_groups_as_feature_groups,
+        reversed_window,
+        canonical_dimensions,
+    ),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_half_in_f32,),
     Opcode.REDUCE_WINDOW: (window_of_everything, half_window_in_f32(_converted, binary_reducer)),

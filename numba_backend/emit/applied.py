@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...hlo.builder import make_parameter
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.ops import Trait, has_trait
+from ...hlo.shape import Shape
 from .element import ElementEmitter, loaded, stored
 from .reduce import applied, combined
 from .sizes import Sizes
@@ -19,6 +21,10 @@ from .source import EmittedKernel, Expr, PointerParameter, SizeParameter, Writer
 
 LITERAL_LIMIT = 16
 """Numbers up to here are written into the text, where the caller says that this makes better loops."""
+
+
+_PARAMETER = make_parameter(0, Shape.array(ElementType.F32))
+_NO_COMPUTATION = HloComputation("none", (_PARAMETER,), _PARAMETER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +42,14 @@ class Buffer:
 
 
 class KernelText:
-    """One kernel as it is written. `computation` is where constants and shapes of the scalar computation come from."""
+    """One kernel as it is written. `computation`: a scalar one that it applies, if it applies any."""
 
-    def __init__(self, name: str, computation: HloComputation) -> None:
+    def __init__(self, name: str, computation: HloComputation = _NO_COMPUTATION) -> None:
         self.name = name
         self.writer = Writer()
         self._elements = ElementEmitter(computation, self.writer, Sizes(computation))
         self._pointers: list[PointerParameter] = []
         self._sizes: list[SizeParameter] = []
-        self._computation = computation
 
     def operand(self, name: str, element_type: ElementType, number: int) -> Buffer:
         """Operand `number` of the row."""

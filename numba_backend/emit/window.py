@@ -62,7 +62,7 @@ class Axis:
         return dilated(self.size, self.part.base_dilation)
 
 
-_NOTHING = WindowDimension()
+NOTHING = WindowDimension()
 
 
 def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list[Axis]:
@@ -71,21 +71,22 @@ def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list
     for size, count, part in zip(sizes, counts, window, strict=True):
         if not is_trivial(part):
             axes.append(Axis(size, count, part))
-        elif axes and axes[-1].part is _NOTHING:
+        elif axes and axes[-1].part is NOTHING:
             merged = axes[-1].size * size
-            axes[-1] = Axis(merged, merged, _NOTHING)
+            axes[-1] = Axis(merged, merged, NOTHING)
         elif size != 1:
-            axes.append(Axis(size, size, _NOTHING))
-    return axes or [Axis(1, 1, _NOTHING)]
+            axes.append(Axis(size, size, NOTHING))
+    return axes or [Axis(1, 1, NOTHING)]
 
 
-class _Place:
+class Place:
     """The text of one dimension: its numbers, and the places of the window along it."""
 
-    def __init__(self, text: KernelText, number: int, axis: Axis) -> None:
+    def __init__(self, text: KernelText, number: int, axis: Axis, *, moves: bool = False) -> None:
+        """`moves`: write the window even where it does nothing."""
         part = axis.part
         self.axis, self.number = axis, number
-        self.moves = part is not _NOTHING
+        self.moves = moves or part is not NOTHING
         small = part.size <= UNROLLED
         self.size = text.size(f"n{number}", axis.size)
         self.count = text.size(f"m{number}", axis.count)
@@ -123,7 +124,7 @@ class _Place:
         return tests
 
 
-def _offset(terms: Sequence[str], sizes: Sequence[str]) -> str:
+def offset_of(terms: Sequence[str], sizes: Sequence[str]) -> str:
     """Row-major: ``(a * n1 + b) * n2 + c``."""
     result = ""
     for term, size in zip(terms, sizes, strict=True):
@@ -136,7 +137,7 @@ class _Rows:
 
     def __init__(self, text: KernelText, axes: Sequence[Axis]) -> None:
         self.text = text
-        self.places = [_Place(text, number, axis) for number, axis in enumerate(axes)]
+        self.places = [Place(text, number, axis) for number, axis in enumerate(axes)]
         self.outer, self.last = self.places[:-1], self.places[-1]
         self.count = math.prod(p.axis.count for p in self.outer)
         self.by_rows = self.count >= MANY_ROWS or self.last.axis.count < 2 * BLOCK
@@ -194,7 +195,7 @@ class _Rows:
             if tests:
                 stack.enter_context(self.text.block(f"if {' and '.join(tests)}:"))
             terms.append(place.row(f"cell{number}"))
-        return _offset([*terms, "0"], [p.size for p in self.places])
+        return offset_of([*terms, "0"], [p.size for p in self.places])
 
     @property
     def extent(self) -> int:
@@ -316,7 +317,7 @@ class _ReduceWindow:
             terms.append(f"{origin} + {last.shift(str(shift))}" if shift else origin)
         else:
             terms.append("j")
-        return _offset(terms, [p.size for p in self.rows.places])
+        return offset_of(terms, [p.size for p in self.rows.places])
 
     def _by_element(self, low: str, high: str) -> None:
         """All results, one element of the window after the other."""
@@ -389,12 +390,12 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     updates = text.operand("y", source.element, 1)
     start = text.operand("i", array.element, 2)
     output = text.output("out", array.element, 0)
-    places = [_Place(text, number, axis) for number, axis in enumerate(axes)]
+    places = [Place(text, number, axis) for number, axis in enumerate(axes)]
     sliced = _shared_dimension(places)
     text.line(f"init = {start.load('0')}")
     with ExitStack() as stack:
         terms = _loops(text, stack, places, sliced, [p.size for p in places])
-        text.line(output.store(_offset(terms, [p.size for p in places]), Expr("init")))
+        text.line(output.store(offset_of(terms, [p.size for p in places]), Expr("init")))
     with ExitStack() as stack:
         terms = _loops(text, stack, places, sliced, [p.count for p in places])
         text.line("found = -1")
@@ -412,7 +413,7 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
                 text.line("found = cell")
         with text.block("if found >= 0:"):
             text.line(f"old = {output.load('found')}")
-            text.line(f"update = {updates.load(_offset(terms, [p.count for p in places]))}")
+            text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
             (new,) = text.apply(attributes.scatter, [Expr("old"), Expr("update")])
             text.line(output.store("found", new))
     extent = 1 if sliced is None else axes[sliced].size
@@ -421,7 +422,7 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     return text.finish(extent, total / max(extent, 1))
 
 
-def _shared_dimension(places: Sequence[_Place]) -> int | None:
+def _shared_dimension(places: Sequence[Place]) -> int | None:
     """The dimension whose places are sliced: the largest of those along which the window does nothing."""
     still = [p.number for p in places if not p.moves]
     if not still:
@@ -430,7 +431,7 @@ def _shared_dimension(places: Sequence[_Place]) -> int | None:
 
 
 def _loops(
-    text: KernelText, stack: ExitStack, places: Sequence[_Place], sliced: int | None, bounds: Sequence[str]
+    text: KernelText, stack: ExitStack, places: Sequence[Place], sliced: int | None, bounds: Sequence[str]
 ) -> list[str]:
     """Enter a loop for each dimension; the variables."""
     for place, bound in zip(places, bounds, strict=True):
@@ -439,7 +440,7 @@ def _loops(
     return [f"o{place.number}" for place in places]
 
 
-def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[_Place], terms: Sequence[str]) -> str:
+def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[Place], terms: Sequence[str]) -> str:
     """Enter the loops over the window, where it is inside of the array; the position of the element."""
     cells = []
     for place, term in zip(places, terms, strict=True):
@@ -453,5 +454,5 @@ def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[_Place], t
         if tests:
             stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
         cells.append(place.row(f"cell{number}"))
-    return _offset(cells, [p.size for p in places])
+    return offset_of(cells, [p.size for p in places])
 
