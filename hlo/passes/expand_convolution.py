@@ -114,9 +114,6 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     """Transposes around a convolution, until its dimensions are in the order of a canonical form."""
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, spatial = attributes.dimension_numbers, len(attributes.window)
-    if numbers in (canonical_numbers(spatial, False), canonical_numbers(spatial, True)):
-        if is_channels_last(attributes) == _wants_channels_last(convolution):
-            return None
     wanted = canonical_numbers(spatial, _wants_channels_last(convolution))
     if wanted == numbers:
         return None

@@ -61,12 +61,16 @@ class KernelText:
         self._pointers.append(PointerParameter(name, element_type, None, number))
         return Buffer(name, element_type)
 
+    def argument(self, name: str, value: int) -> str:
+        """A number that differs from row to row of one instruction."""
+        self._sizes.append(SizeParameter(name, value))
+        return name
+
     def size(self, name: str, value: int, *, literal: bool = False) -> str:
         """A size or step: an argument of the kernel, but 0, 1, -1 and (if wanted) other small numbers are literals."""
         if value in (0, 1) or (literal and 0 <= value <= LITERAL_LIMIT):
             return str(value)
-        self._sizes.append(SizeParameter(name, value))
-        return name
+        return self.argument(name, value)
 
     def block(self, header: str):  # type: ignore[no-untyped-def]
         """Lines inside come under `header`."""

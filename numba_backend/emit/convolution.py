@@ -134,15 +134,15 @@ def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, 
     source, target = text.operand("x", element, 0), text.output("out", element, 0)
     places = [Place(text, d, axis, moves=True) for d, axis in enumerate(sizes.axes)]
     features = text.size("features", sizes.features)
-    image = text.size("first_image", first_image)
-    bounds = [(text.size("begin", first), text.size("end", end)), *(("0", p.count) for p in places[1:])]
+    image = text.argument("first_image", first_image)
+    bounds = [(text.argument("begin", first), text.argument("end", end)), *(("0", p.count) for p in places[1:])]
     last, outer = places[-1], places[:-1]
     width = (end - first) * math.prod(axis.count for axis in sizes.axes[1:])
     zero = _zero(element)
     with text.block("for row in range(lo, hi):"):
         names = ["image", "f", *(f"k{p.number}" for p in places)]
         _take_apart(text, "row", names, ["0", features, *(p.window for p in places)])
-        text.line(f"at = row * {text.size('width', width)}")
+        text.line(f"at = row * {text.argument('width', width)}")
         text.line(f"shift = {_shift(last, f'k{last.number}')}")
         low, high = bounds[-1]
         begin, stop = _span(last, "shift", low, high)
@@ -195,22 +195,22 @@ def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: 
     features, inputs = text.size("features", sizes.features), text.size("inputs", sizes.inputs)
     run = last.axis.part.window_dilation == 1 and last.axis.part.base_dilation == 1 and sizes.groups == 1
     depth = (end - first) * math.prod(axis.part.size for axis in sizes.axes[1:]) * sizes.inputs
-    bounds = [(text.size("begin", first), text.size("end", end)), *(("0", p.window) for p in places[1:])]
+    bounds = [(text.argument("begin", first), text.argument("end", end)), *(("0", p.window) for p in places[1:])]
     zero = _zero(element)
     with ExitStack() as stack:
         stack.enter_context(text.block("for row in range(lo, hi):"))
-        text.line(f"place = row + {text.size('first_row', first_row)}")
+        text.line(f"place = row + {text.argument('first_row', first_row)}")
         names = ["image", *(f"o{p.number}" for p in places)]
         _take_apart(text, "place", names, ["0", *(p.count for p in places)])
         for place in places:
             text.line(f"at{place.number} = {place.origin(f'o{place.number}')}")
-        at = f"row * {text.size('depth', depth)}"
+        at = f"row * {text.argument('depth', depth)}"
         if sizes.groups == 1:
             text.line(f"at = {at}")
             feature = "0"
         else:
             stack.enter_context(text.block(f"for group in range({text.size('groups', sizes.groups)}):"))
-            text.line(f"at = group * {text.size('all', rows * depth)} + {at}")
+            text.line(f"at = group * {text.argument('all', rows * depth)} + {at}")
             feature = f"group * {inputs}"
         terms, tests = ["image"], []
         for place, (begin, stop) in zip(outer, bounds, strict=False):

@@ -114,10 +114,9 @@ class Place:
     def tests(self, cell: str) -> list[str]:
         """What must hold for a cell to have an element."""
         part, tests = self.axis.part, []
-        last = (self.axis.count - 1) * part.stride + dilated(part.size, part.window_dilation) - 1 - part.padding_low
         if part.padding_low > 0:
             tests.append(f"{cell} >= 0")
-        if last >= self.axis.extent:
+        if part.padding_high > 0:
             tests.append(f"{cell} < {self.extent}")
         if part.base_dilation != 1:
             tests.append(f"{cell} % {self.holes} == 0")

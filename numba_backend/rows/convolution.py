@@ -8,7 +8,6 @@ does not know, have kernels that do it all.
 
 from __future__ import annotations
 
-
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.convolution import (
@@ -84,7 +83,7 @@ def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         for first in range(0, rows, height):
             end = min(first + height, rows)
             emitted = emit_patches_first(sizes, image, some, first, end)
-            context.kernel(instruction.name, emitted, [array], [patches])
+            context.kernel(f"{instruction.name}.patches", emitted, [array], [patches])
             product(patches, image, some, first, (end - first) * rest)
 
 
@@ -120,6 +119,6 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
         for first in range(0, height, deep):
             end = min(first + deep, height)
             emitted = emit_patches_last(sizes, row, some, first, end)
-            context.kernel(instruction.name, emitted, [array], [patches])
+            context.kernel(f"{instruction.name}.patches", emitted, [array], [patches])
             depth = (end - first) * slab
             product(patches, row, some, first, end, depth, some * depth)
