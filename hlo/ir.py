@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from .errors import UnsupportedError
 from .opcode import Opcode
 from .shape import Shape
 from .text.printer import print_module
@@ -186,14 +185,15 @@ class HloModule:
     input_output_aliases: tuple[InputOutputAlias, ...] = ()
     is_scheduled: bool = False
     entry_parameter_layouts: tuple[Layout | None, ...] = ()
-    """The layout that the caller gives each parameter, where it is not the default. Of a parameter that is a tuple the
-    layouts are those of the instruction."""
+    """The layout that the caller gives each leaf of the parameters, where it is not the default."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()
     entry_result_layouts: tuple[Layout | None, ...] = ()
     """The layout that the caller wants for each leaf of the result, where it is not the default."""
-    buffer_donors: tuple[BufferDonor, ...] = ()
     replica_count: int = 1
+    """How many devices run the program, each on data of its own; here there is one."""
     num_partitions: int = 1
+    """Into how many parts, on as many devices, the program is to be cut; here there is one."""
+    buffer_donors: tuple[BufferDonor, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
     """Attributes that mean nothing on one CPU, by key, with the text of their values."""
 
@@ -212,14 +212,6 @@ class HloModule:
 
         visit(self.entry)
         return tuple(order)
-
-    def require_one_device(self) -> None:
-        """UnsupportedError if the program is written for several: what runs it here runs on one CPU."""
-        if self.replica_count != 1 or self.num_partitions != 1:
-            raise UnsupportedError(
-                f"module {self.name} is for {self.replica_count} replicas of {self.num_partitions} partitions: it can "
-                "be read, optimised and printed, but only programs for one device can be run"
-            )
 
     def instructions(self) -> Iterator[HloInstruction]:
         """All instructions of all computations, callees first."""

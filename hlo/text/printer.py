@@ -130,14 +130,8 @@ def _alias_text(alias: InputOutputAlias) -> str:
 
 def _entry_layout(module: HloModule) -> str:
     """`(f32[2,3]{1,0})->f32[2]{0}`: the shapes as the caller sees them."""
-    layouts = module.entry_parameter_layouts
-    parameters = []
-    for i, parameter in enumerate(module.entry.parameters):
-        layout = layouts[i] if i < len(layouts) else None
-        shape = parameter.shape
-        if not shape.is_tuple:
-            shape = shape.with_default_layout() if layout is None else shape.with_layout(layout)
-        parameters.append(shape.to_text())
+    layouts = iter(module.entry_parameter_layouts)
+    parameters = [_with_leaf_layouts(p.shape, layouts).to_text() for p in module.entry.parameters]
     result = _with_leaf_layouts(module.entry.root.shape, iter(module.entry_result_layouts))
     return f"({', '.join(parameters)})->{result.to_text()}"
 

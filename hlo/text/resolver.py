@@ -45,7 +45,6 @@ class _Resolver:
                     raise self._error(f"both {entry.name} and {computation.name} are ENTRY", computation.position)
                 entry = computation
         entry = entry or self.parsed.computations[-1]
-        self._layouts_of_tuples(entry)
         for name in self._callees_first():
             self._built[name] = self._computation(self._parsed_by_name[name])
         parameter_layouts, result_layouts = self._entry_layouts(self._built[entry.name])
@@ -228,19 +227,8 @@ class _Resolver:
                 message = f"the layout does not fit the entry computation: expected one of {types}"
                 raise self._error(message, self.parsed.entry_layout_position, "module_c5")
             parameters, result = given, given_result
-        layouts = [None if shape.is_tuple else _unusual(shape) for shape in parameters]
+        layouts = [_unusual(leaf) for shape in parameters for leaf in shape.leaves()]
         return _trimmed(layouts), _trimmed([_unusual(leaf) for leaf in result.leaves()])
-
-    def _layouts_of_tuples(self, entry: ParsedComputation) -> None:
-        """Give parameters that are tuples the layouts that the module's entry layout says."""
-        if self.parsed.entry_layout is None:
-            return
-        given = self.parsed.entry_layout[0]
-        for item in entry.instructions:
-            if item.opcode is Opcode.PARAMETER and item.shape is not None and item.shape.is_tuple:
-                number = item.values["number"]
-                if 0 <= number < len(given) and given[number].compatible(item.shape):
-                    item.shape = given[number]
 
     def _aliases(self, entry: HloComputation) -> tuple[InputOutputAlias, ...]:
         """The aliases, each of a leaf of the result and one of a parameter, of one type, neither twice."""

@@ -184,7 +184,7 @@ INSTRUCTIONS = [
     "f32[] reduce-window(%f, %f), to_apply=%sum",
     "f32[2,3]{1,0} select-and-scatter(%x, %x, %f), window={size=1x1}, select=%below, scatter=%sum",
     "f32[2,4,4,7]{3,2,1,0} convolution(%d, %r), window={size=3x3}, dim_labels=b01f_01io->b01f",
-    "f32[2,3,7,7]{3,2,1,0} convolution(%d, %r), window={size=3x3 stride=2x1 pad=1_0x-1_2 lhs_dilate=1x2 rhs_dilate=1x2 "
+    "f32[2,3,8,7]{3,2,1,0} convolution(%d, %r), window={size=3x3 stride=2x1 pad=1_0x-1_2 lhs_dilate=1x2 rhs_dilate=1x2 "
     "rhs_reversal=0x1}, dim_labels=b01f_01io->b01f, operand_precision={high,highest}",
     "f32[2,4]{1,0} convolution(%x, %w), dim_labels=bf_io->bf",
     "f32[4,2]{1,0} convolution(%x, %w), dim_labels=bf_io->fb",
