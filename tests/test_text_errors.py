@@ -137,7 +137,7 @@ _LINE = _BEFORE.count("\n") + 1
         ("r = (f32[2], s32[]) constant(({1, 2}, 3, 4))", ", 4", "expected ')' after the 2 elements of the tuple"),
         ("r = f32[9999999999] constant({...})", "{...", "left out when this text was printed"),
         ("r = f32[9999999999] constant({1, 2})", "1, 2})", "expected 9999999999 elements in this row of the constant"),
-        ("r = f32[9999999999,9999] constant({{1}})", "}}", "expected 9999 elements in this row of the constant"),
+        ("r = f32[9999999999,9999] constant({{1}})", "1}}", "expected 9999 elements in this row of the constant"),
         (f"r = {'(' * 64}(f32[2])", "(f32[2])", "tuples are nested deeper than 64"),
     ],
 )

@@ -71,7 +71,7 @@ def test_any_layout_survives(layout: Layout, element_type: ElementType, data: st
     ("text", "column", "message"),
     [
         ("", 1, "expected a shape, found the end of the text"),
-        ("f8e4m3fn[2]", 1, "no element type is 'f8e4m3fn'; supported are pred, s8"),
+        ("f9[2]", 1, "no element type is 'f9'; supported are pred, "),
         ("f32", 1, "'[' is missing after 'f32'"),
         ("f32[2", 6, "expected ']' or ',' after a dimension, found the end of the text"),
         ("f32[x]", 5, "expected the size of a dimension, found 'x'"),
@@ -80,7 +80,7 @@ def test_any_layout_survives(layout: Layout, element_type: ElementType, data: st
         ("f32[?,3]", 5, "dimensions whose size is known only when the program runs"),
         ("f32[99999999999999999999]", 5, "does not fit in 64 bits"),
         ("f32[9999999999,9999999999]", 1, "does not fit in 64-bit memory [shape_c2]"),
-        ("f32[" + ",".join("1" * (MAX_RANK + 1)) + "]", 1, f"{MAX_RANK + 1} dimensions are more than {MAX_RANK}"),
+        ("f32[" + ",".join("1" * (MAX_RANK + 1)) + "]", 1, f"an array has at most {MAX_RANK} dimensions"),
         ("f32[2]{1}", 1, "does not order the 1 dimensions"),
         ("f32[2,2]{0,0}", 1, "does not order the 2 dimensions"),
         ("f32[2]{0,}", 10, "expected a dimension number, found '}'"),

@@ -236,8 +236,8 @@ INSTRUCTIONS = [
     "%begun = (f32[2,3]{1,0}, u32[], token[]) recv(%tok), channel_id=16\n"
     "(f32[2,3]{1,0}, token[]) recv-done(%begun), channel_id=16",
     "f32[4,3]{1,0} all-gather(%x), replica_groups={{0,1}}, dimensions={0}",
-    "%begun = (f32[2,3]{1,0}, f32[4,3]{1,0}) all-gather-start(%x), channel_id=1, replica_groups={{0,1}}, dimensions={0}\n"
-    "f32[4,3]{1,0} all-gather-done(%begun)",
+    "%begun = (f32[2,3]{1,0}, f32[4,3]{1,0}) all-gather-start(%x), channel_id=1, replica_groups={{0,1}}, "
+    "dimensions={0}\nf32[4,3]{1,0} all-gather-done(%begun)",
     "f32[2,3]{1,0} all-reduce(%x), replica_groups={}, to_apply=%sum",
     "f32[2,3]{1,0} all-reduce(%x), channel_id=1, replica_groups=[2,4]<=[4,2]T(1,0), use_global_device_ids=true, "
     "to_apply=%sum",
@@ -256,8 +256,8 @@ INSTRUCTIONS = [
     "f32[2,3]{1,0} exponential(%x), result_accuracy={mode=highest}",
     "f32[2,3]{1,0} exponential(%x), sharding={devices=[2,1]<=[2]}, frontend_attributes={a=\"b\"}, "
     "statistics={visualizing_index=0,stat-1=33}, origin={{\"v\"}}, metadata={op_name=\"exp\" "
-    "source_file=\"f.py\" source_line=3 op_type=\"e\" source_end_line=4 source_column=1 source_end_column=9 scheduling_name=\"s\"}, "
-    "backend_config={\"flag\":{\"x\":[1]}}",
+    "source_file=\"f.py\" source_line=3 op_type=\"e\" source_end_line=4 source_column=1 source_end_column=9 "
+    "scheduling_name=\"s\"}, backend_config={\"flag\":{\"x\":[1]}}",
     '(f32[2,3]{1,0}, s32[]) opt-barrier(%t), frontend_attributes={a="b",c={d = 1}}',
     'f32[2,3]{1,0} negate(%x), metadata={op_name="jit(f)/\\"neg\\"" source_file="a b/\\n.py" source_line=12}',
     'f32[2,3]{1,0} negate(%x), frontend_attributes={note="tab\\t, brace }"}, metadata={op_name="neg"}',
