@@ -217,6 +217,9 @@ INSTRUCTIONS = [
     "output_to_operand_aliasing={{0}: (0, {})}, schedule=SCHEDULE_LATEST, api_version=API_VERSION_TYPED_FFI, "
     "backend_config={n = 1 : i64, s = \"a b\"}",
     "f32[2,3]{1,0} custom-call(%x), custom_call_target=\"f\", backend_config=\"any text\"",
+    "f32[2,3]{1,0} custom-call(%x), custom_call_target=\"f\", api_version=API_VERSION_TYPED_FFI, backend_config=\"a\"",
+    "f32[2,3]{1,0} custom-call(%x), custom_call_target=\"f\", api_version=API_VERSION_TYPED_FFI, "
+    "backend_config={a = {b = \"}\"}}",
     "f32[2,3]{1,0} domain(%x), domain={kind=\"sharding\", entry={maximal device=1}, exit={replicated}}",
     "f32[2,3]{1,0} add-dependency(%x, %tok)",
     "token[] after-all(%tok, %tok)",
