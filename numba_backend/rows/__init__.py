@@ -8,6 +8,7 @@ from . import (  # each registers its rules
     custom_call,
     indexing,
     linalg,
+    random,
     sort,
 )
 from .table import ROWS, RowContext, RowRule
@@ -21,5 +22,6 @@ __all__ = [
     "custom_call",
     "indexing",
     "linalg",
+    "random",
     "sort",
 ]
