@@ -86,6 +86,7 @@ _ADD_F32 = binary_computation(O.ADD, E.F32)
 _ADD_S32 = binary_computation(O.ADD, E.S32)
 _BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
 _THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+_UNIFORM = a.RngAttributes(a.RandomDistribution.UNIFORM)
 _PHILOX = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
 _IDENTITY_F32 = _identity(s("f32[]"))
 _IDENTITY_S32 = _identity(s("s32[]"))
@@ -193,6 +194,13 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "u32[4]"),
+    ("rng_c1", O.RNG, ["f32[]", "f32[]"], _UNIFORM, "(f32[2])"),
+    ("rng_c2", O.RNG, ["f32[]"], _UNIFORM, "f32[2]"),
+    ("rng_c3", O.RNG, ["f32[]", "f32[2]"], _UNIFORM, "f32[2]"),
+    ("rng_c4", O.RNG, ["f32[]", "f64[]"], _UNIFORM, "f32[2]"),
+    ("rng_c4", O.RNG, ["s32[]"], a.RngAttributes(a.RandomDistribution.BERNOULLI), "pred[2]"),
+    ("rng_c5", O.RNG, ["s32[]", "s32[]"], a.RngAttributes(a.RandomDistribution.NORMAL), "s32[2]"),
+    ("rng-get-and-update-state_c1", O.RNG_GET_AND_UPDATE_STATE, [], a.RngGetAndUpdateStateAttributes(-1), "u64[2]"),
     ("call_c1", O.CALL, ["f32[]"], a.CallAttributes(_ADD_F32), None),
     ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("f32[]", True), _IDENTITY_S32), None),
     ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("s32[]", True), _IDENTITY_F32), None),
