@@ -43,7 +43,7 @@ class NativeFunction:
 
 CustomCallFunction: TypeAlias = Callable[..., Any]
 
-_CTYPES_FUNCTION = type(ctypes.pythonapi.Py_GetVersion).__mro__[1]
+_CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_GetVersion).__mro__[1]
 """The type of all functions of ctypes, which has no public name."""
 
 _registered: dict[str, CustomCallFunction | NativeFunction] = {}
