@@ -35,6 +35,15 @@ from .runtime.store import default_store
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long, or handing it over costs more than it gains."""
 
+LOWERED: Mapping[Opcode, str] = {
+    Opcode.FUSION: "inlined, then fused anew: a kernel",
+    Opcode.DOT: "BLAS gemm; of integers a kernel",
+    Opcode.WHILE: "jumps",
+    Opcode.CONDITIONAL: "jumps",
+    Opcode.CALL: "inlined",
+}
+"""What has a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
+
 
 class Bodies:
     """The canonical fused computations of one module, each made once."""
@@ -132,6 +141,7 @@ class _Lowering:
             Opcode.CONDITIONAL: self._conditional,
             Opcode.CALL: self._call,
         }
+        assert self._rules.keys() == LOWERED.keys()
 
     def computation(self, computation: HloComputation) -> None:
         for instruction in computation.instructions:

@@ -78,6 +78,7 @@ def _built_in() -> dict[str, BuiltIn]:
     table["ProductOfElementaryHouseholderReflectors"] = BuiltIn("composed", "householder_product", LAPACK["orgqr"][1])
     for name in ("TopK", "mhlo.topk"):
         table[name] = BuiltIn("ordering", "topk")
+    table["hloom.trace"] = BuiltIn("trace", "trace")
     for name in ("AllocateBuffer", "CreateBuffer"):
         table[name] = BuiltIn("annotations", "unwritten")
     for name in IDENTITIES:
