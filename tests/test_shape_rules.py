@@ -22,7 +22,7 @@ O = Opcode  # noqa: E741
 
 NEEDS_DECLARED = {
     *(O.BITCAST, O.BITCAST_CONVERT, O.BROADCAST, O.CONVERT, O.IOTA, O.PARAMETER, O.RESHAPE, O.RNG_BIT_GENERATOR),
-    *(O.INFEED, O.RECV, O.DYNAMIC_RESHAPE),
+    *(O.CUSTOM_CALL, O.INFEED, O.RECV, O.DYNAMIC_RESHAPE),
 }
 
 
@@ -97,6 +97,21 @@ def _compare_as(comparison: a.ComparisonType) -> a.CompareAttributes:
     return a.CompareAttributes(a.ComparisonDirection.EQ, comparison)
 
 
+_LEFT = a.TriangularSolveAttributes(left_side=True)
+
+
+def _fft(kind: str, *lengths: int) -> a.FftAttributes:
+    return a.FftAttributes(a.FftType(kind), lengths)
+
+
+def _custom_call(
+    *aliases: tuple[tuple[int, ...], int, tuple[int, ...]], layouts: list[str] | None = None
+) -> a.CustomCallAttributes:
+    constraints = None if layouts is None else tuple(s(text) for text in layouts)
+    pairs = tuple(a.OutputOperandAlias(*alias) for alias in aliases)
+    return a.CustomCallAttributes("x", operand_layout_constraints=constraints, output_to_operand_aliasing=pairs)
+
+
 VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("abs_c1", O.ABS, ["u8[2]"], NO_ATTRIBUTES, None),
     ("add_c1", O.ADD, ["(f32[])", "(f32[])"], NO_ATTRIBUTES, None),
@@ -104,6 +119,25 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("add_c3", O.ADD, ["f32[2]", "f32[1]"], NO_ATTRIBUTES, None),
     ("add_c3", O.ADD, ["f32[2]", "f32[]"], NO_ATTRIBUTES, None),
     ("add_arity", O.ADD, ["f32[2]"], NO_ATTRIBUTES, None),
+    ("fft_c1", O.FFT, ["f32[4]"], _fft("FFT", 4), None),
+    ("fft_c1", O.FFT, ["c64[4]"], _fft("RFFT", 4), None),
+    ("fft_c1", O.FFT, ["f16[4]"], _fft("RFFT", 4), None),
+    ("fft_c2", O.FFT, ["c64[4]"], _fft("FFT"), None),
+    ("fft_c2", O.FFT, ["c64[4]"], _fft("FFT", 4, 4), None),
+    ("fft_c2", O.FFT, ["c64[2,2,2,2]"], _fft("FFT", 2, 2, 2, 2), None),
+    ("fft_c3", O.FFT, ["c64[4]"], _fft("FFT", 5), None),
+    ("fft_c3", O.FFT, ["c64[4,3]"], _fft("IRFFT", 3, 4), None),
+    ("fft_c4", O.FFT, ["c64[4]"], _fft("IRFFT", 8), None),
+    ("fft_c4", O.FFT, ["c64[1]"], _fft("IRFFT", 0), None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["s32[2,2]", "s32[2,2]"], _LEFT, None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f64[2,2]"], _LEFT, None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["(f32[2,2])", "f32[2,2]"], _LEFT, None),
+    ("triangular-solve_c2", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2]"], _LEFT, None),
+    ("triangular-solve_c2", O.TRIANGULAR_SOLVE, ["f32[2]", "f32[2]"], _LEFT, None),
+    ("triangular-solve_c3", O.TRIANGULAR_SOLVE, ["f32[2,3]", "f32[2,3]"], _LEFT, None),
+    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[3,2]"], _LEFT, None),
+    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2,3]"], a.TriangularSolveAttributes(), None),
+    ("triangular-solve_c5", O.TRIANGULAR_SOLVE, ["f32[1,2,2]", "f32[3,2,2]"], _LEFT, None),
     ("iota_attributes", O.IOTA, [], NO_ATTRIBUTES, "f32[2]"),
     ("add_result", O.ADD, ["f32[2]", "f32[2]"], NO_ATTRIBUTES, "f32[3]"),
     ("compare_c1", O.COMPARE, ["(f32[])", "(f32[])"], _LT, None),
@@ -144,6 +178,20 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("concatenate_c3", O.CONCATENATE, ["f32[2]", "f32[2]"], a.ConcatenateAttributes(1), None),
     ("concatenate_c4", O.CONCATENATE, ["f32[2,3]", "f32[2,4]"], a.ConcatenateAttributes(0), None),
     ("concatenate_c4", O.CONCATENATE, ["f32[2]", "f32[2,2]"], a.ConcatenateAttributes(0), None),
+    ("cholesky_c1", O.CHOLESKY, ["s32[2,2]"], a.CholeskyAttributes(True), None),
+    ("cholesky_c1", O.CHOLESKY, ["(f32[2,2])"], a.CholeskyAttributes(True), None),
+    ("cholesky_c2", O.CHOLESKY, ["f32[2]"], a.CholeskyAttributes(True), None),
+    ("cholesky_c3", O.CHOLESKY, ["f32[2,3]"], a.CholeskyAttributes(True), None),
+    ("custom-call_c1", O.CUSTOM_CALL, ["f32[2]"], _custom_call(), None),
+    ("custom-call_c2", O.CUSTOM_CALL, ["f32[2]"], a.CustomCallAttributes(""), "f32[2]"),
+    ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[2]", "f32[2]"]), "f32[2]"),
+    ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=[]), "f32[2]"),
+    ("custom-call_c4", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[3]"]), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 1, ())), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((0,), 0, ())), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["(f32[2])"], _custom_call(((), 0, (1,))), "f32[2]"),
+    ("custom-call_c6", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ())), "f32[3]"),
+    ("custom-call_c7", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ()), ((), 0, ())), "f32[2]"),
     ("copy_c1", O.COPY, ["(f32[2])"], NO_ATTRIBUTES, None),
     ("dynamic-slice_c1", O.DYNAMIC_SLICE, [], a.DynamicSliceAttributes(()), None),
     ("dynamic-slice_c2", O.DYNAMIC_SLICE, ["f32[2]"], a.DynamicSliceAttributes((1,)), None),
