@@ -10,7 +10,7 @@ from ..emit.topk import emit_topk
 from .table import RowContext, register
 
 
-@register(Opcode.SORT)
+@register(Opcode.SORT, how="a kernel of its own")
 def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
