@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.errors import CustomCallError, ExecutionError, ShapeError, UnsupportedError
 from hloom.hlo import Opcode, Shape, make_computation, make_instruction, make_module, make_parameter
 from hloom.hlo.attributes import CustomCallApiVersion, CustomCallAttributes
 from hloom.hlo.backend import get_compiler
@@ -19,6 +18,7 @@ from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse
 
 import hloom
+from hloom.errors import CustomCallError, ExecutionError, ShapeError, UnsupportedError
 
 BACKENDS = ("numba", "evaluator")
 NDArray = np.ndarray[Any, Any]
