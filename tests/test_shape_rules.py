@@ -15,6 +15,7 @@ from hloom.hlo.ops import SPECS, Trait
 
 from support.op_case import Token
 from support.op_table import CASES, Array, Operand, binary_computation
+from support.violations_indexing import INDEXING_VIOLATIONS
 from support.violations_structure import STRUCTURE_VIOLATIONS
 
 E = ElementType
@@ -271,6 +272,7 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(-1), None),
     ("parameter_c1", O.PARAMETER, [], a.ParameterAttributes(0), None),
     ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
+    *INDEXING_VIOLATIONS,
     *STRUCTURE_VIOLATIONS,
 ]
 
