@@ -23,7 +23,7 @@ from ..hlo.passes.buffer_assignment import (
     is_alias,
 )
 from .dot import gemm_of
-from .emit import canonical, emit_fusion, may_overwrite
+from .emit import Sharing, canonical, emit_fusion
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .rows import ROWS
 from .rows.table import SHARE
@@ -40,6 +40,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self._canonical: dict[HloComputation, HloComputation] = {}
+        self._sharing: dict[HloComputation, Sharing] = {}
 
     def of(self, fusion: HloInstruction) -> HloComputation:
         computation = fusion.attributes.calls
@@ -53,11 +54,15 @@ class Bodies:
         if instruction.opcode is not Opcode.FUSION:
             share = SHARE.get(instruction.opcode)
             return share is not None and share(instruction, operand, output)
-        seen = [_origin(o) for o in instruction.operands]
-        if seen.count(seen[operand]) > 1:
-            # Two pointers to one buffer, of which the kernel would write through one and read through the other.
+        body = self.of(instruction)
+        sharing = self._sharing.get(body)
+        if sharing is None:
+            sharing = self._sharing[body] = Sharing(body)
+        if not sharing.may_overwrite(operand, output):
             return False
-        return may_overwrite(self.of(instruction), operand, output)
+        # Two pointers to one buffer, of which the kernel would write through one and read through the other?
+        seen = [_origin(o) for o in instruction.operands]
+        return seen.count(seen[operand]) == 1
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
