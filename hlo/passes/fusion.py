@@ -242,6 +242,8 @@ class _Fuser:
         """Make one cluster of both; False if that is not possible or does not pay."""
         if len(producer.numbers) + len(consumer.numbers) > MAX_MEMBERS or producer.closed:
             return False
+        if len(consumer.reads) - len(producer.outputs) > MAX_EXTERNALS:  # more will be left than may be
+            return False
         if self._reached_from_outside(producer, consumer):
             return False
         edges = self.edges(producer, consumer)
