@@ -5,8 +5,25 @@ from __future__ import annotations
 from . import (  # each registers its rules
     asynchronous,
     collective,
+    convolution,
+    custom_call,
     indexing,
+    linalg,
+    sort,
+    window,
 )
 from .table import ROWS, RowContext, RowRule
 
-__all__ = ["ROWS", "RowContext", "RowRule", "asynchronous", "collective", "indexing"]
+__all__ = [
+    "ROWS",
+    "RowContext",
+    "RowRule",
+    "asynchronous",
+    "collective",
+    "convolution",
+    "custom_call",
+    "indexing",
+    "linalg",
+    "sort",
+    "window",
+]
