@@ -34,6 +34,7 @@ from .expand_convolution import (
     canonical_dimensions,
     convolution_in_one_type,
     convolution_of_nothing,
+    phases_of_dilated_input,
     reversed_window,
 )
 from .expand_window import half_window_in_f32, window_of_everything
@@ -304,6 +305,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
         convolution_in_one_type(_converted),
         batch_groups_as_feature_groups,
         reversed_window,
+        phases_of_dilated_input,
         canonical_dimensions,
     ),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),

@@ -17,10 +17,13 @@ import numpy as np
 
 from ..attributes import (
     BroadcastAttributes,
+    ConcatenateAttributes,
     ConvolutionAttributes,
     ConvolutionDimensionNumbers,
     ReverseAttributes,
+    SliceAttributes,
     TransposeAttributes,
+    WindowDimension,
 )
 from ..builder import make_constant, make_instruction
 from ..element_type import ElementType
@@ -30,6 +33,9 @@ from ..shape import Shape
 
 FEW_PLACES = 64
 """With fewer places than this an image is a narrow matrix: with channels last, all images together are one."""
+
+MAX_PHASES = 8
+"""Along one dimension: each is a convolution of its own, and one with more holes than that is left as it is."""
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
@@ -108,6 +114,63 @@ def reversed_window(convolution: HloInstruction) -> HloInstruction | None:
     window = tuple(replace(part, reversed=False) for part in attributes.window)
     new = replace(attributes, window=window)
     return make_instruction(Opcode.CONVOLUTION, (array, turned), new, convolution.shape)
+
+
+def phases_of_dilated_input(convolution: HloInstruction) -> HloInstruction | None:
+    """A convolution over an input with holes (the gradient of a strided one) as one convolution a phase, without them.
+
+    Along a dimension dilated by s, result s * q + p meets only every s-th element of the kernel, and those meet the
+    input's elements from q on, one after the other. The phases' results take turns.
+    """
+    attributes: ConvolutionAttributes = convolution.attributes
+    for position, part in enumerate(attributes.window):
+        if 1 < part.base_dilation <= MAX_PHASES and part.stride == part.window_dilation == 1 and not part.reversed:
+            return _in_phases(convolution, position)
+    return None
+
+
+def _in_phases(convolution: HloInstruction, position: int) -> HloInstruction:
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, part = attributes.dimension_numbers, attributes.window[position]
+    array, kernel = convolution.operands
+    step, target = part.base_dilation, numbers.output_spatial[position]
+    size = array.shape.dimensions[numbers.input_spatial[position]]
+    sizes = convolution.shape.dimensions
+    count = -(-sizes[target] // step)
+    phase_sizes = [count if d == target else size for d, size in enumerate(sizes)]
+    shape = Shape.array(convolution.shape.element, phase_sizes)
+    phases = []
+    for phase in range(step):
+        first = (part.padding_low - phase) % step
+        if first >= part.size:
+            zero = make_constant(np.zeros((), shape.element.dtype))
+            phases.append(make_instruction(Opcode.BROADCAST, (zero,), BroadcastAttributes(()), shape))
+            continue
+        taken = _every(kernel, numbers.kernel_spatial[position], first, step)
+        taps = -(-(part.size - first) // step)
+        low = (part.padding_low - phase - first) // step
+        window = list(attributes.window)
+        window[position] = WindowDimension(taps, 1, low, count + taps - 1 - low - size)
+        new = replace(attributes, window=tuple(window))
+        phases.append(make_instruction(Opcode.CONVOLUTION, (array, taken), new, shape))
+    alone = [*phase_sizes[: target + 1], 1, *phase_sizes[target + 1 :]]
+    turns = make_instruction(
+        Opcode.CONCATENATE, [_reshaped(phase, alone) for phase in phases], ConcatenateAttributes(target + 1)
+    )
+    padded = [count * step if d == target else size for d, size in enumerate(sizes)]
+    result = _reshaped(turns, padded)
+    if count * step == sizes[target]:
+        return result
+    rank = len(sizes)
+    return make_instruction(Opcode.SLICE, (result,), SliceAttributes((0,) * rank, tuple(sizes), (1,) * rank))
+
+
+def _every(operand: HloInstruction, dimension: int, first: int, step: int) -> HloInstruction:
+    """Every `step`-th element along a dimension, from `first` on."""
+    sizes, rank = operand.shape.dimensions, operand.shape.rank
+    starts, strides = [0] * rank, [1] * rank
+    starts[dimension], strides[dimension] = first, step
+    return make_instruction(Opcode.SLICE, (operand,), SliceAttributes(tuple(starts), sizes, tuple(strides)))
 
 
 def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
