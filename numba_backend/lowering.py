@@ -24,6 +24,7 @@ from ..hlo.passes.buffer_assignment import (
 )
 from .dot import gemm_of
 from .emit import canonical, emit_fusion, may_overwrite
+from .emit.element import storage_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .rows import ROWS
 from .rows.table import SHARE
@@ -33,6 +34,15 @@ from .runtime.store import default_store
 
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long, or handing it over costs more than it gains."""
+
+LOWERED: Mapping[Opcode, str] = {
+    Opcode.FUSION: "inlined, then fused anew: a kernel",
+    Opcode.DOT: "BLAS gemm; of integers a kernel",
+    Opcode.WHILE: "jumps",
+    Opcode.CONDITIONAL: "jumps",
+    Opcode.CALL: "inlined",
+}
+"""What has a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
 
 
 class Bodies:
@@ -50,14 +60,18 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
-        if instruction.opcode is not Opcode.FUSION:
-            share = SHARE.get(instruction.opcode)
-            return share is not None and share(instruction, operand, output)
+        is_fusion = instruction.opcode is Opcode.FUSION
+        share = SHARE.get(instruction.opcode)
+        if not is_fusion and share is None:
+            return False
         seen = [_origin(o) for o in instruction.operands]
         if seen.count(seen[operand]) > 1:
             # Two pointers to one buffer, of which the kernel would write through one and read through the other.
             return False
-        return may_overwrite(self.of(instruction), operand, output)
+        if is_fusion:
+            return may_overwrite(self.of(instruction), operand, output)
+        assert share is not None
+        return share(instruction, operand, output)
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
@@ -127,6 +141,7 @@ class _Lowering:
             Opcode.CONDITIONAL: self._conditional,
             Opcode.CALL: self._call,
         }
+        assert self._rules.keys() == LOWERED.keys()
 
     def computation(self, computation: HloComputation) -> None:
         for instruction in computation.instructions:
@@ -178,11 +193,15 @@ class _Lowering:
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.operand_leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+
+    def _place_or_nowhere(self, place: BufferSlice) -> Argument:
+        """A program whose arena is empty has none, though empty arrays lie there."""
+        return self.place(place) if place.size else Argument("pointer", -1, 0)
 
     def scratch(self, nbytes: int) -> Argument:
         """See `RowContext`. Rows run one after the other, so all of them use the same memory."""
@@ -264,5 +283,5 @@ def _declared(parameter: KernelParameter) -> Parameter:
     if isinstance(parameter, SizeParameter):
         return Parameter("size", "s64")
     kind = "pointer" if isinstance(parameter, PointerParameter) else "scalar"
-    return Parameter(kind, parameter.element_type.value)  # type: ignore[arg-type]
+    return Parameter(kind, storage_of(parameter.element_type).value)  # type: ignore[arg-type]
 

@@ -17,7 +17,7 @@ from ..element_type import ElementType
 from ..ir import HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
-from .reduce import _as_ufunc
+from .applied import as_ufunc
 from .table import EVALUATE, NDArray, Value, interpret
 
 _NARROW = (ElementType.F16, ElementType.BF16)
@@ -63,7 +63,7 @@ def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: 
     arrays, inits = operands[:count], operands[count:]
     leaves = list(shape.leaves())
     results = leaves[0].dimensions
-    ufunc = _as_ufunc(attributes.to_apply) if count == 1 else None
+    ufunc = as_ufunc(attributes.to_apply) if count == 1 else None
     if ufunc is not None and leaves[0].element in _NARROW:
         arrays, inits = ((x.astype(np.float32) for x in group) for group in (arrays, inits))  # type: ignore[assignment]
     arrays = tuple(arrays)

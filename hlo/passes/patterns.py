@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..attributes import BroadcastAttributes, TransposeAttributes
-from ..builder import make_constant, make_instruction
+from ..builder import make_constant, make_instruction, make_tuple
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
@@ -86,6 +86,13 @@ def make_splat(value: object, shape: Shape) -> HloInstruction:
     return broadcast(scalar, shape, ())
 
 
+def make_zeros(shape: Shape) -> HloInstruction:
+    """Zeros of any shape, tuples and tokens included."""
+    if shape.is_token:
+        return make_instruction(Opcode.AFTER_ALL)
+    return make_tuple([make_zeros(s) for s in shape.elements]) if shape.is_tuple else make_splat(0, shape)
+
+
 def broadcast(operand: HloInstruction, shape: Shape, dimensions: Sequence[int]) -> HloInstruction:
     """A broadcast to `shape`; the operand itself where nothing is to be done."""
     if operand.shape.dimensions == shape.dimensions and tuple(dimensions) == tuple(range(shape.rank)):
@@ -144,8 +151,8 @@ def reducer_identity(opcode: Opcode, element_type: ElementType) -> Any:
         return np.bool_(opcode is Opcode.MINIMUM)
     if element_type.is_floating:
         return element_type.dtype.type(-np.inf if opcode is Opcode.MAXIMUM else np.inf)
-    limits = np.iinfo(element_type.dtype)
-    return element_type.dtype.type(limits.min if opcode is Opcode.MAXIMUM else limits.max)
+    lowest, highest = element_type.limits
+    return element_type.dtype.type(lowest if opcode is Opcode.MAXIMUM else highest)
 
 
 def nontrivial_dimensions(dimensions: Sequence[int]) -> list[int]:

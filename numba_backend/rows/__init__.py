@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from . import convolution, window  # noqa: F401 - they register their rules
+from . import (  # each registers its rules
+    asynchronous,
+    collective,
+    convolution,
+    custom_call,
+    indexing,
+    linalg,
+    sort,
+    window,
+)
 from .table import ROWS, RowContext, RowRule
 
-__all__ = ["ROWS", "RowContext", "RowRule"]
+__all__ = [
+    "ROWS",
+    "RowContext",
+    "RowRule",
+    "asynchronous",
+    "collective",
+    "convolution",
+    "custom_call",
+    "indexing",
+    "linalg",
+    "sort",
+    "window",
+]
