@@ -10,26 +10,24 @@ this adds are transposes, reshapes and conversions, which fuse with their neighb
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..attributes import (
-    BroadcastAttributes,
     ConcatenateAttributes,
     ConvolutionAttributes,
     ConvolutionDimensionNumbers,
     ReverseAttributes,
     SliceAttributes,
-    TransposeAttributes,
     WindowDimension,
 )
-from ..builder import make_constant, make_instruction
+from ..builder import make_instruction
 from ..element_type import ElementType
 from ..ir import HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
+from .expand_small_types import wider_type
+from .patterns import convert, make_zeros, reshape, transpose
 
 FEW_PLACES = 64
 """With fewer places than this an image is a narrow matrix: with channels last, all images together are one."""
@@ -38,8 +36,6 @@ MAX_PHASES = 8
 """Along one dimension: each is a convolution of its own, and one with more holes than that is left as it is."""
 
 _HALF = (ElementType.F16, ElementType.BF16)
-
-Convert = Callable[[HloInstruction, ElementType], HloInstruction]
 
 
 def canonical_numbers(spatial: int, channels_last: bool) -> ConvolutionDimensionNumbers:
@@ -62,23 +58,23 @@ def convolution_of_nothing(convolution: HloInstruction) -> HloInstruction | None
     """Zeros, where there is nothing to add up."""
     if convolution.shape.num_elements and all(o.shape.num_elements for o in convolution.operands):
         return None
-    zero = make_constant(np.zeros((), convolution.shape.element.dtype))
-    return make_instruction(Opcode.BROADCAST, (zero,), BroadcastAttributes(()), convolution.shape)
+    return make_zeros(convolution.shape)
 
 
-def convolution_in_one_type(convert: Convert) -> Callable[[HloInstruction], HloInstruction | None]:
-    """The rule: operands in the type in which the products are added up, the result's; f32 for f16 and bf16."""
-
-    def rule(convolution: HloInstruction) -> HloInstruction | None:
-        result = convolution.shape.element
-        computed = ElementType.F32 if result in _HALF else result
-        if all(o.shape.element is computed for o in (*convolution.operands, convolution)):
-            return None
-        operands = [convert(o, computed) for o in convolution.operands]
-        shape = Shape.array(computed, convolution.shape.dimensions)
-        return convert(make_instruction(Opcode.CONVOLUTION, operands, convolution.attributes, shape), result)
-
-    return rule
+def convolution_in_one_type(convolution: HloInstruction) -> HloInstruction | None:
+    """Operands in the type in which the products are added up: the result's, but f32 for floats narrower than that, and
+    a byte for integers of less."""
+    result = convolution.shape.element
+    computed = result
+    if result in _HALF or (result.is_small and result.is_floating):
+        computed = ElementType.F32
+    elif result.is_small:
+        computed = wider_type(result)
+    if all(o.shape.element is computed for o in (*convolution.operands, convolution)):
+        return None
+    operands = [convert(o, computed) for o in convolution.operands]
+    shape = Shape.array(computed, convolution.shape.dimensions)
+    return convert(make_instruction(Opcode.CONVOLUTION, operands, convolution.attributes, shape), result)
 
 
 def batch_groups_as_feature_groups(convolution: HloInstruction) -> HloInstruction | None:
@@ -91,13 +87,13 @@ def batch_groups_as_feature_groups(convolution: HloInstruction) -> HloInstructio
     batch, feature = attributes.dimension_numbers.input_batch, attributes.dimension_numbers.input_feature
     sizes = list(array.shape.dimensions)
     split = [*sizes[:batch], groups, sizes[batch] // groups, *sizes[batch + 1 :]]
-    viewed = _reshaped(array, split)
+    viewed = reshape(array, split)
     order = [d for d in range(len(split)) if d != batch]
     order.insert(order.index(feature + (feature > batch)), batch)
-    moved = _transposed(viewed, order)
+    moved = transpose(viewed, order)
     sizes[batch] //= groups
     sizes[feature] *= groups
-    merged = _reshaped(moved, sizes)
+    merged = reshape(moved, sizes)
     new = replace(attributes, batch_group_count=1, feature_group_count=groups)
     return make_instruction(Opcode.CONVOLUTION, (merged, kernel), new, convolution.shape)
 
@@ -143,8 +139,7 @@ def _in_phases(convolution: HloInstruction, position: int) -> HloInstruction:
     for phase in range(step):
         first = (part.padding_low - phase) % step
         if first >= part.size:
-            zero = make_constant(np.zeros((), shape.element.dtype))
-            phases.append(make_instruction(Opcode.BROADCAST, (zero,), BroadcastAttributes(()), shape))
+            phases.append(make_zeros(shape))
             continue
         taken = _every(kernel, numbers.kernel_spatial[position], first, step)
         taps = -(-(part.size - first) // step)
@@ -155,10 +150,10 @@ def _in_phases(convolution: HloInstruction, position: int) -> HloInstruction:
         phases.append(make_instruction(Opcode.CONVOLUTION, (array, taken), new, shape))
     alone = [*phase_sizes[: target + 1], 1, *phase_sizes[target + 1 :]]
     turns = make_instruction(
-        Opcode.CONCATENATE, [_reshaped(phase, alone) for phase in phases], ConcatenateAttributes(target + 1)
+        Opcode.CONCATENATE, [reshape(phase, alone) for phase in phases], ConcatenateAttributes(target + 1)
     )
     padded = [count * step if d == target else size for d, size in enumerate(sizes)]
-    result = _reshaped(turns, padded)
+    result = reshape(turns, padded)
     if count * step == sizes[target]:
         return result
     rank = len(sizes)
@@ -181,13 +176,13 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     if wanted == numbers:
         return None
     array, kernel = convolution.operands
-    array = _transposed(array, _moved(_input(numbers), _input(wanted)))
-    kernel = _transposed(kernel, _moved(_kernel(numbers), _kernel(wanted)))
+    array = transpose(array, _moved(_input(numbers), _input(wanted)))
+    kernel = transpose(kernel, _moved(_kernel(numbers), _kernel(wanted)))
     own = _moved(_result(numbers), _result(wanted))
     shape = Shape.array(convolution.shape.element, [convolution.shape.dimensions[d] for d in own])
     new = replace(attributes, dimension_numbers=wanted)
     result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape)
-    return _transposed(result, _moved(_result(wanted), _result(numbers)))
+    return transpose(result, _moved(_result(wanted), _result(numbers)))
 
 
 def _wants_channels_last(convolution: HloInstruction) -> bool:
@@ -225,13 +220,3 @@ def _moved(source: Sequence[int], target: Sequence[int]) -> list[int]:
     for old, new in zip(source, target, strict=True):
         order[new] = old
     return order
-
-
-def _transposed(operand: HloInstruction, order: Sequence[int]) -> HloInstruction:
-    if list(order) == list(range(len(order))):
-        return operand
-    return make_instruction(Opcode.TRANSPOSE, (operand,), TransposeAttributes(tuple(order)))
-
-
-def _reshaped(operand: HloInstruction, sizes: Sequence[int]) -> HloInstruction:
-    return make_instruction(Opcode.RESHAPE, (operand,), shape=Shape.array(operand.shape.element, sizes))
