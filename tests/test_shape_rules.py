@@ -17,6 +17,7 @@ from support.op_case import Token
 from support.op_table import CASES, Array, Operand, binary_computation
 from support.violations_indexing import INDEXING_VIOLATIONS
 from support.violations_structure import STRUCTURE_VIOLATIONS
+from support.violations_window import WINDOW_VIOLATIONS
 
 E = ElementType
 O = Opcode  # noqa: E741
@@ -50,7 +51,7 @@ def test_cases_of_the_table_are_well_formed(opcode: Opcode) -> None:
         if opcode in NEEDS_DECLARED:
             with pytest.raises(ShapeError, match="must be given"):
                 check_shape(opcode, operands, attributes, None)
-        elif opcode is not O.DOT or case.result.element_type is operands[0].element_type:
+        elif opcode not in (O.DOT, O.CONVOLUTION) or {o.element_type for o in operands} == {case.result.element_type}:
             assert check_shape(opcode, operands, attributes, None) == case.result, case.id
 
 
@@ -274,6 +275,7 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
     *INDEXING_VIOLATIONS,
     *STRUCTURE_VIOLATIONS,
+    *WINDOW_VIOLATIONS,
 ]
 
 

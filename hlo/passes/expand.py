@@ -7,7 +7,7 @@ idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -30,6 +30,7 @@ from .expand_convolution import (
     canonical_dimensions,
     convolution_in_one_type,
     convolution_of_nothing,
+    phases_of_dilated_input,
     reversed_window,
 )
 from .expand_custom_call import annotation, topk, unwritten_memory
@@ -38,7 +39,7 @@ from .expand_random import rng, rng_bit_generator
 from .expand_scan import scan
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
 from .expand_sort import topk_by_sort
-from .expand_window import half_window_in_f32, window_of_everything
+from .expand_window import window_of_everything
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -97,8 +98,9 @@ _MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
 
 
 def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
-    """Sums, products and extrema of f16, bf16 and smaller floats: accumulate in f32, round once. As XLA's CPU compiler
-    does, except that it rounds sums of f8 at every step. Integers of less than a byte are accumulated in a byte."""
+    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats: accumulate in f32, round once. As
+    XLA's CPU compiler does, except that it rounds sums of f8 at every step. Integers of less than a byte are
+    accumulated in a byte."""
     element = reduce.operands[0].shape.element
     if len(reduce.operands) != 2 or not (element in _HALF or element.is_small):
         return None
@@ -107,8 +109,8 @@ def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
         return None
     wide = ElementType.F32 if element.is_floating else wider_type(element)
     operands = [_converted(o, wide) for o in reduce.operands]
-    attributes = ReduceAttributes(reduce.attributes.dimensions, binary_reducer(opcode, wide))
-    return _converted(make_instruction(Opcode.REDUCE, operands, attributes), element)
+    attributes = replace(reduce.attributes, to_apply=binary_reducer(opcode, wide))
+    return _converted(make_instruction(reduce.opcode, operands, attributes), element)
 
 
 def _monoid(reducer: HloComputation) -> Opcode | None:
@@ -191,15 +193,16 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.CHOLESKY: (half_in_f32,),
     Opcode.CONVOLUTION: (
         convolution_of_nothing,
-        convolution_in_one_type(_converted),
+        convolution_in_one_type,
         batch_groups_as_feature_groups,
         reversed_window,
+        phases_of_dilated_input,
         canonical_dimensions,
     ),
     Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_in_wider_type,),
-    Opcode.REDUCE_WINDOW: (window_of_everything, half_window_in_f32(_converted, binary_reducer)),
+    Opcode.REDUCE_WINDOW: (window_of_everything, reduce_in_wider_type),
     Opcode.RNG: (rng,),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
     **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
