@@ -60,14 +60,18 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
+        is_fusion = instruction.opcode is Opcode.FUSION
+        share = SHARE.get(instruction.opcode)
+        if not is_fusion and share is None:
+            return False
         seen = [_origin(o) for o in instruction.operands]
         if seen.count(seen[operand]) > 1:
             # Two pointers to one buffer, of which the kernel would write through one and read through the other.
             return False
-        if instruction.opcode is Opcode.FUSION:
+        if is_fusion:
             return may_overwrite(self.of(instruction), operand, output)
-        share = SHARE.get(instruction.opcode)
-        return share is not None and share(instruction, operand, output)
+        assert share is not None
+        return share(instruction, operand, output)
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
@@ -189,11 +193,15 @@ class _Lowering:
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.operand_leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+
+    def _place_or_nowhere(self, place: BufferSlice) -> Argument:
+        """A program whose arena is empty has none, though empty arrays lie there."""
+        return self.place(place) if place.size else Argument("pointer", -1, 0)
 
     def scratch(self, nbytes: int) -> Argument:
         """See `RowContext`. Rows run one after the other, so all of them use the same memory."""

@@ -165,10 +165,11 @@ class Constants(BuilderCore):
             array = np.asarray(values)
             if wanted is None and array.dtype.kind in _NARROW and not _has_numpy(values):
                 wanted = np.dtype(_NARROW[array.dtype.kind])
-            if wanted is not None and array.dtype.kind in "iu" and wanted.kind in "iu" and array.size:
-                limits = np.iinfo(wanted)
-                if array.min() < limits.min or array.max() > limits.max:
-                    self._refuse(f"a value is out of the range of {element_type_of(wanted).value}", "builder_c9")
+            target = None if wanted is None else element_type_of(wanted)
+            if target is not None and target.is_integral and array.dtype.kind in "iu" and array.size:
+                lowest, highest = target.limits
+                if array.min() < lowest or array.max() > highest:
+                    self._refuse(f"a value is out of the range of {target.value}", "builder_c9")
             array = array if wanted is None else array.astype(wanted)
             element_type_of(array.dtype)
         except (TypeError, ValueError, OverflowError) as error:

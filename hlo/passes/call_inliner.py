@@ -21,7 +21,7 @@ INLINED = frozenset({Opcode.ASYNC_START, Opcode.CALL, Opcode.FUSION})
 
 @dataclass(frozen=True, slots=True)
 class CallInliner:
-    """Replaces CALL, FUSION and ASYNC_START by a copy of the callee; copies keep their metadata, and names where these are free."""
+    """Replaces CALL, FUSION and ASYNC_START by a copy of the callee; copies keep metadata, and names that are free."""
 
     name: str = "call-inliner"
 

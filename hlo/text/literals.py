@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..element_type import ElementType, element_type_of
@@ -353,8 +352,7 @@ class _Elements:
 def _range(element_type: ElementType) -> tuple[int, int]:
     if element_type is ElementType.PRED:
         return 0, 1
-    limits = ml_dtypes.iinfo(element_type.dtype)
-    return int(limits.min), int(limits.max)
+    return element_type.limits
 
 
 def _is_beyond_f4(element_type: ElementType, highest: float, lowest: float) -> bool:
