@@ -31,11 +31,6 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .expand_asynchronous import ASYNCHRONOUS
 from .expand_collective import COLLECTIVE
-from .expand_custom_call import annotation, topk, unwritten_memory
-from .expand_linalg import half_in_f32
-from .expand_scan import scan
-from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
-from .expand_sort import topk_by_sort
 from .expand_convolution import (
     batch_groups_as_feature_groups,
     canonical_dimensions,
@@ -43,6 +38,11 @@ from .expand_convolution import (
     convolution_of_nothing,
     reversed_window,
 )
+from .expand_custom_call import annotation, topk, unwritten_memory
+from .expand_linalg import half_in_f32
+from .expand_scan import scan
+from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
+from .expand_sort import topk_by_sort
 from .expand_window import half_window_in_f32, window_of_everything
 from .rewrite import map_computations, rewrite_computation
 
