@@ -60,10 +60,11 @@ def convolution_of_nothing(convolution: HloInstruction) -> HloInstruction | None
     return make_instruction(Opcode.BROADCAST, (zero,), BroadcastAttributes(()), convolution.shape)
 
 
-def convolution_in_one_type(convert: Convert) -> Callable[[HloInstruction], HloInstruction | None]:
-    """The rule: operands in the type in which the products are added up, the result's; f32 for f16 and bf16."""
+def in_one_type(convert: Convert) -> Callable[[HloInstruction], HloInstruction | None]:
+    """The rule of converting with `convert`."""
 
-    def rule(convolution: HloInstruction) -> HloInstruction | None:
+    def convolution_in_one_type(convolution: HloInstruction) -> HloInstruction | None:
+        """Operands in the type in which the products are added up, the result's; f32 for f16 and bf16."""
         result = convolution.shape.element
         computed = ElementType.F32 if result in _HALF else result
         if all(o.shape.element is computed for o in (*convolution.operands, convolution)):
@@ -72,7 +73,7 @@ def convolution_in_one_type(convert: Convert) -> Callable[[HloInstruction], HloI
         shape = Shape.array(computed, convolution.shape.dimensions)
         return convert(make_instruction(Opcode.CONVOLUTION, operands, convolution.attributes, shape), result)
 
-    return rule
+    return convolution_in_one_type
 
 
 def batch_groups_as_feature_groups(convolution: HloInstruction) -> HloInstruction | None:

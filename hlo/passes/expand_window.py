@@ -44,13 +44,14 @@ def window_of_everything(instruction: HloInstruction) -> HloInstruction | None:
     return results[0] if count == 1 else make_tuple(results)
 
 
-def half_window_in_f32(
+def window_in_f32(
     convert: Callable[[HloInstruction, ElementType], HloInstruction],
     reducer: Callable[[Opcode, ElementType], HloComputation],
 ) -> Callable[[HloInstruction], HloInstruction | None]:
-    """The rule: sums and products of f16 and bf16 are accumulated in f32 and rounded once."""
+    """The rule of converting with `convert`, of reducers made by `reducer`."""
 
-    def rule(instruction: HloInstruction) -> HloInstruction | None:
+    def half_window_in_f32(instruction: HloInstruction) -> HloInstruction | None:
+        """Sums and products of f16 and bf16 are accumulated in f32 and rounded once."""
         element = instruction.operands[0].shape.element
         computation = instruction.attributes.to_apply
         root = computation.root
@@ -62,4 +63,4 @@ def half_window_in_f32(
         attributes = ReduceWindowAttributes(instruction.attributes.window, reducer(root.opcode, ElementType.F32))
         return convert(make_instruction(Opcode.REDUCE_WINDOW, operands, attributes), element)
 
-    return rule
+    return half_window_in_f32
