@@ -65,5 +65,5 @@ WITHOUT_CASES: dict[Opcode, str] = {
 """Opcodes that one op on parameters does not show, and where they are tested instead."""
 
 CASES: tuple[OpCase, ...] = tuple(case for family in _FAMILIES for case in family.cases())
-"""All cases, in the order of the opcodes' families; the ids are unique."""
+"""All cases, family by family; the ids are unique."""
 assert len({case.id for case in CASES}) == len(CASES), "two cases of one id"
