@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The generated parts of docs/ops.md: what each opcode has in each layer, and ComputationBuilder's methods.
+"""The generated parts of docs/ops.md: what each opcode has in each layer, and the client interface's methods.
 
 Everything is read off the tables that the library works with, and off the cases that the tests run. A part stands
 between two comments, `<!-- made by tools/ops_table.py: NAME -->` and `<!-- end -->`.
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT / "tests"), str(ROOT)]
 
-from hloom.hlo import ComputationBuilder, HloError, Opcode, parse, verify  # noqa: E402
+from hloom.hlo import ComputationBuilder, HloError, LocalClient, Opcode, parse, verify  # noqa: E402
 from hloom.hlo.analyses.values import is_alias  # noqa: E402
 from hloom.hlo.evaluator import EVALUATE  # noqa: E402
 from hloom.hlo.ir import HloModule  # noqa: E402
@@ -222,7 +222,8 @@ def _xla(opcode: Opcode, cases: Sequence[OpCase]) -> str:
         return f"no: {UNANSWERED_OPCODES[opcode]}"
     answered = sum(map(is_answered, cases))
     unanswered = {UNANSWERED_CASES[case.id] for case in cases if case.id in UNANSWERED_CASES}
-    counted = f"{answered} cases" if answered == len(cases) else f"{answered} of {len(cases)} cases"
+    plural = "" if len(cases) == 1 else "s"
+    counted = f"{answered} case{plural}" if answered == len(cases) else f"{answered} of {len(cases)} case{plural}"
     return counted + (f"; not where {', nor where '.join(sorted(unanswered))}" if unanswered else "")
 
 
@@ -252,10 +253,10 @@ def _first_sentence(documented: str | None) -> str:
     return " ".join(first.split()).replace("|", "\\|")
 
 
-def methods() -> str:
-    """ComputationBuilder's methods with what their docstrings say first."""
+def methods(of: type) -> str:
+    """A class's methods with what their docstrings say first."""
     lines = []
-    for name, member in inspect.getmembers(ComputationBuilder):
+    for name, member in inspect.getmembers(of):
         if name.startswith("_") or name.isupper():
             continue
         if isinstance(member, property):
@@ -264,10 +265,15 @@ def methods() -> str:
             parameters = [p for p in inspect.signature(member).parameters.values() if p.name != "self"]
             signature = f"({', '.join(p.name if p.default is p.empty else f'{p.name}=…' for p in parameters)})"
         lines.append(f"| `{name}{signature}` | {_first_sentence(member.__doc__)} |")
-    return "\n".join(["| method | |", "| :-- | :-- |", *lines])
+    return "\n".join([f"| {of.__name__} | |", "| :-- | :-- |", *lines])
 
 
-PARTS: dict[str, Callable[[], str]] = {"opcodes": ops, "expansions": expansions, "methods": methods}
+PARTS: dict[str, Callable[[], str]] = {
+    "opcodes": ops,
+    "expansions": expansions,
+    "ComputationBuilder": lambda: methods(ComputationBuilder),
+    "LocalClient": lambda: methods(LocalClient),
+}
 _BEGIN = r"(?P<begin><!-- made by tools/ops_table\.py: (?P<name>\w+) -->\n)"
 _PART = re.compile(_BEGIN + r".*?(?P<end><!-- end -->)", re.DOTALL)
 
