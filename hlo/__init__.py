@@ -5,6 +5,7 @@ from __future__ import annotations
 from .attributes import (
     ComparisonDirection,
     ComparisonType,
+    ConvolutionDimensionNumbers,
     FusionKind,
     RandomAlgorithm,
 )
@@ -17,6 +18,17 @@ from .builder import (
     make_module,
     make_parameter,
     make_tuple,
+)
+from .client import (
+    BuildError,
+    Computation,
+    ComputationBuilder,
+    ComputationDataHandle,
+    GlobalData,
+    LocalClient,
+    Padding,
+    PaddingConfig,
+    PaddingConfigDimension,
 )
 from .element_type import ElementType, element_type_of
 from .errors import (
@@ -39,11 +51,17 @@ from .text.parser import parse
 from .verifier import verify
 
 __all__ = [
+    "BuildError",
     "ComparisonDirection",
     "ComparisonType",
+    "Computation",
+    "ComputationBuilder",
+    "ComputationDataHandle",
+    "ConvolutionDimensionNumbers",
     "ElementType",
     "ExecutionError",
     "FusionKind",
+    "GlobalData",
     "HloComputation",
     "HloError",
     "HloInstruction",
@@ -52,8 +70,12 @@ __all__ = [
     "InputOutputAlias",
     "Layout",
     "Literal",
+    "LocalClient",
     "Metadata",
     "Opcode",
+    "Padding",
+    "PaddingConfig",
+    "PaddingConfigDimension",
     "RandomAlgorithm",
     "Shape",
     "ShapeError",

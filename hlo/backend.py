@@ -7,10 +7,12 @@ package registers the default backend; importing this module pulls in none.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -171,6 +173,18 @@ class Compiler(ABC):
 
 _BACKENDS: dict[str, Callable[[], Compiler]] = {}
 _INSTANCES: dict[str, Compiler] = {}
+_default = os.environ.get("HLOOM_BACKEND", "numba")
+
+
+def default_backend() -> str:
+    """The backend that is used where none is named: HLOOM_BACKEND's, until `hloom.config` sets another."""
+    return _default
+
+
+def set_default_backend(name: str) -> None:
+    """What `hloom.config.update("hloom_backend", name)` does for those who do not ask `hloom.config`."""
+    global _default
+    _default = name
 
 
 def register_backend(name: str, factory: Callable[[], Compiler]) -> None:
@@ -184,6 +198,14 @@ def get_compiler(name: str = "numba") -> Compiler:
     found = _INSTANCES.get(name)
     if found is None:
         if name not in _BACKENDS:
+            _discover()
+        if name not in _BACKENDS:
             raise UnsupportedError(f"no backend named {name!r}; known: {', '.join(_BACKENDS) or 'none'}")
         found = _INSTANCES[name] = _BACKENDS[name]()
     return found
+
+
+def _discover() -> None:
+    """Make the package's own backends known to a program that imported `hloom.hlo` alone: its face lists them."""
+    package = (__package__ or "").rpartition(".")[0]
+    import_module(".backends", package)

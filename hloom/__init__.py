@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         value_and_grad,
         vjp,
     )
+    from .hlo.client import LocalClient
     from .tracer.arguments import ShapeDtypeStruct
     from .tracer.config import config, enable_x64
     from .tracer.jit import (
@@ -65,6 +66,7 @@ _NAMES = {
         ),
         ".tracer.jit",
     ),
+    "LocalClient": ".hlo.client",
     "ShapeDtypeStruct": ".tracer.arguments",
     "config": ".tracer.config",
     "enable_x64": ".tracer.config",
@@ -76,6 +78,7 @@ _NAMES = {
 __all__ = [
     "Array",
     "Compiled",
+    "LocalClient",
     "Lowered",
     "ShapeDtypeStruct",
     "block_until_ready",

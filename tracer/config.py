@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..hlo.backend import default_backend, set_default_backend
+
 _SETTINGS = ("hloom_backend", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
 
 
@@ -33,7 +35,7 @@ class Config:
         self._listeners: list[Callable[[], None]] = []
         self.jax_enable_x64 = _flag("JAX_ENABLE_X64")
         self.jax_disable_jit = _flag("JAX_DISABLE_JIT")
-        self.hloom_backend = os.environ.get("HLOOM_BACKEND", "numba")
+        self.hloom_backend = default_backend()
         self.jax_default_prng_impl = "threefry2x32"
         self.context = (self.jax_enable_x64, self.hloom_backend)
 
@@ -47,6 +49,7 @@ class Config:
         if name == "jax_default_prng_impl" and value != "threefry2x32":
             raise ValueError(f"the only random number generator is threefry2x32, not {value!r}")
         setattr(self, name, value)
+        set_default_backend(self.hloom_backend)
         self.context = (self.jax_enable_x64, self.hloom_backend)
         for listener in self._listeners:
             listener()

@@ -243,7 +243,7 @@ def _updates_a_slice(instruction: HloInstruction) -> bool:
     """True for what copies a whole array only to change a part of it, if it cannot work in place."""
     if instruction.opcode is Opcode.FUSION:
         return any(i.opcode is Opcode.DYNAMIC_UPDATE_SLICE for i in instruction.attributes.calls.instructions)
-    return instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE
+    return instruction.opcode in (Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER)
 
 
 def _insert(intervals: list[Interval], new: Interval) -> None:

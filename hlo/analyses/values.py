@@ -27,10 +27,11 @@ Interval = tuple[int, int]
 def is_alias(instruction: HloInstruction) -> bool:
     """True when the result is the operands' bytes unchanged, so that no code runs for it.
 
-    tuple, get-tuple-element, bitcast and opt-barrier always; reshape when both layouts are row-major.
+    tuple, get-tuple-element, bitcast and opt-barrier always, and after-all, which holds none; reshape when both layouts
+    are row-major.
     """
     match instruction.opcode:
-        case Opcode.TUPLE | Opcode.GET_TUPLE_ELEMENT | Opcode.BITCAST | Opcode.OPT_BARRIER:
+        case Opcode.TUPLE | Opcode.GET_TUPLE_ELEMENT | Opcode.BITCAST | Opcode.OPT_BARRIER | Opcode.AFTER_ALL:
             return True
         case Opcode.RESHAPE:
             return (
@@ -200,7 +201,7 @@ class _Numbering:
 
     def _alias(self, instruction: HloInstruction) -> tuple[int, ...]:
         leaves = self.leaves
-        if instruction.opcode is Opcode.TUPLE:
+        if instruction.opcode in (Opcode.TUPLE, Opcode.AFTER_ALL):
             return tuple(v for o in instruction.operands for v in leaves[o])
         operand = instruction.operands[0]
         if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:

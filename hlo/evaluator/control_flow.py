@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..attributes import CallAttributes, ConditionalAttributes, WhileAttributes
+import numpy as np
+
+from ..attributes import CallAttributes, ConditionalAttributes, ScanAttributes, WhileAttributes
 from ..opcode import Opcode
 from ..shape import Shape
 from .table import EVALUATE, NDArray, Value, interpret
@@ -33,4 +35,20 @@ def _conditional(shape: Shape, attributes: ConditionalAttributes, index: NDArray
     return interpret(branches[taken], [operands[taken]])
 
 
-EVALUATE.unsupported([Opcode.SCAN], "not written yet")
+@EVALUATE.register(Opcode.SCAN)
+def _scan(shape: Shape, attributes: ScanAttributes, *operands: Value) -> Any:
+    """`to_apply` on slice after slice (from the last one on if reversed) and the carries of the step before."""
+    axis, first_carry = attributes.dimension, len(operands) - attributes.num_carries
+    arrays, carries = operands[:first_carry], operands[first_carry:]
+    shapes = shape.elements if shape.is_tuple else (shape,)
+    results = [np.zeros(s.dimensions, s.element.dtype) for s in shapes[: len(shapes) - len(carries)]]
+    length = (*arrays, *results)[0].shape[axis]
+    for step in reversed(range(length)) if attributes.is_reverse else range(length):
+        slices = [np.asarray(np.take(array, step, axis)) for array in arrays]
+        made = interpret(attributes.to_apply, [*slices, *carries])
+        made = made if isinstance(made, tuple) else (made,)
+        for result, value in zip(results, made):
+            np.moveaxis(result, axis, 0)[step] = value
+        carries = made[len(results) :]
+    found = (*results, *carries)
+    return found if shape.is_tuple else found[0]

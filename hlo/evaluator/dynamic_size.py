@@ -1,8 +1,37 @@
-"""Sizes of dimensions as values; on arrays of static shape."""
+"""What sizes as values mean: arrays here have the size that their type says, and no other."""
 
 from __future__ import annotations
 
-from ..opcode import Opcode
-from .table import EVALUATE
+from typing import Any
 
-EVALUATE.unsupported([Opcode.GET_DIMENSION_SIZE, Opcode.SET_DIMENSION_SIZE, Opcode.DYNAMIC_RESHAPE], "not written yet")
+import numpy as np
+
+from ..attributes import DimensionAttributes
+from ..errors import ExecutionError
+from ..opcode import Opcode
+from ..shape import Shape
+from .table import EVALUATE, NDArray
+
+
+@EVALUATE.register(Opcode.GET_DIMENSION_SIZE)
+def _get_dimension_size(shape: Shape, attributes: DimensionAttributes, operand: NDArray) -> NDArray:
+    return np.asarray(operand.shape[attributes.dimension], np.int32)
+
+
+@EVALUATE.register(Opcode.SET_DIMENSION_SIZE)
+def _set_dimension_size(shape: Shape, attributes: DimensionAttributes, operand: NDArray, size: NDArray) -> NDArray:
+    static = operand.shape[attributes.dimension]
+    if size != static:
+        raise ExecutionError(
+            f"set-dimension-size of {shape} to {int(size)} in dimension {attributes.dimension}: only the full size, "
+            f"{static}, is supported"
+        )
+    return operand
+
+
+@EVALUATE.register(Opcode.DYNAMIC_RESHAPE)
+def _dynamic_reshape(shape: Shape, attributes: Any, operand: NDArray, *sizes: NDArray) -> NDArray:
+    if any(size != static for size, static in zip(sizes, shape.dimensions, strict=True)):
+        given = [int(size) for size in sizes]
+        raise ExecutionError(f"dynamic-reshape to sizes {given}: only those of the result {shape} are supported")
+    return operand.reshape(shape.dimensions)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,19 +16,9 @@ from ..element_type import ElementType
 from ..ir import HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
-from .table import EVALUATE, NDArray, Value, interpret
+from .applied import Applied, as_ufunc
+from .table import EVALUATE, NDArray, Value
 
-_UFUNCS: dict[Opcode, np.ufunc] = {
-    Opcode.ADD: np.add,
-    Opcode.MULTIPLY: np.multiply,
-    Opcode.MAXIMUM: np.maximum,
-    Opcode.MINIMUM: np.minimum,
-}
-_BITWISE: dict[Opcode, np.ufunc] = {
-    Opcode.AND: np.bitwise_and,
-    Opcode.OR: np.bitwise_or,
-    Opcode.XOR: np.bitwise_xor,
-}
 _NARROW = (ElementType.F16, ElementType.BF16)
 
 
@@ -37,18 +26,11 @@ _NARROW = (ElementType.F16, ElementType.BF16)
 def _reduce(shape: Shape, attributes: ReduceAttributes, *operands: NDArray) -> Value:
     count = len(operands) // 2
     arrays, inits = operands[:count], operands[count:]
-    ufunc = _as_ufunc(attributes.to_apply) if count == 1 else None
+    ufunc = as_ufunc(attributes.to_apply) if count == 1 else None
     if ufunc is not None:
         return _reduce_by_ufunc(ufunc, shape, attributes.dimensions, arrays[0], inits[0])
     results = _reduce_by_computation(attributes.to_apply, attributes.dimensions, arrays, inits)
     return results[0] if count == 1 else results
-
-
-def _as_ufunc(reducer: HloComputation) -> np.ufunc | None:
-    """The ufunc that `reducer` is, if it is one binary op on its two parameters."""
-    root = reducer.root
-    ufunc = _UFUNCS.get(root.opcode) or _BITWISE.get(root.opcode)
-    return ufunc if ufunc is not None and set(root.operands) == set(reducer.parameters) else None
 
 
 def _reduce_by_ufunc(
@@ -71,51 +53,13 @@ def _reduce_by_computation(
     kept = [d for d in range(arrays[0].ndim) if d not in dimensions]
     result_sizes = [arrays[0].shape[d] for d in kept]
     steps = math.prod(arrays[0].shape[d] for d in dimensions)
-    combine = _Combiner(reducer)
+    apply = Applied(reducer)
     # The reduced dimensions become one, in front: an array of `steps` layers.
     layers = tuple(a.transpose((*dimensions, *kept)).reshape(steps, *result_sizes) for a in arrays)
     while steps > 1:
         pairs = steps // 2 * 2
-        combined = combine([a[0:pairs:2] for a in layers], [a[1:pairs:2] for a in layers])
+        combined = apply([a[k:pairs:2] for k in (0, 1) for a in layers])
         layers = tuple(np.concatenate([c, a[pairs:]]) for c, a in zip(combined, layers))
         steps = len(layers[0])
     start = [np.full(result_sizes, init, a.dtype) for init, a in zip(inits, arrays)]
-    return combine(start, [a[0] for a in layers]) if steps else tuple(start)
-
-
-class _Combiner:
-    """Applies a reducer, a computation on scalars, to all elements of arrays."""
-
-    def __init__(self, reducer: HloComputation) -> None:
-        self._reducer = reducer
-        self._takes_arrays = _is_elementwise(reducer)
-
-    def __call__(self, accumulators: Sequence[NDArray], elements: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        if self._takes_arrays:
-            results = self._apply([*accumulators, *elements])
-            return tuple(np.broadcast_to(r, a.shape) for r, a in zip(results, accumulators))
-        outputs = tuple(np.empty_like(a) for a in accumulators)
-        for index in np.ndindex(outputs[0].shape):
-            results = self._apply([a[(*index, ...)] for a in (*accumulators, *elements)])
-            for output, result in zip(outputs, results):
-                output[index] = result
-        return outputs
-
-    def _apply(self, operands: list[NDArray]) -> tuple[Any, ...]:
-        result = interpret(self._reducer, operands)
-        return result if isinstance(result, tuple) else (result,)
-
-
-_SCALAR_OPS_ON_ARRAYS = frozenset(
-    {Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.COMPARE, Opcode.SELECT}
-    | {Opcode.CLAMP, Opcode.CONVERT, Opcode.COPY}
-    | set(_UFUNCS)
-    | set(_BITWISE)
-    | {Opcode.SUBTRACT, Opcode.DIVIDE, Opcode.NEGATE, Opcode.NOT, Opcode.ABS, Opcode.EXP, Opcode.LOG, Opcode.LOG1P}
-    | {Opcode.IS_FINITE, Opcode.SQRT, Opcode.POWER}
-)
-"""Ops whose rule, given arrays where the computation says scalar, does the same to each element."""
-
-
-def _is_elementwise(computation: HloComputation) -> bool:
-    return all(i.opcode in _SCALAR_OPS_ON_ARRAYS for i in computation.instructions)
+    return apply([*start, *(a[0] for a in layers)]) if steps else tuple(start)

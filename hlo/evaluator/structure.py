@@ -37,4 +37,6 @@ def _fusion(shape: Shape, attributes: FusionAttributes, *operands: Value) -> Any
     return interpret(attributes.calls, operands)
 
 
-EVALUATE.unsupported([Opcode.DOMAIN], "not written yet")
+@EVALUATE.register(Opcode.DOMAIN)
+def _domain(shape: Shape, attributes: Any, operand: Value) -> Value:
+    return operand

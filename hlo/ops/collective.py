@@ -1,30 +1,299 @@
-"""Between replicas and devices: reductions, gathers, permutations, who am I."""
+"""Between replicas and devices: reductions, gathers, permutations, who am I.
+
+Source: XLA's ShapeInference (InferAllReduceShape, InferAllGatherShape, InferReduceScatterShape, InferAllToAllShape,
+InferCollectivePermuteShape, ...) and ShapeVerifier.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..attributes import CollectiveAttributes
+from ..element_type import ElementType
 from ..ir import Attributes
 from ..opcode import Opcode
-from .checks import not_checked
+from ..shape import Shape
+from .checks import fail, in_default_layout, require_declared
 from .spec import OpSpec, Trait
 
 _FAMILY = "collective"
 _O = Opcode
+_U32 = Shape.array(ElementType.U32)
+
+
+def _require_operands(opcode: Opcode, operands: Sequence[Shape], rule: int) -> None:
+    if not operands or any(o.is_tuple for o in operands):
+        fail(opcode, operands, "there must be operands, and these must be arrays", rule)
+
+
+def _require_groups(opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, rule: int) -> None:
+    groups = attributes.replica_groups.groups
+    members = [device for group in groups for device in group]
+    if any(device < 0 for device in members) or len(set(members)) != len(members) or not all(groups):
+        text = attributes.replica_groups.text
+        fail(opcode, operands, f"the groups {text} must hold numbers from 0, none twice, and not be empty", rule)
+
+
+def _require_reducer(opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, rule: int) -> None:
+    reducer = attributes.to_apply
+    if reducer is None:
+        fail(opcode, operands, "`to_apply` must name the computation that combines two elements", rule)
+    shapes = [*(p.shape for p in reducer.parameters), reducer.root.shape]
+    if len(shapes) != 3 or not all(s.is_scalar and s.element_type is shapes[0].element_type for s in shapes):
+        fail(opcode, operands, f"{reducer.name} must take two scalars of one type and return one", rule)
+
+
+def _group_size(attributes: CollectiveAttributes) -> int | None:
+    """Devices in a group, where the groups are of one size."""
+    sizes = {len(group) for group in attributes.replica_groups.groups}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _one_or_tuple(shapes: Sequence[Shape]) -> Shape:
+    found = [in_default_layout(s) for s in shapes]
+    return found[0] if len(found) == 1 else Shape.tuple(found)
+
+
+def _require_dimension(
+    opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, rule: int
+) -> int:
+    dimension = attributes.dimension
+    if dimension is None or not all(0 <= dimension < o.rank for o in operands):
+        fail(opcode, operands, f"every operand must have the dimension {dimension}", rule)
+    return dimension
+
+
+def _all_reduce(opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes) -> Shape:
+    _require_operands(opcode, operands, 1)
+    _require_reducer(opcode, operands, attributes, 2)
+    _require_groups(opcode, operands, attributes, 3)
+    return _one_or_tuple(operands)
+
+
+def _all_reduce_rule(operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None) -> Shape:
+    """The operand, or the tuple of several. c1: the operands are arrays; c2: `to_apply` takes two scalars of one type
+    and returns one; c3: groups are not empty, and no device is in two."""
+    return _all_reduce(_O.ALL_REDUCE, operands, attributes)
+
+
+def _all_reduce_start_rule(
+    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+) -> Shape:
+    """As all-reduce, with the same rules c1 to c3."""
+    return _all_reduce(_O.ALL_REDUCE_START, operands, attributes)
+
+
+def _is_multiple(large: int, small: int, factor: int | None) -> bool:
+    """Is `large` that many times `small`, any number of times if `factor` is None?"""
+    if factor is not None:
+        return large == small * factor
+    return large % small == 0 if small else large == 0
+
+
+def _resized(
+    opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None, grow: bool,
+    rule: int,
+) -> Shape:  # fmt: skip
+    """The operands with `dimension` times (or divided by) the size of a group.
+
+    Without groups the number of replicas counts, which only the declared shape tells.
+    """
+    dimension = _require_dimension(opcode, operands, attributes, 2)
+    factor = _group_size(attributes)
+    targets: Sequence[Shape | None] = [None] * len(operands)
+    if declared is not None and len(operands) == 1:
+        targets = [declared]
+    elif declared is not None and declared.tuple_shapes is not None and len(declared.elements) == len(operands):
+        targets = declared.elements
+    found = []
+    for operand, target in zip(operands, targets, strict=True):
+        before = operand.dimensions[dimension]
+        after = None
+        if factor is not None:
+            after = before * factor if grow else before // factor
+        elif target is not None and target.is_array and target.rank == operand.rank:
+            after = target.dimensions[dimension]
+        if after is None or not _is_multiple(*((after, before) if grow else (before, after)), factor):
+            why = f"size {before} of dimension {dimension} does not become {after} in groups of {factor or 'all'}"
+            fail(opcode, operands, why, rule)
+        dimensions = (*operand.dimensions[:dimension], after, *operand.dimensions[dimension + 1 :])
+        found.append(Shape.array(operand.element, dimensions))
+    return _one_or_tuple(found)
+
+
+def _all_gather_rule(operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None) -> Shape:
+    """c1: the operands are arrays; c2: each has `dimension`; c3: groups are not empty, and no device is in two;
+    c4: `dimension` becomes as many times larger as a group has devices."""
+    _require_operands(_O.ALL_GATHER, operands, 1)
+    _require_groups(_O.ALL_GATHER, operands, attributes, 3)
+    return _resized(_O.ALL_GATHER, operands, attributes, declared, True, 4)
+
+
+def _all_gather_start_rule(
+    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+) -> Shape:
+    """(operand, result), or a tuple of tuples for several. c1 to c4 are those of all-gather; c5: the declared type is
+    such a tuple."""
+    opcode = _O.ALL_GATHER_START
+    _require_operands(opcode, operands, 1)
+    _require_groups(opcode, operands, attributes, 3)
+    if declared is not None and (declared.is_array or len(declared.elements) != 2):
+        fail(opcode, operands, f"the result must be (operand, gathered), not {declared}", 5)
+    gathered = None if declared is None else declared.elements[1]
+    result = _resized(opcode, operands, attributes, gathered, True, 4)
+    return Shape.tuple([_one_or_tuple(operands), result])
+
+
+def _reduce_scatter_rule(
+    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+) -> Shape:
+    """c1: the operands are arrays; c2: each has `dimension`; c3: groups are not empty, and no device is in two;
+    c4: `dimension` becomes as many times smaller as a group has devices; c5: `to_apply` takes two scalars of one type
+    and returns one."""
+    opcode = _O.REDUCE_SCATTER
+    _require_operands(opcode, operands, 1)
+    _require_groups(opcode, operands, attributes, 3)
+    _require_reducer(opcode, operands, attributes, 5)
+    return _resized(opcode, operands, attributes, declared, False, 4)
+
+
+def _all_to_all_rule(operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None) -> Shape:
+    """With `dimension` (and one operand) the operand; without, the tuple of the operands.
+
+    c1: the operands are arrays; c2: the array form has one operand with `dimension`, which is a multiple of the size of
+    a group; c3: groups are not empty, and no device is in two; c4: the tuple form has as many operands as a group has
+    devices, all of one type.
+    """
+    opcode = _O.ALL_TO_ALL
+    _require_operands(opcode, operands, 1)
+    _require_groups(opcode, operands, attributes, 3)
+    size = _group_size(attributes)
+    if attributes.dimension is None:
+        if size not in (None, len(operands)) or not all(o.compatible(operands[0]) for o in operands):
+            fail(opcode, operands, f"groups of {size} need as many operands, all of one type", 4)
+        return Shape.tuple([in_default_layout(o) for o in operands])
+    dimension = _require_dimension(opcode, operands, attributes, 2)
+    if len(operands) != 1 or operands[0].dimensions[dimension] % (size or 1):
+        fail(opcode, operands, f"one operand whose dimension {dimension} is a multiple of {size} is needed", 2)
+    return in_default_layout(operands[0])
+
+
+def _collective_broadcast_rule(
+    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+) -> Shape:
+    """The operand, or the tuple of several. c1: the operands are arrays; c2: groups are not empty, and no device is in
+    two."""
+    _require_operands(_O.COLLECTIVE_BROADCAST, operands, 1)
+    _require_groups(_O.COLLECTIVE_BROADCAST, operands, attributes, 2)
+    return _one_or_tuple(operands)
+
+
+def _require_pairs(opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, rule: int) -> None:
+    pairs = attributes.source_target_pairs
+    targets = [target for _, target in pairs]
+    if len(set(targets)) != len(targets) or any(device < 0 for pair in pairs for device in pair):
+        fail(opcode, operands, f"the pairs {list(pairs)} must hold numbers from 0, and no target twice", rule)
+
+
+def _require_permuted(opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, rule: int) -> None:
+    _require_operands(opcode, operands, rule)
+    if attributes.slice_sizes:
+        fail(opcode, operands, "the form that permutes slices in place (slice_sizes) is not supported", rule)
+
+
+def _collective_permute_rule(
+    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+) -> Shape:
+    """The operand, or the tuple of several. c1: the operands are arrays, and whole; c2: no device is the target of two
+    pairs."""
+    _require_permuted(_O.COLLECTIVE_PERMUTE, operands, attributes, 1)
+    _require_pairs(_O.COLLECTIVE_PERMUTE, operands, attributes, 2)
+    return _one_or_tuple(operands)
+
+
+def _collective_permute_start_rule(
+    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+) -> Shape:
+    """(operand, result, contexts...); contexts, u32[], are a choice. c1 and c2 are those of collective-permute; c3: a
+    declared type is such a tuple."""
+    opcode = _O.COLLECTIVE_PERMUTE_START
+    _require_permuted(opcode, operands, attributes, 1)
+    _require_pairs(opcode, operands, attributes, 2)
+    one = _one_or_tuple(operands)
+    if declared is None:
+        return Shape.tuple([one, one])
+    elements = declared.tuple_shapes or ()
+    if len(elements) < 2 or not all(s.compatible(one) for s in elements[:2]) or any(s != _U32 for s in elements[2:]):
+        fail(opcode, operands, f"the result must be ({one}, {one}, contexts of u32[]), not {declared}", 3)
+    return declared
+
+
+def _ragged_all_to_all_rule(
+    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+) -> Shape:
+    """The second operand. Operands: input, output, input offsets, send sizes, output offsets, receive sizes.
+
+    c1: there are six arrays; c2: input and output have one element type, one rank of at least 1 and the same dimensions
+    after the first; c3: the last four are s32 or s64 arrays of rank 1, all of one type; c4: groups are not empty, and no
+    device is in two.
+    """
+    opcode = _O.RAGGED_ALL_TO_ALL
+    if len(operands) != 6 or any(o.is_tuple for o in operands):
+        fail(opcode, operands, "there must be six arrays", 1)
+    data, output, *sizes = operands
+    if data.element_type is not output.element_type or not data.rank or data.rank != output.rank:
+        fail(opcode, operands, "input and output must have one element type and one rank of at least 1", 2)
+    if data.dimensions[1:] != output.dimensions[1:]:
+        fail(opcode, operands, "input and output must have the same dimensions after the first", 2)
+    of_sizes = (ElementType.S32, ElementType.S64)
+    if any(s.rank != 1 or not s.compatible(sizes[0]) or s.element_type not in of_sizes for s in sizes):
+        fail(opcode, operands, "offsets and sizes must be s32 or s64 arrays of rank 1, all of one type", 3)
+    _require_groups(opcode, operands, attributes, 4)
+    return in_default_layout(output)
+
+
+def _all_reduce_done_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """The operand: what all-reduce-start gives."""
+    return operands[0]
+
+
+def _second_element(opcode: Opcode, operand: Shape) -> Shape:
+    if operand.tuple_shapes is None or len(operand.tuple_shapes) < 2:
+        fail(opcode, [operand], "the operand must be (operand, result, ...)", 1)
+    return operand.tuple_shapes[1]
+
+
+def _all_gather_done_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """Element 1 of the operand. c1: it is what all-gather-start gives."""
+    return _second_element(_O.ALL_GATHER_DONE, operands[0])
+
+
+def _collective_permute_done_rule(
+    operands: Sequence[Shape], attributes: Attributes, declared: Shape | None
+) -> Shape:
+    """Element 1 of the operand. c1: it is what collective-permute-start gives."""
+    return _second_element(_O.COLLECTIVE_PERMUTE_DONE, operands[0])
+
+
+def _id_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """u32[]."""
+    return _U32
+
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.ALL_GATHER, _FAMILY, None, CollectiveAttributes, not_checked),
-    OpSpec(_O.ALL_GATHER_START, _FAMILY, None, CollectiveAttributes, not_checked),
-    OpSpec(_O.ALL_REDUCE, _FAMILY, None, CollectiveAttributes, not_checked, Trait.APPLIES),
-    OpSpec(_O.ALL_REDUCE_START, _FAMILY, None, CollectiveAttributes, not_checked, Trait.APPLIES),
-    OpSpec(_O.ALL_TO_ALL, _FAMILY, None, CollectiveAttributes, not_checked),
-    OpSpec(_O.COLLECTIVE_BROADCAST, _FAMILY, None, CollectiveAttributes, not_checked),
-    OpSpec(_O.COLLECTIVE_PERMUTE, _FAMILY, None, CollectiveAttributes, not_checked),
-    OpSpec(_O.COLLECTIVE_PERMUTE_START, _FAMILY, None, CollectiveAttributes, not_checked),
-    OpSpec(_O.RAGGED_ALL_TO_ALL, _FAMILY, None, CollectiveAttributes, not_checked),
-    OpSpec(_O.REDUCE_SCATTER, _FAMILY, None, CollectiveAttributes, not_checked, Trait.APPLIES),
-    OpSpec(_O.ALL_GATHER_DONE, _FAMILY, 1, Attributes, not_checked),
-    OpSpec(_O.ALL_REDUCE_DONE, _FAMILY, 1, Attributes, not_checked),
-    OpSpec(_O.COLLECTIVE_PERMUTE_DONE, _FAMILY, 1, Attributes, not_checked),
-    OpSpec(_O.PARTITION_ID, _FAMILY, 0, Attributes, not_checked),
-    OpSpec(_O.REPLICA_ID, _FAMILY, 0, Attributes, not_checked),
+    OpSpec(_O.ALL_GATHER, _FAMILY, None, CollectiveAttributes, _all_gather_rule),
+    OpSpec(_O.ALL_GATHER_START, _FAMILY, None, CollectiveAttributes, _all_gather_start_rule),
+    OpSpec(_O.ALL_REDUCE, _FAMILY, None, CollectiveAttributes, _all_reduce_rule, Trait.APPLIES),
+    OpSpec(_O.ALL_REDUCE_START, _FAMILY, None, CollectiveAttributes, _all_reduce_start_rule, Trait.APPLIES),
+    OpSpec(_O.ALL_TO_ALL, _FAMILY, None, CollectiveAttributes, _all_to_all_rule),
+    OpSpec(_O.COLLECTIVE_BROADCAST, _FAMILY, None, CollectiveAttributes, _collective_broadcast_rule),
+    OpSpec(_O.COLLECTIVE_PERMUTE, _FAMILY, None, CollectiveAttributes, _collective_permute_rule),
+    OpSpec(_O.COLLECTIVE_PERMUTE_START, _FAMILY, None, CollectiveAttributes, _collective_permute_start_rule),
+    OpSpec(_O.RAGGED_ALL_TO_ALL, _FAMILY, None, CollectiveAttributes, _ragged_all_to_all_rule),
+    OpSpec(_O.REDUCE_SCATTER, _FAMILY, None, CollectiveAttributes, _reduce_scatter_rule, Trait.APPLIES),
+    OpSpec(_O.ALL_GATHER_DONE, _FAMILY, 1, Attributes, _all_gather_done_rule),
+    OpSpec(_O.ALL_REDUCE_DONE, _FAMILY, 1, Attributes, _all_reduce_done_rule),
+    OpSpec(_O.COLLECTIVE_PERMUTE_DONE, _FAMILY, 1, Attributes, _collective_permute_done_rule),
+    OpSpec(_O.PARTITION_ID, _FAMILY, 0, Attributes, _id_rule),
+    OpSpec(_O.REPLICA_ID, _FAMILY, 0, Attributes, _id_rule),
 )

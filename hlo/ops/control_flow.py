@@ -1,6 +1,6 @@
-"""Ops that run computations: call, while, conditional.
+"""Ops that run computations: call, while, conditional, scan.
 
-Source: XLA's ShapeInference::InferCallShape, InferWhileShape, InferConditionalShape.
+Source: XLA's ShapeInference::InferCallShape, InferWhileShape, InferConditionalShape; ShapeVerifier::HandleScan.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ..attributes import CallAttributes, ConditionalAttributes, ScanAttributes, 
 from ..element_type import ElementType
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import fail, not_checked, require_signature
+from .checks import fail, require_signature
 from .spec import OpSpec, Trait
 
 
@@ -56,11 +56,48 @@ def _conditional_rule(operands: Sequence[Shape], attributes: ConditionalAttribut
     return result
 
 
+def _scan_rule(operands: Sequence[Shape], attributes: ScanAttributes, declared: Shape | None) -> Shape:
+    """Arrays of which slices are taken along `dimension`, then carries. The result: arrays put together from slices
+    along `dimension`, then the last carries; no tuple if `to_apply` returns none.
+
+    c1: `num_carries` operands are carries; c2: the others are arrays with `dimension`, equally long along it; c3:
+    `to_apply` takes their slices, without that dimension, and the carries; c4: it returns slices, which are arrays of
+    rank `dimension` at least, and then the carries' types; c5: without arrays the declared result tells how long it is.
+    """
+    opcode, dimension, carries = Opcode.SCAN, attributes.dimension, attributes.num_carries
+    if not 0 <= carries <= len(operands):
+        fail(opcode, operands, f"num_carries is {carries}, and there are {len(operands)} operands", 1)
+    arrays, initial = operands[: len(operands) - carries], operands[len(operands) - carries :]
+    if any(a.is_tuple or not 0 <= dimension < a.rank for a in arrays):
+        fail(opcode, operands, f"what is sliced must be arrays with a dimension {dimension}", 2)
+    lengths = {a.dimensions[dimension] for a in arrays}
+    if len(lengths) > 1:
+        fail(opcode, operands, f"what is sliced along dimension {dimension} must be equally long", 2)
+    slices = [Shape.array(a.element, a.dimensions[:dimension] + a.dimensions[dimension + 1 :]) for a in arrays]
+    require_signature(opcode, operands, attributes.to_apply, [*slices, *initial], 3)
+    root = attributes.to_apply.root.shape
+    results = root.elements if root.is_tuple else (root,)
+    made, last = results[: len(results) - carries], results[len(results) - carries :]
+    if len(results) < carries or not all(a.compatible(b) for a, b in zip(last, initial, strict=True)):
+        fail(opcode, operands, f"{attributes.to_apply.name} returns {root}, which does not end with the carries", 4)
+    if dimension < 0 or any(m.is_tuple or m.rank < dimension for m in made):
+        fail(opcode, operands, f"{attributes.to_apply.name} returns {root}: no slices along {dimension}", 4)
+    if not lengths:
+        first = declared.tuple_shapes[0] if declared is not None and declared.tuple_shapes else declared
+        if not made or first is None or first.is_tuple or first.rank <= dimension:
+            fail(opcode, operands, "without arrays the result must be declared, to tell the length", 5)
+        lengths = {first.dimensions[dimension]}
+    (length,) = lengths
+    stacked = [Shape.array(m.element, (*m.dimensions[:dimension], length, *m.dimensions[dimension:])) for m in made]
+    found = [*stacked, *last]
+    return Shape.tuple(found) if root.is_tuple else found[0]
+
+
 _FAMILY = "control_flow"
 
 SPECS: tuple[OpSpec, ...] = (
     OpSpec(Opcode.CALL, _FAMILY, None, CallAttributes, _call_rule, Trait.CONTROL_FLOW),
     OpSpec(Opcode.CONDITIONAL, _FAMILY, None, ConditionalAttributes, _conditional_rule, Trait.CONTROL_FLOW),
     OpSpec(Opcode.WHILE, _FAMILY, 1, WhileAttributes, _while_rule, Trait.CONTROL_FLOW),
-    OpSpec(Opcode.SCAN, "control_flow", None, ScanAttributes, not_checked),
+    OpSpec(Opcode.SCAN, _FAMILY, None, ScanAttributes, _scan_rule, Trait.CONTROL_FLOW),
 )

@@ -1,16 +1,191 @@
-"""Gather and scatter: slices taken from, and put into, places that are computed."""
+"""Gather and scatter: slices taken from, and put into, places that are computed.
+
+Source: XLA's ShapeInference::InferGatherShape and InferScatterShape, and https://openxla.org/xla/operation_semantics.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..attributes import GatherAttributes, ScatterAttributes
 from ..opcode import Opcode
-from .checks import not_checked
+from ..shape import Shape
+from .checks import array_of, fail, in_default_layout, require_arrays, require_distinct_dimensions, require_signature
 from .spec import OpSpec, Trait
+
+
+def _require_sorted(
+    opcode: Opcode, operands: Sequence[Shape], dimensions: Sequence[int], rank: int, what: str, rule: int
+) -> None:
+    require_distinct_dimensions(opcode, operands, dimensions, rank, what, rule)
+    if list(dimensions) != sorted(dimensions):
+        fail(opcode, operands, f"{what} {list(dimensions)} must be sorted", rule)
+
+
+def _index_sizes(
+    opcode: Opcode, operands: Sequence[Shape], indices: Shape, index_vector_dim: int, rules: tuple[int, int]
+) -> tuple[int, ...]:
+    """The index array's dimensions, with the size 1 that index_vector_dim == rank stands for."""
+    if indices.element_type is None or not indices.element_type.is_integral:
+        fail(opcode, operands, f"the indices {indices} must be an array of integers", rules[0])
+    if not 0 <= index_vector_dim <= indices.rank:
+        fail(opcode, operands, f"index_vector_dim {index_vector_dim} must be in [0, {indices.rank}]", rules[1])
+    return (*indices.dimensions, 1) if index_vector_dim == indices.rank else indices.dimensions
+
+
+def _require_index_map(
+    opcode: Opcode, operands: Sequence[Shape], index_map: Sequence[int], components: int, rank: int, what: str,
+    rule: int,
+) -> None:  # fmt: skip
+    if len(index_map) != components:
+        why = f"{what} {list(index_map)} must have one entry for each of the {components} components of an index"
+        fail(opcode, operands, why, rule)
+    require_distinct_dimensions(opcode, operands, index_map, rank, what, rule)
+
+
+def _require_batching(
+    opcode: Opcode, operands: Sequence[Shape], array: Shape, index_sizes: Sequence[int], index_vector_dim: int,
+    array_dims: Sequence[int], index_dims: Sequence[int], taken: Sequence[int], rule: int,
+) -> None:  # fmt: skip
+    """The batching dimensions are sorted dimensions of the array that are not `taken` for something else; as many of
+    the indices, of the same sizes, that are not the index vector's."""
+    _require_sorted(opcode, operands, array_dims, array.rank, "batching dimensions of the array", rule)
+    require_distinct_dimensions(
+        opcode, operands, index_dims, len(index_sizes), "batching dimensions of the indices", rule
+    )
+    if set(array_dims) & set(taken):
+        why = f"batching dimensions {list(array_dims)} of the array must not be indexed or left out of the window"
+        fail(opcode, operands, why, rule)
+    if index_vector_dim in index_dims:
+        fail(opcode, operands, f"index_vector_dim {index_vector_dim} must not be a batching dimension", rule)
+    if [array.dimensions[d] for d in array_dims] != [index_sizes[d] for d in index_dims]:
+        fail(opcode, operands, "array and indices must have the same batching sizes", rule)
+
+
+def _gather_rule(operands: Sequence[Shape], attributes: GatherAttributes, declared: Shape | None) -> Shape:
+    """Operands: array, indices. The result's offset_dims hold the slices, its other dimensions are those of the indices
+    without the index vector's.
+
+    c1: the operands are arrays, the indices integers; c2: index_vector_dim is a dimension of the indices, or the one
+    after the last; c3: start_index_map names a dimension of the array, each at most once, for each component of an
+    index; c4: collapsed_slice_dims are sorted dimensions of the array, each once; c5: operand_batching_dims are sorted
+    dimensions of the array that are neither collapsed nor in start_index_map, and start_indices_batching_dims as many
+    of the indices, of the same sizes and not the index vector's; c6: there is a slice size a dimension, and it fits;
+    c7: it is at most 1 in collapsed and batching dimensions; c8: offset_dims are sorted dimensions of the result, one
+    for each dimension of the array that is neither collapsed nor batching.
+    """
+    require_arrays(Opcode.GATHER, operands, 1)
+    array, indices = operands
+    vector, sizes = attributes.index_vector_dim, attributes.slice_sizes
+    index_sizes = _index_sizes(Opcode.GATHER, operands, indices, vector, (1, 2))
+    components = index_sizes[vector]
+    index_map, collapsed = attributes.start_index_map, attributes.collapsed_slice_dims
+    _require_index_map(Opcode.GATHER, operands, index_map, components, array.rank, "start_index_map", 3)
+    _require_sorted(Opcode.GATHER, operands, collapsed, array.rank, "collapsed_slice_dims", 4)
+    batching = attributes.operand_batching_dims
+    _require_batching(
+        Opcode.GATHER, operands, array, index_sizes, vector, batching, attributes.start_indices_batching_dims,
+        (*index_map, *collapsed), 5,
+    )  # fmt: skip
+    if len(sizes) != array.rank or any(not 0 <= s <= d for s, d in zip(sizes, array.dimensions)):
+        fail(Opcode.GATHER, operands, f"slice sizes {list(sizes)} do not fit in the array", 6)
+    for d in (*collapsed, *batching):
+        if sizes[d] > 1:
+            fail(Opcode.GATHER, operands, f"slice size {sizes[d]} of dimension {d}, which is left out, exceeds 1", 7)
+    offsets = [sizes[d] for d in range(array.rank) if d not in collapsed and d not in batching]
+    batch = [size for d, size in enumerate(index_sizes) if d != vector]
+    rank = len(batch) + len(attributes.offset_dims)
+    _require_sorted(Opcode.GATHER, operands, attributes.offset_dims, rank, "offset_dims", 8)
+    if len(attributes.offset_dims) != len(offsets):
+        why = f"offset_dims {list(attributes.offset_dims)} must name a dimension for each of the slice's {len(offsets)}"
+        fail(Opcode.GATHER, operands, why, 8)
+    offset, rest = iter(offsets), iter(batch)
+    return array_of(array.element, tuple(next(offset if d in attributes.offset_dims else rest) for d in range(rank)))
+
+
+def _scatter_rule(operands: Sequence[Shape], attributes: ScatterAttributes, declared: Shape | None) -> Shape:
+    """Operands: N arrays, indices, N arrays of updates. The result is an array for N = 1, else a tuple: the arrays with
+    the updates combined into them.
+
+    c1: there are N arrays, the indices and N updates, for an N of 1 at least; the indices are integers; c2: the arrays
+    have the same dimensions, and so have the updates; each update has its array's element type; c3: index_vector_dim is
+    a dimension of the indices, or the one after the last; c4: update_window_dims are sorted dimensions of the updates,
+    each once; c5: inserted_window_dims are sorted dimensions of the array, each once; c6: input_batching_dims are
+    sorted dimensions of the array that are neither inserted nor in scatter_dims_to_operand_dims, and
+    scatter_indices_batching_dims as many of the indices, of the same sizes and not the index vector's; c7: the array
+    has a dimension for each window, inserted and batching dimension; c8: scatter_dims_to_operand_dims names a dimension
+    of the array, each at most once, for each component of an index; c9: the updates have the window dimensions, which
+    are no larger than the array's, and the dimensions of the indices without the index vector's, of the same sizes;
+    c10: the combiner takes N elements of the arrays, then N of the updates, all scalars, and returns N.
+    """
+    count, odd = divmod(len(operands), 2)
+    if not odd or not count:
+        fail(Opcode.SCATTER, operands, "there must be N arrays, the indices and N updates, N at least 1", 1)
+    require_arrays(Opcode.SCATTER, operands, 1)
+    arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
+    if indices.element_type is None or not indices.element_type.is_integral:
+        fail(Opcode.SCATTER, operands, f"the indices {indices} must be an array of integers", 1)
+    array, update = arrays[0], updates[0]
+    for a, u in zip(arrays, updates):
+        if a.dimensions != array.dimensions or u.dimensions != update.dimensions:
+            fail(Opcode.SCATTER, operands, "arrays must have the same dimensions, and so must updates", 2)
+        if a.element_type is not u.element_type:
+            fail(Opcode.SCATTER, operands, "updates must have the element types of their arrays", 2)
+    vector, window = attributes.index_vector_dim, attributes.update_window_dims
+    index_sizes = _index_sizes(Opcode.SCATTER, operands, indices, vector, (1, 3))
+    _require_sorted(Opcode.SCATTER, operands, window, update.rank, "update_window_dims", 4)
+    inserted, batching = attributes.inserted_window_dims, attributes.input_batching_dims
+    _require_sorted(Opcode.SCATTER, operands, inserted, array.rank, "inserted_window_dims", 5)
+    index_map = attributes.scatter_dims_to_operand_dims
+    _require_batching(
+        Opcode.SCATTER, operands, array, index_sizes, vector, batching, attributes.scatter_indices_batching_dims,
+        (*index_map, *inserted), 6,
+    )  # fmt: skip
+    if array.rank != len(window) + len(inserted) + len(batching):
+        why = f"{len(window)} window, {len(inserted)} inserted and {len(batching)} batching dimensions do not make the"
+        fail(Opcode.SCATTER, operands, f"{why} {array.rank} of the array", 7)
+    _require_index_map(
+        Opcode.SCATTER, operands, index_map, index_sizes[vector], array.rank, "scatter_dims_to_operand_dims", 8
+    )
+    _require_window(operands, attributes, index_sizes)
+    _require_combiner(operands, attributes, arrays)
+    results = [in_default_layout(a) for a in arrays]
+    return results[0] if count == 1 else Shape.tuple(results)
+
+
+def _require_window(operands: Sequence[Shape], attributes: ScatterAttributes, index_sizes: Sequence[int]) -> None:
+    """scatter_c9"""
+    array, update = operands[0], operands[-1]
+    batch = [size for d, size in enumerate(index_sizes) if d != attributes.index_vector_dim]
+    window = attributes.update_window_dims
+    if update.rank != len(batch) + len(window):
+        why = f"updates of rank {update.rank} do not have {len(window)} window and {len(batch)} index dimensions"
+        fail(Opcode.SCATTER, operands, why, 9)
+    left_out = (*attributes.inserted_window_dims, *attributes.input_batching_dims)
+    kept = [size for d, size in enumerate(array.dimensions) if d not in left_out]
+    for d, size in zip(window, kept):
+        if update.dimensions[d] > size:
+            why = f"window dimension {d} of the updates must not exceed the array's, {size}"
+            fail(Opcode.SCATTER, operands, why, 9)
+    if [size for d, size in enumerate(update.dimensions) if d not in window] != batch:
+        fail(Opcode.SCATTER, operands, "the updates must have the dimensions of the indices besides the window's", 9)
+
+
+def _require_combiner(operands: Sequence[Shape], attributes: ScatterAttributes, arrays: Sequence[Shape]) -> None:
+    """scatter_c10"""
+    scalars = [array_of(a.element, ()) for a in arrays]
+    combiner = attributes.to_apply
+    require_signature(Opcode.SCATTER, operands, combiner, (*scalars, *scalars), 10)
+    expected = scalars[0] if len(scalars) == 1 else Shape.tuple(scalars)
+    if not combiner.root.shape.compatible(expected):
+        why = f"combiner {combiner.name} returns {combiner.root.shape}, not {expected}"
+        fail(Opcode.SCATTER, operands, why, 10)
+
 
 _FAMILY = "indexing"
 _O = Opcode
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.GATHER, _FAMILY, 2, GatherAttributes, not_checked),
-    OpSpec(_O.SCATTER, _FAMILY, None, ScatterAttributes, not_checked, Trait.APPLIES),
+    OpSpec(_O.GATHER, _FAMILY, 2, GatherAttributes, _gather_rule, Trait.MOVEMENT),
+    OpSpec(_O.SCATTER, _FAMILY, None, ScatterAttributes, _scatter_rule, Trait.APPLIES),
 )

@@ -1,16 +1,61 @@
-"""Sorting by a comparator, and the k largest."""
+"""Sorting by a comparator, and the k largest.
+
+Source: XLA's ShapeVerifier::HandleSort and ShapeInference::InferTopK.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..attributes import SortAttributes, TopKAttributes
+from ..element_type import ElementType
 from ..opcode import Opcode
-from .checks import not_checked
+from ..shape import Shape
+from .checks import array_of, fail, in_default_layout, require_arrays, require_signature
 from .spec import OpSpec, Trait
+
+
+def _sort_rule(operands: Sequence[Shape], attributes: SortAttributes, declared: Shape | None) -> Shape:
+    """Operands: N arrays that are permuted alike. The result is an array for N = 1, else a tuple.
+
+    c1: there is an operand, and all are arrays; c2: of the same dimensions; c3: they have the dimension along which to
+    sort; c4: the comparator takes two elements of each operand, (a0, b0, a1, b1, ...), all scalars, and returns a
+    predicate.
+    """
+    if not operands:
+        fail(Opcode.SORT, operands, "there must be an operand", 1)
+    require_arrays(Opcode.SORT, operands, 1)
+    first = operands[0]
+    if any(o.dimensions != first.dimensions for o in operands):
+        fail(Opcode.SORT, operands, "operands must have the same dimensions", 2)
+    if not 0 <= attributes.dimension < first.rank:
+        fail(Opcode.SORT, operands, f"dimension {attributes.dimension} must be in [0, {first.rank})", 3)
+    scalars = [array_of(o.element, ()) for o in operands for _ in range(2)]
+    comparator = attributes.to_apply
+    require_signature(Opcode.SORT, operands, comparator, scalars, 4)
+    if comparator.root.shape.element_type is not ElementType.PRED or comparator.root.shape.dimensions:
+        fail(Opcode.SORT, operands, f"comparator {comparator.name} returns {comparator.root.shape}, not pred[]", 4)
+    results = [in_default_layout(o) for o in operands]
+    return results[0] if len(results) == 1 else Shape.tuple(results)
+
+
+def _topk_rule(operands: Sequence[Shape], attributes: TopKAttributes, declared: Shape | None) -> Shape:
+    """The result is (values, their s32 positions). c1: the operand is an array of real numbers or predicates with a
+    dimension at least; c2: k is not negative and no more than the last dimension's size."""
+    require_arrays(Opcode.TOPK, operands, 1)
+    operand = operands[0]
+    if not operand.rank or operand.element.is_complex:
+        fail(Opcode.TOPK, operands, "the operand must be an array of ordered elements of rank 1 at least", 1)
+    if not 0 <= attributes.k <= operand.dimensions[-1]:
+        fail(Opcode.TOPK, operands, f"k = {attributes.k} must be in [0, {operand.dimensions[-1]}]", 2)
+    dimensions = (*operand.dimensions[:-1], attributes.k)
+    return Shape.tuple([array_of(operand.element, dimensions), array_of(ElementType.S32, dimensions)])
+
 
 _FAMILY = "sort"
 _O = Opcode
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.SORT, _FAMILY, None, SortAttributes, not_checked, Trait.APPLIES),
-    OpSpec(_O.TOPK, _FAMILY, 1, TopKAttributes, not_checked),
+    OpSpec(_O.SORT, _FAMILY, None, SortAttributes, _sort_rule, Trait.APPLIES),
+    OpSpec(_O.TOPK, _FAMILY, 1, TopKAttributes, _topk_rule),
 )

@@ -31,6 +31,7 @@ class Trait(Flag):
     MOVEMENT = auto()
     """Result elements are copies of operand elements."""
     SIDE_EFFECT = auto()
+    """Acts on more than its result; see `hlo/effects.py`, which also knows the custom calls and callers that do."""
     STRUCTURE = auto()
     """parameter, tuple, get-tuple-element: nothing to compute."""
     CONTROL_FLOW = auto()

@@ -17,7 +17,7 @@ from ..attributes import (
 from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import fail, not_checked, require_declared, require_signature
+from .checks import fail, require_declared, require_signature
 from .spec import OpSpec, Trait
 
 
@@ -61,6 +61,11 @@ def _opt_barrier_rule(operands: Sequence[Shape], attributes: Attributes, declare
     return operands[0]
 
 
+def _domain_rule(operands: Sequence[Shape], attributes: DomainAttributes, declared: Shape | None) -> Shape:
+    """The operand, whatever its type."""
+    return operands[0]
+
+
 _FAMILY = "structure"
 _O = Opcode
 
@@ -68,8 +73,8 @@ SPECS: tuple[OpSpec, ...] = (
     OpSpec(_O.CONSTANT, _FAMILY, 0, ConstantAttributes, _constant_rule),
     OpSpec(_O.FUSION, _FAMILY, None, FusionAttributes, _fusion_rule),
     OpSpec(_O.GET_TUPLE_ELEMENT, _FAMILY, 1, GetTupleElementAttributes, _get_tuple_element_rule, Trait.STRUCTURE),
-    OpSpec(_O.OPT_BARRIER, _FAMILY, 1, Attributes, _opt_barrier_rule, Trait.SIDE_EFFECT),
+    OpSpec(_O.OPT_BARRIER, _FAMILY, 1, Attributes, _opt_barrier_rule),
     OpSpec(_O.PARAMETER, _FAMILY, 0, ParameterAttributes, _parameter_rule, Trait.STRUCTURE),
     OpSpec(_O.TUPLE, _FAMILY, None, Attributes, _tuple_rule, Trait.STRUCTURE),
-    OpSpec(Opcode.DOMAIN, "structure", 1, DomainAttributes, not_checked),
+    OpSpec(_O.DOMAIN, _FAMILY, 1, DomainAttributes, _domain_rule),
 )

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from ..effects import has_side_effect
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import SPECS, Trait, has_trait
 from .rewrite import map_computations, rewrite_computation, with_called
 
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)
-_KEPT = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits) | {Opcode.PARAMETER}
+_KEPT = frozenset({Opcode.PARAMETER, Opcode.OPT_BARRIER})
 """Barriers keep what stands behind them apart (that is their purpose)."""
 
 
@@ -36,7 +37,7 @@ def _merge(computation: HloComputation) -> HloComputation:
     position: dict[HloInstruction, int] = {}
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.opcode in _KEPT:
+        if moved.opcode in _KEPT or has_side_effect(moved):
             position[moved] = len(position)
             return moved
         first = seen.setdefault(_key(moved, position), moved)

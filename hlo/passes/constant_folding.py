@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..builder import make_constant
+from ..effects import has_side_effect
 from ..evaluator import evaluate_op
 from ..ir import HloInstruction, HloModule
 from ..literal import Literal
@@ -25,6 +26,7 @@ NOT_FOLDED = frozenset(
         Opcode.CONDITIONAL,
         Opcode.CONSTANT,
         Opcode.COPY,
+        Opcode.CUSTOM_CALL,  # may fail, or take long
         Opcode.FUSION,
         Opcode.GET_TUPLE_ELEMENT,
         Opcode.IOTA,
@@ -62,6 +64,8 @@ class ConstantFolding:
         if instruction.shape.num_elements > self.max_elements:
             return instruction
         if sum(o.shape.num_elements for o in operands) > self.max_operand_elements:
+            return instruction
+        if has_side_effect(instruction):
             return instruction
         arrays = [o.attributes.literal.array for o in operands]
         value = evaluate_op(instruction.opcode, arrays, instruction.attributes, instruction.shape)

@@ -1,21 +1,23 @@
 """control-flow-simplifier: loops and branches whose course is known, and loop state that nobody needs.
 
-Each rule is a function from a WHILE or CONDITIONAL to its replacement, or None. Source: XLA's WhileLoopSimplifier,
+Each rule is a function from a WHILE or CONDITIONAL to its replacement, or None. A rule that puts the instructions of
+a computation in the place of the one that calls it returns their side effects too. Source: XLA's WhileLoopSimplifier,
 WhileLoopConstantSinking and ConditionalSimplifier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..analyses.trip_count import body_results, known_trip_count, state_element
 from ..builder import make_get_tuple_element, make_tuple
+from ..effects import effects_of
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
 from .patterns import splat_value
-from .rewrite import clone_computation, map_computations, rewrite_computation
+from .rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +34,48 @@ def _simplify(computation: HloComputation) -> HloComputation:
     if all(i.opcode not in _RULES for i in computation.instructions):
         return computation
 
+    effects: Effects = {}
+
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.opcode is Opcode.GET_TUPLE_ELEMENT:
             return unchanged_result(moved) or moved
         for rule in _RULES.get(moved.opcode, ()):
-            new = rule(moved)
-            if new is not None:
+            found = rule(moved)
+            if found is not None:
+                new, effects[old] = found
                 return new
         if moved.opcode is Opcode.WHILE:
             return dead_state(moved, _used_elements(computation, old)) or moved
         return moved
 
-    return rewrite_computation(computation, visit)
+    return rewrite_computation(computation, visit, effects)
 
 
-def never_runs(loop: HloInstruction) -> HloInstruction | None:
-    """A loop that runs 0 times is its initial state."""
-    return loop.operands[0] if known_trip_count(loop) == 0 else None
+Replacement = tuple[HloInstruction, Sequence[HloInstruction]]
+"""What replaces an instruction, and the side effects that come with it."""
 
 
-def runs_once(loop: HloInstruction) -> HloInstruction | None:
-    """A loop that runs once is its body."""
-    if known_trip_count(loop) != 1:
+def _inlined(computation: HloComputation, operand: HloInstruction) -> Replacement:
+    """A computation of one parameter, run where it is called."""
+    root, copies = clone_computation(computation, {computation.parameters[0]: operand})
+    return root, cloned_effects(computation, copies)
+
+
+def never_runs(loop: HloInstruction) -> Replacement | None:
+    """A loop that runs 0 times is its initial state; its condition runs once, and must have no side effects."""
+    if known_trip_count(loop) != 0 or effects_of(loop.attributes.condition):
         return None
-    body: HloComputation = loop.attributes.body
-    return clone_computation(body, {body.parameters[0]: loop.operands[0]})[0]
+    return loop.operands[0], ()
 
 
-def constant_state(loop: HloInstruction) -> HloInstruction | None:
+def runs_once(loop: HloInstruction) -> Replacement | None:
+    """A loop that runs once is its body, where the condition has no side effects."""
+    if known_trip_count(loop) != 1 or effects_of(loop.attributes.condition):
+        return None
+    return _inlined(loop.attributes.body, loop.operands[0])
+
+
+def constant_state(loop: HloInstruction) -> Replacement | None:
     """An element of the state that starts as a constant (or a broadcast one) and never changes is that constant in
     condition and body."""
     if not has_tuple_state(loop):
@@ -84,7 +100,7 @@ def constant_state(loop: HloInstruction) -> HloInstruction | None:
         return _with_unchanged_root(new, known) if is_body and new is not computation else new
 
     attributes = loop.attributes.map_computations(replaced) if known else loop.attributes
-    return None if attributes is loop.attributes else replace(loop, attributes=attributes)
+    return None if attributes is loop.attributes else (replace(loop, attributes=attributes), ())
 
 
 def _with_unchanged_root(body: HloComputation, known: dict[int, HloInstruction]) -> HloComputation:
@@ -106,7 +122,8 @@ def _copy_of(value: HloInstruction) -> HloInstruction:
 
 
 def dead_state(loop: HloInstruction, used: set[int]) -> HloInstruction | None:
-    """Elements of the state that neither a user, nor the condition, nor an element in use depends on are dropped.
+    """Elements of the state that neither a user, nor the condition, nor a side effect, nor an element in use depends
+    on are dropped.
 
     `used`: the elements that instructions outside of the loop take.
     """
@@ -116,7 +133,13 @@ def dead_state(loop: HloInstruction, used: set[int]) -> HloInstruction | None:
     assert results is not None
     everything = (1 << len(results)) - 1
     in_body = _dependences(loop.attributes.body, everything)
-    live = _dependences(loop.attributes.condition, everything)[loop.attributes.condition.root]
+    condition: HloComputation = loop.attributes.condition
+    in_condition = _dependences(condition, everything)
+    live = in_condition[condition.root]
+    for effect in effects_of(condition):
+        live |= in_condition[effect]
+    for effect in effects_of(loop.attributes.body):
+        live |= in_body[effect]
     for k in used:
         live |= 1 << k
     while True:
@@ -179,7 +202,7 @@ def unchanged_result(element: HloInstruction) -> HloInstruction | None:
     return initial_element(loop, index) if index in unchanged_elements(loop) else None
 
 
-def known_branch(conditional: HloInstruction) -> HloInstruction | None:
+def known_branch(conditional: HloInstruction) -> Replacement | None:
     """A conditional whose index is constant, or that has one branch, is the branch taken."""
     index, *operands = conditional.operands
     branches = conditional.attributes.branch_computations
@@ -192,11 +215,10 @@ def known_branch(conditional: HloInstruction) -> HloInstruction | None:
         taken = 0 if value else 1
     else:
         taken = int(value) if 0 <= value < len(branches) else len(branches) - 1
-    branch: HloComputation = branches[taken]
-    return clone_computation(branch, {branch.parameters[0]: operands[taken]})[0]
+    return _inlined(branches[taken], operands[taken])
 
 
-_RULES: dict[Opcode, tuple[Callable[[HloInstruction], HloInstruction | None], ...]] = {
+_RULES: dict[Opcode, tuple[Callable[[HloInstruction], Replacement | None], ...]] = {
     Opcode.WHILE: (never_runs, runs_once, constant_state),
     Opcode.CONDITIONAL: (known_branch,),
 }

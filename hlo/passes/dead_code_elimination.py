@@ -1,15 +1,17 @@
-"""dce: what the root does not need goes; parameters stay, as they are the computation's signature.
+"""dce: what neither the root nor a side effect needs goes; parameters stay, as they are the computation's signature.
 
-Nothing in HLO acts but through its result: an opt-barrier that nobody uses is dead too. Source: XLA's HloDCE.
+Side effects (`hlo/effects.py`) stay although nobody uses their results: feeding values out, sending, custom calls that
+say that they have one. An opt-barrier is no effect: one that nobody uses is dead. Source: XLA's HloDCE.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..effects import live_instructions
 from ..ir import HloComputation, HloModule
 from ..opcode import Opcode
-from .rewrite import map_computations, needed_by
+from .rewrite import map_computations
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class DeadCodeElimination:
 
 
 def _without_dead_code(computation: HloComputation) -> HloComputation:
-    live = needed_by(computation.root)
+    live = live_instructions(computation)
     kept = tuple([i for i in computation.instructions if i in live or i.opcode is Opcode.PARAMETER])
     if len(kept) == len(computation.instructions):
         return computation

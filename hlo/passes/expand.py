@@ -29,6 +29,9 @@ from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
+from .expand_asynchronous import ASYNCHRONOUS
+from .expand_collective import COLLECTIVE
+from .expand_scan import scan
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -294,5 +297,8 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_half_in_f32,),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
+    **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
+    **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
+    Opcode.SCAN: (scan,),
 }
 """By opcode: the rules that are tried, in this order."""

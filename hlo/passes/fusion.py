@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from ..attributes import FusionAttributes, FusionKind
 from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
+from ..effects import effects_of, has_side_effect
 from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
@@ -35,7 +36,7 @@ CHEAP_MEMBERS = 3
 
 _MOVES = frozenset((
     Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
-    Opcode.DYNAMIC_UPDATE_SLICE,
+    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER,
 ))  # fmt: skip
 
 Dimensions = tuple[int, ...]
@@ -104,6 +105,8 @@ class _Edge:
     user: HloInstruction
     positions: Dimensions | None
     rank: int
+    operand: int
+    """Which operand of the user it is."""
 
 
 class _Fuser:
@@ -114,6 +117,7 @@ class _Fuser:
         self.clusters: list[_Cluster] = []
         self.of: dict[HloInstruction, _Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
+        self._last_effect: _Cluster | None = None
         self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
 
     def run(self) -> None:
@@ -130,6 +134,9 @@ class _Fuser:
             cluster = self.of.get(source)
             if cluster is not None:
                 ancestors |= cluster.bits | cluster.ancestors
+        acts = has_side_effect(instruction)
+        if acts and self._last_effect is not None:  # side effects keep their order: nothing may lie across them
+            ancestors |= self._last_effect.bits | self._last_effect.ancestors
         cluster = _Cluster([instruction], bits, ancestors, is_fusible(instruction))
         if instruction.opcode is Opcode.REDUCE:
             _set_reduction(cluster, instruction)
@@ -137,6 +144,8 @@ class _Fuser:
             cluster.domain, cluster.closed = squeezed(instruction.operands[1]), True
         elif instruction.shape.is_array:
             cluster.domain = squeezed(instruction)
+        if acts:
+            self._last_effect = cluster
         self.clusters.append(cluster)
         self.of[instruction] = cluster
         return cluster
@@ -212,7 +221,7 @@ class _Fuser:
                 source, positions = self.resolve(operand)
                 if source in members:
                     simple = _reads_at_its_own_index(user, number)
-                    found.append(_Edge(source, user, positions if simple else None, len(squeezed(operand))))
+                    found.append(_Edge(source, user, positions if simple else None, len(squeezed(operand)), number))
         return found
 
     def _merge(self, producer: _Cluster, consumer: _Cluster) -> _Cluster | None:
@@ -266,7 +275,7 @@ class _Fuser:
             return False
         if not producer.domain:
             return True
-        reads = sum(math.prod(_accessed(e.user)) for e in edges)
+        reads = sum(math.prod(_accessed(e.user, e.operand)) for e in edges)
         if reads <= math.prod(producer.domain):
             return True
         expensive = any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
@@ -308,8 +317,10 @@ def _reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
     return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
 
 
-def _accessed(user: HloInstruction) -> Dimensions:
-    """The dimensions over which a user reads its operands."""
+def _accessed(user: HloInstruction, operand: int) -> Dimensions:
+    """The dimensions over which a user reads an operand."""
+    if user.opcode is Opcode.GATHER and operand == 1:
+        return user.operands[1].shape.dimensions
     if user.opcode is Opcode.REDUCE:
         return user.operands[0].shape.dimensions
     if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
@@ -443,10 +454,11 @@ class _Materialiser:
         for instruction in computation.instructions:
             if instruction.opcode is Opcode.PARAMETER:
                 self.mapping[instruction] = instruction
-        self._need(computation.root)
         parameters = [self.mapping[p] for p in computation.parameters]
         order = dict.fromkeys(parameters)
-        _append_all(order, self.mapping[computation.root])
+        for needed in (*effects_of(computation), computation.root):
+            self._need(needed)
+            _append_all(order, self.mapping[needed])
         return HloComputation(computation.name, tuple(order), self.mapping[computation.root])
 
     def _need(self, root: HloInstruction) -> None:

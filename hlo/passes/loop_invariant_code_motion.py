@@ -1,7 +1,8 @@
 """loop-invariant-code-motion: what a loop's body computes again and again from what never changes is computed before.
 
 The result travels through the loop as one more element of its state that never changes; buffer assignment makes that
-the same memory, so it costs nothing. All HLO ops may be computed although the loop might not run: none can fail.
+the same memory, so it costs nothing. Everything but side effects and custom calls may be computed although the loop
+might not run: nothing else can fail.
 Source: XLA's WhileLoopInvariantCodeMotion.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..analyses.trip_count import state_element
 from ..builder import make_get_tuple_element, make_tuple
+from ..effects import has_side_effect
 from ..ir import HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import SPECS, Trait
@@ -20,9 +22,10 @@ from .rewrite import map_computations, rewrite_computation
 _FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT, Opcode.COPY})
 """Not worth a buffer by themselves: fusion computes them where they are needed."""
 
-_BOUND = frozenset(
-    o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW | Trait.SIDE_EFFECT)
-)
+_BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW)) | {
+    Opcode.CUSTOM_CALL,
+    Opcode.OPT_BARRIER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class LoopInvariantCodeMotion:
                 if index in unchanged and instruction.shape.is_array:
                     sources[instruction] = instruction.shape.byte_size
                 continue
-            if instruction.opcode in _BOUND or instruction.shape.is_tuple:
+            if instruction.opcode in _BOUND or instruction.shape.is_tuple or has_side_effect(instruction):
                 continue
             if all(o in sources for o in instruction.operands):
                 sources[instruction] = sum(sources[o] for o in instruction.operands)

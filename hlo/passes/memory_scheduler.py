@@ -2,9 +2,9 @@
 
 Two orders are tried in each computation, that of the program and a greedy one (always the ready instruction that
 frees most and allocates least), and the one with the smaller peak is taken; the program's on a tie, as it is close to
-how its author thought. In the body of a loop, what computes the next state is then put after the last use of the
-state that it replaces, where that is possible: it can be written in place there, without a copy in every iteration.
-Source of the idea: XLA's ListMemoryScheduler.
+how its author thought. Side effects keep their order. In the body of a loop, what computes the next state is then
+put after the last use of the state that it replaces, where that is possible: it can be written in place there, without
+a copy in every iteration. Source of the idea: XLA's ListMemoryScheduler.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 
 from ..analyses.trip_count import body_results, state_element
 from ..analyses.values import is_alias
+from ..effects import effects_of, has_side_effect
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
@@ -105,6 +106,10 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
     program if several do."""
     position = {i: n for n, i in enumerate(computation.instructions)}
     waiting = {i: len(set(i.operands)) for i in computation.instructions}
+    effects = effects_of(computation)
+    next_effect = dict(zip(effects, effects[1:]))
+    for effect in effects[1:]:
+        waiting[effect] += 1
     left = dict(memory.last_users)
     users_of: dict[HloInstruction, list[HloInstruction]] = {holder: [] for holder in left}
     for instruction in computation.instructions:
@@ -142,7 +147,8 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
                 for user in users_of[holder]:
                     if user not in done and not waiting[user]:
                         offer(user)
-        for user in computation.users[instruction]:
+        following = next_effect.get(instruction)
+        for user in (*computation.users[instruction], *([] if following is None else [following])):
             waiting[user] -= 1
             if not waiting[user]:
                 offer(user)
@@ -171,7 +177,9 @@ def _update_late(body: HloComputation) -> HloComputation:
     for k, result in enumerate(results):
         made_by = holders[result]
         old = elements.get(k, [])
-        if len(made_by) == 1 and made_by[0] not in old and state_element(made_by[0]) is None:
+        if len(made_by) != 1 or has_side_effect(made_by[0]):
+            continue
+        if made_by[0] not in old and state_element(made_by[0]) is None:
             last_uses = {u for i in old for u in users.get(i, ())} - {made_by[0]}
             order = _moved_behind(order, made_by[0], last_uses)
     if tuple(order) == body.instructions:

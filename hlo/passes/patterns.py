@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..attributes import BroadcastAttributes, TransposeAttributes
-from ..builder import make_constant, make_instruction
+from ..builder import make_constant, make_instruction, make_tuple
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
@@ -84,6 +84,13 @@ def make_splat(value: object, shape: Shape) -> HloInstruction:
     """`value` in every element: a scalar constant, broadcast unless `shape` is a scalar's."""
     scalar = make_constant(np.asarray(value).astype(shape.element.dtype))
     return broadcast(scalar, shape, ())
+
+
+def make_zeros(shape: Shape) -> HloInstruction:
+    """Zeros of any shape, tuples and tokens included."""
+    if shape.is_token:
+        return make_instruction(Opcode.AFTER_ALL)
+    return make_tuple([make_zeros(s) for s in shape.elements]) if shape.is_tuple else make_splat(0, shape)
 
 
 def broadcast(operand: HloInstruction, shape: Shape, dimensions: Sequence[int]) -> HloInstruction:

@@ -6,11 +6,12 @@ recurses over operands: programs may be deeper than Python's stack. Rules that k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from ..builder import with_unique_names
+from ..effects import effects_of, live_instructions, needed_by
 from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 
@@ -31,11 +32,19 @@ Visit = Callable[[HloInstruction, HloInstruction], HloInstruction]
 changed). Returns `moved` to keep it, an existing instruction, or a new one, whose operands may be new too."""
 
 
-def rewrite_computation(computation: HloComputation, visit: Visit) -> HloComputation:
+Effects = dict[HloInstruction, Sequence[HloInstruction]]
+"""By replaced instruction: new instructions with side effects that its replacement does not need."""
+
+
+def rewrite_computation(
+    computation: HloComputation, visit: Visit, effects: Effects | None = None
+) -> HloComputation:
     """`computation` with each instruction replaced by what `visit` says, operands before users.
 
-    Program order is kept: a new instruction stands where the one that it replaces stood. What nothing needs any more
-    is dropped, except parameters. A replacement without metadata takes over that of the instruction it replaces.
+    Program order is kept: a new instruction stands where the one that it replaces stood. What neither the root nor an
+    instruction with side effects needs any more is dropped, except parameters. A replacement without metadata takes
+    over that of the instruction it replaces. A `visit` that puts a whole computation in the place of an instruction
+    enters into `effects` what must stay although the replacement does not need it, in program order.
     The same computation is returned if every instruction was kept.
     """
     mapping: dict[HloInstruction, HloInstruction] = {}
@@ -48,18 +57,25 @@ def rewrite_computation(computation: HloComputation, visit: Visit) -> HloComputa
             if new.metadata is None and old.metadata is not None and not new.name:
                 new = replace(new, metadata=old.metadata)
             mapping[old] = new
-    return rebuild(computation, mapping) if mapping else computation
+    return rebuild(computation, mapping, effects) if mapping else computation
 
 
-def rebuild(computation: HloComputation, mapping: Mapping[HloInstruction, HloInstruction]) -> HloComputation:
+def rebuild(
+    computation: HloComputation, mapping: Mapping[HloInstruction, HloInstruction], effects: Effects | None = None
+) -> HloComputation:
     """`computation` after the replacements in `mapping`, dead code dropped, in program order.
 
-    The values of `mapping` must already stand on replaced operands.
+    The values of `mapping` must already stand on replaced operands. `effects`: see `rewrite_computation`.
     """
     root = mapping.get(computation.root, computation.root)
-    live = needed_by(root)
+    acting = [mapping.get(old, old) for old in effects_of(computation)]
+    added = effects or {}
+    live = needed_by((root, *acting, *[new for several in added.values() for new in several]))
     order: dict[HloInstruction, None] = {}
     for old in computation.instructions:
+        for new in added.get(old, ()):
+            if new not in order:
+                _append(new, order)
         new = mapping.get(old, old)
         if new in order:
             continue
@@ -81,18 +97,6 @@ def _append(instruction: HloInstruction, order: dict[HloInstruction, None]) -> N
         else:
             stack.pop()
             order[node] = None
-
-
-def needed_by(root: HloInstruction) -> set[HloInstruction]:
-    """`root` and everything that it is computed from."""
-    found = {root}
-    stack = [root]
-    while stack:
-        for operand in stack.pop().operands:
-            if operand not in found:
-                found.add(operand)
-                stack.append(operand)
-    return found
 
 
 def map_computations(
@@ -147,12 +151,19 @@ def clone_computation(
     """Copies of a computation's instructions with `operands` in the place of its parameters.
 
     Returns the copy of the root and the whole mapping. The copies keep names (made unique later) and metadata. Dead
-    code is not copied.
+    code is not copied; side effects are: who puts the copies elsewhere hands these on (see `cloned_effects`).
     """
     mapping = dict(operands)
-    live = needed_by(computation.root)
+    live = live_instructions(computation)
     for old in computation.instructions:
         if old in live and old not in mapping:
             copied = tuple([mapping[o] for o in old.operands])
             mapping[old] = old.with_operands(copied) if copied else replace(old)
     return mapping[computation.root], mapping
+
+
+def cloned_effects(
+    computation: HloComputation, mapping: Mapping[HloInstruction, HloInstruction]
+) -> list[HloInstruction]:
+    """The copies of a computation's instructions with side effects, for `Effects`."""
+    return [mapping[effect] for effect in effects_of(computation)]

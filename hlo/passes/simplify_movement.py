@@ -14,6 +14,7 @@ from ..attributes import (
     SliceAttributes,
 )
 from ..builder import make_constant, make_instruction
+from ..effects import has_side_effect
 from ..ir import HloInstruction
 from ..opcode import Opcode
 from .patterns import (
@@ -42,8 +43,10 @@ def uniform_constant(i: Instruction) -> Instruction | None:
 
 
 def empty_result(i: Instruction) -> Instruction | None:
-    """An array without elements needs no operands."""
+    """An array without elements needs no operands; but a side effect stays."""
     if i.shape.is_tuple or i.shape.num_elements or i.opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
+        return None
+    if has_side_effect(i):
         return None
     if i.opcode is Opcode.BROADCAST and i.operands[0].opcode is Opcode.CONSTANT:
         return None

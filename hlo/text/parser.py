@@ -53,12 +53,8 @@ INERT_MODULE_ATTRIBUTES = frozenset(
 )
 INERT_CUSTOM_CALLS = frozenset(("Sharding", "xla.sdy.FuncResultSharding"))
 _NOT_YET = """
-add-dependency after-all all-gather all-gather-done all-gather-start all-reduce all-reduce-done all-reduce-start
-all-to-all async-done async-start async-update batch-norm-grad batch-norm-inference batch-norm-training cholesky
-collective-broadcast collective-permute collective-permute-done collective-permute-start convolution copy-done
-copy-start custom-call domain dynamic-reshape fft gather get-dimension-size infeed map outfeed partition-id
-ragged-all-to-all ragged-dot recv recv-done reduce-precision reduce-scatter reduce-window replica-id rng
-rng-get-and-update-state scaled-dot scan scatter select-and-scatter send send-done set-dimension-size sort
+batch-norm-grad batch-norm-inference batch-norm-training cholesky convolution custom-call fft gather map ragged-dot
+reduce-precision reduce-window rng rng-get-and-update-state scaled-dot scatter select-and-scatter sort
 stochastic-convert topk triangular-solve
 """
 

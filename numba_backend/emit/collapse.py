@@ -25,6 +25,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
 from .alignment import alignment_of
+from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather
 
 
 def canonical(computation: HloComputation) -> HloComputation:
@@ -116,6 +117,8 @@ def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloI
     if opcode is Opcode.REVERSE:
         reverse = ReverseAttributes(tuple(position[d] for d in old.attributes.dimensions if d in position))
         return replace(old, shape=shape, operands=operands, attributes=reverse)
+    if opcode is Opcode.GATHER:
+        return replace(old, shape=shape, operands=operands, attributes=squeezed_gather(old))
     # The others keep their rank between two changes of view.
     full = tuple(reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True))
     return reshaped(replace(old, shape=_array_like(old, old.shape.dimensions), operands=full), kept)
@@ -236,10 +239,23 @@ def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
                 boundaries.keep((operand, d))
             else:
                 boundaries.link((instruction, d), (operand, d))
+    elif opcode is Opcode.GATHER:
+        _constrain_gather(boundaries, instruction)
     else:
         boundaries.keep_all(instruction)
         for source in instruction.operands:
             boundaries.keep_all(source)
+
+
+def _constrain_gather(boundaries: _Boundaries, instruction: HloInstruction) -> None:
+    linked: set[Boundary] = set()
+    for d, operand, e in merging_neighbours(instruction):
+        boundaries.link((instruction, d), (operand, e))
+        linked |= {(instruction, d), (operand, e)}
+    for value in (instruction, *instruction.operands):
+        for d in range(value.shape.rank - 1):
+            if (value, d) not in linked:
+                boundaries.keep((value, d))
 
 
 def _touched(instruction: HloInstruction) -> list[bool]:
@@ -314,6 +330,9 @@ def _collapsed(
         attributes = IotaAttributes(position[attributes.iota_dimension])
     elif opcode is Opcode.REVERSE:
         attributes = ReverseAttributes(tuple(position[d] for d in attributes.dimensions))
+    elif opcode is Opcode.GATHER:
+        array, indices = (_groups(boundaries, o) for o in old.operands)
+        attributes = collapsed_gather(attributes, groups, array, indices)
     elif opcode is Opcode.SLICE and len(groups) < old.shape.rank:
         attributes = SliceAttributes(
             tuple(attributes.start_indices[g[0]] for g in groups),

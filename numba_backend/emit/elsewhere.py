@@ -14,21 +14,27 @@ ELEMENT.unsupported(
 ELEMENT.unsupported(
     [
         _O.ADD_DEPENDENCY, _O.AFTER_ALL, _O.ASYNC_DONE, _O.ASYNC_START, _O.ASYNC_UPDATE, _O.COPY_DONE, _O.COPY_START,
-        _O.INFEED, _O.OUTFEED, _O.RECV, _O.RECV_DONE, _O.SEND, _O.SEND_DONE,
     ],
-    "not written yet",
+    "nothing happens between a start and its done, and tokens hold nothing: it is expanded or inlined",
 )  # fmt: skip
+ELEMENT.unsupported(
+    [_O.INFEED, _O.OUTFEED, _O.RAGGED_ALL_TO_ALL, _O.RECV, _O.RECV_DONE, _O.SEND, _O.SEND_DONE],
+    "it is a call into Python: a row of its own in the program",
+)
 ELEMENT.unsupported(
     [
         _O.ALL_GATHER, _O.ALL_GATHER_DONE, _O.ALL_GATHER_START, _O.ALL_REDUCE, _O.ALL_REDUCE_DONE, _O.ALL_REDUCE_START,
         _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST, _O.COLLECTIVE_PERMUTE, _O.COLLECTIVE_PERMUTE_DONE,
-        _O.COLLECTIVE_PERMUTE_START, _O.PARTITION_ID, _O.RAGGED_ALL_TO_ALL, _O.REDUCE_SCATTER, _O.REPLICA_ID,
+        _O.COLLECTIVE_PERMUTE_START, _O.PARTITION_ID, _O.REDUCE_SCATTER, _O.REPLICA_ID,
     ],
-    "not written yet",
+    "on one device it is expanded to its operand, to zeros, or to a constant",
 )  # fmt: skip
-ELEMENT.unsupported([_O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE], "not written yet")
-ELEMENT.unsupported([_O.SCAN], "not written yet")
-ELEMENT.unsupported([_O.GATHER, _O.SCATTER], "not written yet")
+ELEMENT.unsupported(
+    [_O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE],
+    "shapes are static: it is expanded to its operand, a reshape, or a constant",
+)
+ELEMENT.unsupported([_O.SCAN], "it is expanded to a while loop")
+ELEMENT.unsupported([_O.SCATTER], "it has a row of its own in the program: it writes where its indices say")
 ELEMENT.unsupported([_O.SORT, _O.TOPK], "not written yet")
 ELEMENT.unsupported([_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER], "not written yet")
 ELEMENT.unsupported([_O.CONVOLUTION], "not written yet")

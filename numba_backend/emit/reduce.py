@@ -39,10 +39,10 @@ def combined(
     opcode = monoid(reducer)
     if opcode in _REORDERED and reduce.operands[0].shape.element in _SINGLE:
         return [call(_REORDERED[opcode], accumulators[0], elements[0])]
-    return _applied(e, reducer, [*accumulators, *elements])
+    return applied(e, reducer, [*accumulators, *elements])
 
 
-def _applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
+def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
     """A scalar computation written out on `arguments`, in the current scope."""
     scope = e.writer.scope
     outside = dict(scope.values)

@@ -13,6 +13,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from .alignment import alignment_of
+from .collapse_gather import batch_pairs, is_whole, offset_pairs
 from .source import Expr, Index, SizeParameter, plus, times
 
 LITERAL_LIMIT = 16
@@ -73,6 +74,14 @@ class Sizes:
                 for d in range(rank):
                     if d != attributes.dimension:
                         self._same((operand, d), (instruction, d))
+        elif opcode is Opcode.GATHER:
+            for d, b in batch_pairs(instruction):
+                self._same((instruction.operands[1], b), (instruction, d))
+            for d, e in offset_pairs(instruction):
+                if is_whole(instruction, e):
+                    self._same((instruction.operands[0], e), (instruction, d))
+            for e, b in zip(attributes.operand_batching_dims, attributes.start_indices_batching_dims, strict=True):
+                self._same((instruction.operands[1], b), (instruction.operands[0], e))
         elif opcode is Opcode.REDUCE:
             arrays = instruction.operands[: len(instruction.operands) // 2]
             first = arrays[0]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from . import (  # each registers its rules
+    asynchronous,
+    collective,
+    indexing,
+)
 from .table import ROWS, RowContext, RowRule
 
-__all__ = ["ROWS", "RowContext", "RowRule"]
+__all__ = ["ROWS", "RowContext", "RowRule", "asynchronous", "collective", "indexing"]

@@ -1,0 +1,145 @@
+"""LocalClient: values go to where computations run, computations are compiled and executed, values come back.
+
+Source: the seeds' "Getting started" and "Moving data into and out of XLA"; the names of XLA's Client. The "server" is
+this process, so data crosses no boundary; a backend compiles (see `backend.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..backend import Executable, HostBuffer, default_backend, get_compiler
+from ..element_type import element_type_of
+from ..errors import ExecutionError
+from ..layout import Layout
+from ..literal import Literal
+from ..shape import Shape
+from .data import GlobalData, LiteralValue
+from .handle import Computation, ComputationDataHandle
+
+if TYPE_CHECKING:
+    from .structure import ComputationBuilder
+
+NDArray = np.ndarray[Any, Any]
+
+
+class LocalClient:
+    """A client of this process. A computation is compiled when it is first executed, and kept while it is alive."""
+
+    def __init__(self, backend: str | None = None) -> None:
+        """`backend`: "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`, HLOOM_BACKEND)."""
+        self.backend = default_backend() if backend is None else backend
+        self._compiler = get_compiler(self.backend)
+        self._executables: WeakKeyDictionary[Computation, Executable] = WeakKeyDictionary()
+
+    # ---- values
+
+    def transfer_to_server(self, literal: LiteralValue | ArrayLike) -> GlobalData:
+        """A copy of a Literal (or of an array, a number, a tuple of such) that computations can be executed on."""
+        return GlobalData.of_literal(_as_literal(literal))
+
+    def transfer(self, data: GlobalData) -> LiteralValue:
+        """A copy of the data as a Literal; of a tuple, a tuple of Literals."""
+        return data.to_literal()
+
+    def transfer_to_server_in_process(self, array: NDArray) -> GlobalData:
+        """The array as data, in the memory where it is: it must not change as long as the data is used.
+
+        Arrays that are not dense, row-major and aligned are copied.
+        """
+        shape = Shape.array(element_type_of(array.dtype), array.shape)
+        return GlobalData(shape, [HostBuffer(array, shape)])
+
+    def transfer_in_process(self, data: GlobalData, destination: NDArray | None = None) -> NDArray:
+        """The contents of an array: a read-only view without a copy, or written into `destination`, which is returned.
+
+        ExecutionError for a tuple, and for a destination of another type or other dimensions.
+        """
+        if not data.shape.is_array:
+            raise ExecutionError(f"{data!r} is a tuple: take it apart with deconstruct_tuple")
+        contents = data.buffers[0].__array__()
+        if destination is None:
+            return contents
+        if destination.dtype != contents.dtype or destination.shape != contents.shape:
+            found = f"an array of {destination.dtype} with dimensions {list(destination.shape)}"
+            raise ExecutionError(f"the destination of {data.shape} must be of that type, not {found}")
+        destination[...] = contents
+        return destination
+
+    def get_shape(self, data: GlobalData) -> Shape:
+        """The type of the data."""
+        return data.shape
+
+    def deconstruct_tuple(self, data: GlobalData) -> list[GlobalData]:
+        """The elements of a tuple, in the memory where they are. ExecutionError if the data is an array."""
+        if data.shape.is_array:
+            raise ExecutionError(f"{data!r} is no tuple")
+        buffers = iter(data.buffers)
+        return [GlobalData(shape, [next(buffers) for _ in shape.leaves()]) for shape in data.shape.elements]
+
+    def unregister(self, data: GlobalData) -> None:
+        """Give the data up: using it afterwards raises ExecutionError."""
+        data.release()
+
+    # ---- computations
+
+    def compile(self, computation: Computation) -> Executable:
+        """The computation as an executable: its `kernels()`, `memory_analysis()`, `passes()`, `as_text()`."""
+        found = self._executables.get(computation)
+        if found is None:
+            found = self._executables[computation] = self._compiler.compile(computation.module)
+        return found
+
+    def execute(self, computation: Computation, arguments: Sequence[GlobalData] = ()) -> GlobalData:
+        """The result of `computation` on `arguments`, one a parameter.
+
+        ExecutionError if they are not of the parameters' types.
+        """
+        self._check_arguments(computation, arguments)
+        executable = self.compile(computation)
+        buffers = [b for data in arguments for b in data.buffers]
+        result = computation.result_shape
+        if all(map(_is_row_major, (*computation.parameter_shapes, result, *executable.result_shapes))):
+            return GlobalData(result, executable.call(buffers))
+        arrays = executable.execute([b.__array__() for b in buffers])
+        return GlobalData(result, [HostBuffer(a, s.with_default_layout()) for a, s in zip(arrays, result.leaves())])
+
+    def execute_and_transfer(
+        self, computation: Computation, arguments: Sequence[GlobalData] = ()
+    ) -> LiteralValue:
+        """`execute`, then `transfer`."""
+        return self.transfer(self.execute(computation, arguments))
+
+    def compute_constant(
+        self, builder: ComputationBuilder, operand: ComputationDataHandle, output_layout: Layout | None = None
+    ) -> LiteralValue:
+        """The value of a constant of the computation that `builder` is building; see its `compute_constant`."""
+        return self.transfer(builder.compute_constant(operand, output_layout))
+
+    def _check_arguments(self, computation: Computation, arguments: Sequence[GlobalData]) -> None:
+        wanted = computation.parameter_shapes
+        if len(arguments) != len(wanted):
+            raise ExecutionError(f"{computation.name} takes {len(wanted)} arguments, not {len(arguments)}")
+        for k, (data, shape) in enumerate(zip(arguments, wanted)):
+            if not isinstance(data, GlobalData):
+                why = f"must be what transfer_to_server gives, not {type(data).__name__}"
+                raise ExecutionError(f"argument {k} of {computation.name} {why}")
+            if not data.shape.compatible(shape):
+                raise ExecutionError(f"argument {k} of {computation.name} must be {shape}, not {data.shape}")
+
+
+def _is_row_major(shape: Shape) -> bool:
+    return all(leaf.array_layout.is_row_major for leaf in shape.leaves())
+
+
+def _as_literal(value: Any) -> LiteralValue:
+    if isinstance(value, Literal):
+        return value
+    if isinstance(value, tuple):
+        return tuple(_as_literal(v) for v in value)
+    return Literal(value, np.float32 if isinstance(value, float) else np.int32 if type(value) is int else None)

@@ -1,0 +1,58 @@
+"""Side effects: which instructions act on more than their result, so that they must run, once and in program order.
+
+Feeding values in and out, sending and receiving, drawing from the process's random state, custom calls that say so,
+and whatever runs a computation that holds one of these. Tokens say in which order effects are to happen; here they
+happen in the order of the program, which every order by tokens agrees with. An opt-barrier is not an effect: one that
+nobody uses is dead. Source: XLA's HloInstruction::HasSideEffect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+from .attributes import CustomCallAttributes
+from .ir import NO_ATTRIBUTES, HloComputation, HloInstruction
+from .opcode import Opcode
+from .ops import SPECS, Trait
+
+_ACTING = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits)
+_known: WeakKeyDictionary[HloComputation, tuple[HloInstruction, ...]] = WeakKeyDictionary()
+
+
+def has_side_effect(instruction: HloInstruction) -> bool:
+    """True if the instruction must run even though nobody uses its result."""
+    if instruction.attributes is NO_ATTRIBUTES:
+        return instruction.opcode in _ACTING
+    if instruction.opcode in _ACTING:
+        return True
+    if instruction.opcode is Opcode.CUSTOM_CALL:
+        attributes: CustomCallAttributes = instruction.attributes
+        if attributes.has_side_effect:
+            return True
+    return any(effects_of(called) for called in instruction.called_computations())
+
+
+def effects_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
+    """The instructions of a computation that have side effects, in program order. As deep as calls nest."""
+    found = _known.get(computation)
+    if found is None:
+        found = _known[computation] = tuple([i for i in computation.instructions if has_side_effect(i)])
+    return found
+
+
+def needed_by(roots: Sequence[HloInstruction]) -> set[HloInstruction]:
+    """`roots` and everything that they are computed from."""
+    found = set(roots)
+    stack = list(found)
+    while stack:
+        for operand in stack.pop().operands:
+            if operand not in found:
+                found.add(operand)
+                stack.append(operand)
+    return found
+
+
+def live_instructions(computation: HloComputation) -> set[HloInstruction]:
+    """What the root and the side effects of a computation need, these included."""
+    return needed_by((computation.root, *effects_of(computation)))

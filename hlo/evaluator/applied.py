@@ -1,0 +1,70 @@
+"""Computations on scalars (reducers, combiners, comparators), applied to all elements of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import HloComputation, HloInstruction
+from ..opcode import Opcode
+from ..ops import Trait, has_trait
+from .table import NDArray, interpret
+
+_UFUNCS: dict[Opcode, np.ufunc] = {
+    Opcode.ADD: np.add,
+    Opcode.MULTIPLY: np.multiply,
+    Opcode.MAXIMUM: np.maximum,
+    Opcode.MINIMUM: np.minimum,
+}
+_BITWISE: dict[Opcode, np.ufunc] = {
+    Opcode.AND: np.bitwise_and,
+    Opcode.OR: np.bitwise_or,
+    Opcode.XOR: np.bitwise_xor,
+}
+
+
+def as_ufunc(computation: HloComputation) -> np.ufunc | None:
+    """The ufunc that `computation` is, if it is one binary op on its two parameters."""
+    root = computation.root
+    ufunc = _UFUNCS.get(root.opcode) or _BITWISE.get(root.opcode)
+    return ufunc if ufunc is not None and set(root.operands) == set(computation.parameters) else None
+
+
+class Applied:
+    """`computation` as a function of arrays of equal dimensions, one a parameter: the results, as a tuple.
+
+    An element-wise op's rule does to each element of an array what it does to a scalar, so a computation made of such
+    ops is interpreted once, on the arrays; any other is interpreted for each element.
+    """
+
+    def __init__(self, computation: HloComputation) -> None:
+        self._computation = computation
+        self._takes_arrays = all(map(_is_elementwise, computation.instructions))
+        root = computation.root.shape
+        self._dtypes = [leaf.element.dtype for leaf in root.leaves()]
+
+    def __call__(self, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
+        dimensions = operands[0].shape
+        if self._takes_arrays:
+            return tuple(np.broadcast_to(r, dimensions) for r in self._apply(operands))
+        outputs = tuple(np.empty(dimensions, dtype) for dtype in self._dtypes)
+        for index in np.ndindex(dimensions):
+            for output, result in zip(outputs, self._apply([a[(*index, ...)] for a in operands])):
+                output[index] = result
+        return outputs
+
+    def _apply(self, operands: Sequence[NDArray]) -> tuple[Any, ...]:
+        result = interpret(self._computation, operands)
+        return result if isinstance(result, tuple) else (result,)
+
+
+_STRUCTURE = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT})
+
+
+def _is_elementwise(instruction: HloInstruction) -> bool:
+    opcode = instruction.opcode
+    if opcode is Opcode.BITCAST_CONVERT:
+        return instruction.shape.element.byte_width == instruction.operands[0].shape.element.byte_width
+    return opcode in _STRUCTURE or (has_trait(opcode, Trait.ELEMENTWISE) and not has_trait(opcode, Trait.APPLIES))

@@ -1,0 +1,71 @@
+"""Where in the user's program an operation comes from: the nearest frame outside this library.
+
+What is looked at: code objects' file names, each judged once. Whoever calls the user's functions through another
+library names its folder with `add_internal_folders`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from types import FrameType
+
+from .ir import Metadata
+
+_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INTERNAL_FOLDERS = [
+    os.path.join(_PARENT, name) + os.sep for name in ("tracer", "autodiff", "hlo", "numba_backend", "hloom")
+]
+_INTERNAL_FILES = frozenset({functools.__file__, contextlib.__file__, "<string>", "<frozen runpy>"})
+_IS_INTERNAL: dict[str, bool] = {}
+
+
+def add_internal_folders(*folders: str) -> None:
+    """Frames of files in `folders` are not the user's."""
+    _INTERNAL_FOLDERS.extend(folder.rstrip(os.sep) + os.sep for folder in folders)
+    _IS_INTERNAL.clear()
+
+
+def _judge(filename: str) -> bool:
+    internal = filename in _INTERNAL_FILES or os.path.abspath(filename).startswith(tuple(_INTERNAL_FOLDERS))
+    _IS_INTERNAL[filename] = internal
+    return internal
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that runs code from outside this library, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        internal = _IS_INTERNAL.get(filename)
+        if internal is None:
+            internal = _judge(filename)
+        if not internal:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def user_metadata(op_name: str) -> Metadata:
+    """Metadata of an instruction called `op_name` that the user's current line makes."""
+    frame = user_frame()
+    if frame is None:
+        return Metadata(op_name)
+    return Metadata(op_name, frame.f_code.co_filename, frame.f_lineno)
+
+
+def user_line() -> str:
+    """The user's current line for messages: ``file.py:12 (in train_step)``; empty if there is none."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} (in {frame.f_code.co_name})"
+
+
+def function_line(fun: object) -> str:
+    """Where a function is defined, for messages: ``f at file.py:10``; its name alone if that is not known."""
+    code = getattr(fun, "__code__", None)
+    name = getattr(fun, "__name__", None) or type(fun).__name__
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name

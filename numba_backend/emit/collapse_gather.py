@@ -1,0 +1,101 @@
+"""What the canonical form does to gather's dimension numbers: dimensions of size 1 go, neighbours merge.
+
+A gather of whole rows of [V, D1, D2] by [B, T, 1] indices is one of rows of [V, D] by [N] indices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from ...hlo.attributes import GatherAttributes
+from ...hlo.ir import HloInstruction
+
+NOWHERE = -1
+"""In start_index_map: the component is for a dimension of size 1, which is not there any more."""
+
+
+def batch_pairs(gather: HloInstruction) -> list[tuple[int, int]]:
+    """(dimension of the result, dimension of the indices) for all that are no slice's."""
+    attributes, indices = gather.attributes, gather.operands[1]
+    batch = [d for d in range(gather.shape.rank) if d not in attributes.offset_dims]
+    partners = [d for d in range(indices.shape.rank) if d != attributes.index_vector_dim]
+    return list(zip(batch, partners, strict=True))
+
+
+def offset_pairs(gather: HloInstruction) -> list[tuple[int, int]]:
+    """(dimension of the result, dimension of the array) for those of the slices."""
+    attributes, array = gather.attributes, gather.operands[0]
+    left_out = (*attributes.collapsed_slice_dims, *attributes.operand_batching_dims)
+    kept = [d for d in range(array.shape.rank) if d not in left_out]
+    return list(zip(attributes.offset_dims, kept, strict=True))
+
+
+def is_whole(gather: HloInstruction, dimension: int) -> bool:
+    """True when the slices have all of the array's dimension."""
+    return bool(gather.attributes.slice_sizes[dimension] == gather.operands[0].shape.dimensions[dimension])
+
+
+def _kept_positions(dimensions: Sequence[int]) -> dict[int, int]:
+    return {d: i for i, d in enumerate(d for d, size in enumerate(dimensions) if size != 1)}
+
+
+def squeezed_gather(old: HloInstruction) -> GatherAttributes:
+    """The attributes on arrays without dimensions of size 1. An array's dimension of which slices have one element
+    becomes a collapsed one."""
+    attributes: GatherAttributes = old.attributes
+    array, indices = (o.shape.dimensions for o in old.operands)
+    in_array, in_indices, in_result = map(_kept_positions, (array, indices, old.shape.dimensions))
+    ones = [d for _, d in offset_pairs(old) if attributes.slice_sizes[d] == 1]
+    batching = [
+        (in_array[d], in_indices[b])
+        for d, b in zip(attributes.operand_batching_dims, attributes.start_indices_batching_dims, strict=True)
+        if d in in_array
+    ]
+    return replace(
+        attributes,
+        offset_dims=tuple(in_result[d] for d in attributes.offset_dims if d in in_result),
+        collapsed_slice_dims=tuple(
+            in_array[d] for d in sorted((*attributes.collapsed_slice_dims, *ones)) if d in in_array
+        ),
+        start_index_map=tuple(in_array.get(d, NOWHERE) for d in attributes.start_index_map),
+        index_vector_dim=in_indices.get(attributes.index_vector_dim, len(in_indices)),
+        slice_sizes=tuple(attributes.slice_sizes[d] for d in in_array),
+        operand_batching_dims=tuple(d for d, _ in batching),
+        start_indices_batching_dims=tuple(b for _, b in batching),
+    )
+
+
+def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, HloInstruction, int]]:
+    """(d, operand, e): dimensions d and d + 1 of the result are e and e + 1 of the operand, and may merge in both."""
+    array, indices = gather.operands
+    batching = gather.attributes.start_indices_batching_dims
+    pairs = batch_pairs(gather)
+    for (d, b), (next_d, next_b) in pairwise(pairs):
+        if next_d == d + 1 and next_b == b + 1 and b not in batching and next_b not in batching:
+            yield d, indices, b
+    pairs = offset_pairs(gather)
+    for (d, e), (next_d, next_e) in pairwise(pairs):
+        if next_d == d + 1 and next_e == e + 1 and is_whole(gather, e) and is_whole(gather, next_e):
+            yield d, array, e
+
+
+Groups = Sequence[Sequence[int]]
+"""Which dimensions become one."""
+
+
+def collapsed_gather(attributes: GatherAttributes, result: Groups, array: Groups, indices: Groups) -> GatherAttributes:
+    """The attributes on arrays of which the dimensions have been merged."""
+    in_result, in_array, in_indices = ({d: i for i, g in enumerate(gs) for d in g} for gs in (result, array, indices))
+    return replace(
+        attributes,
+        offset_dims=tuple(dict.fromkeys(in_result[d] for d in attributes.offset_dims)),
+        collapsed_slice_dims=tuple(in_array[d] for d in attributes.collapsed_slice_dims),
+        start_index_map=tuple(in_array.get(d, NOWHERE) for d in attributes.start_index_map),
+        index_vector_dim=in_indices.get(attributes.index_vector_dim, len(indices)),
+        slice_sizes=tuple(math.prod(attributes.slice_sizes[d] for d in group) for group in array),
+        operand_batching_dims=tuple(in_array[d] for d in attributes.operand_batching_dims),
+        start_indices_batching_dims=tuple(in_indices[d] for d in attributes.start_indices_batching_dims),
+    )

@@ -1,0 +1,66 @@
+"""Element rule of gather: a change of index by what another array holds.
+
+    start0 = minimum(maximum(int64(x1[i]), 0), n0 - 1)
+    for j in range(n1):
+        out[i * n1 + j] = x0[start0 * n1 + j]
+
+The start depends on the batch dimensions only, so it is computed once for all elements of a slice where these are the
+inner loops.
+"""
+
+from __future__ import annotations
+
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from .element import ELEMENT, ElementEmitter
+from .source import ZERO, Expr, Index, call, minus, plus
+
+
+@ELEMENT.register(Opcode.GATHER)
+def _gather(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    operand = instruction.operands[0]
+    if 0 in operand.shape.dimensions:
+        return e.scalar(instruction.shape.element, 0)
+    attributes = instruction.attributes
+    offsets = iter([index[d] for d in attributes.offset_dims])
+    batch = [c for d, c in enumerate(index) if d not in attributes.offset_dims]
+    vector = attributes.index_vector_dim
+    source: list[Expr] = []
+    for d in range(operand.shape.rank):
+        if d in attributes.operand_batching_dims:
+            partner = attributes.start_indices_batching_dims[attributes.operand_batching_dims.index(d)]
+            source.append(batch[partner - (partner > vector)])
+            continue
+        start = _start(e, instruction, d, batch)
+        within = ZERO if d in attributes.collapsed_slice_dims else next(offsets)
+        source.append(plus(start, within))
+    return e.value(operand, tuple(source))
+
+
+def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch: list[Expr]) -> Expr:
+    """The start index along a dimension of the array, clamped so that the slice fits."""
+    operand, indices = instruction.operands
+    attributes = instruction.attributes
+    size, window = operand.shape.dimensions[dimension], attributes.slice_sizes[dimension]
+    if dimension not in attributes.start_index_map or size == window:
+        return ZERO
+    component = attributes.start_index_map.index(dimension)
+    place = list(batch)
+    if attributes.index_vector_dim < indices.shape.rank:
+        place.insert(attributes.index_vector_dim, Expr(str(component)))
+    last = minus(e.sizes.of(operand, dimension), e.sizes.constant(window))
+    key = ("start", indices, tuple(place), last)
+    found = e.writer.recall(key)
+    if found is None:
+        start = as_signed(indices.shape.element, e.value(indices, tuple(place)))
+        found = e.writer.let("start", call("minimum", call("maximum", start, ZERO), last))
+        e.writer.remember(key, found)
+    return found
+
+
+def as_signed(element_type: ElementType, value: Expr) -> Expr:
+    """An index as s64; unsigned ones beyond that stay large."""
+    if element_type is ElementType.U64:
+        value = call("minimum", value, Expr(f"uint64({1 << 62})"))
+    return call("int64", value)

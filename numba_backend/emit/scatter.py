@@ -1,0 +1,231 @@
+"""The kernel of scatter: a loop over the indices, and for each that lies inside one over its window.
+
+    def scatter_add(lo, hi, io0, x1, x2, n0, n1, n2):
+        for i in range(n0):
+            start0 = int64(x1[i])
+            if 0 <= start0 and start0 <= n1:
+                for j in range(lo, hi):
+                    at0 = start0 * n2 + j
+                    from0 = i * n2 + j
+                    io0[at0] = io0[at0] + x2[from0]
+
+Every array is dense, so a position in it is a sum of loop variables times strides; loops that are one walk through all
+arrays become one. Updates of one element happen in the order of the indices. What threads share is therefore the
+window, whose elements go to different places; or the indices, if they are said to be unique.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from ...hlo.attributes import ScatterAttributes
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from .element import ElementEmitter, loaded, stored
+from .nest import loop_variable
+from .reduce import applied
+from .sizes import LITERAL_LIMIT, Sizes
+from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, SizeParameter, Writer, call, plus, times
+
+MIN_SHARED_WINDOW = 64
+"""Elements of the window from which on threads share it: each of them reads all indices."""
+
+_NANOSECONDS = 1.5
+"""One element's update, roughly."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """`extent` steps, and how far each goes in the array, in the indices and in the updates, in elements."""
+
+    extent: int
+    array: int
+    indices: int
+    updates: int
+
+    def around(self, inner: _Loop) -> _Loop | None:
+        """One loop for this one around `inner`, if all arrays are walked through evenly."""
+        ours = (self.array, self.indices, self.updates)
+        theirs = (inner.array, inner.indices, inner.updates)
+        if any(a != b * inner.extent for a, b in zip(ours, theirs, strict=True)):
+            return None
+        return replace(inner, extent=self.extent * inner.extent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A component of the index: where it lies from the first one on, what it steps over, and its largest value."""
+
+    place: int
+    stride: int
+    last: int
+
+
+def _strides(dimensions: Sequence[int]) -> list[int]:
+    strides = [1] * len(dimensions)
+    for d in range(len(dimensions) - 2, -1, -1):
+        strides[d] = strides[d + 1] * dimensions[d + 1]
+    return strides
+
+
+def _merged(loops: Sequence[_Loop]) -> list[_Loop]:
+    """Without loops of one step, and with neighbours made one where that is the same."""
+    result: list[_Loop] = []
+    for loop in loops:
+        if loop.extent == 1:
+            continue
+        joined = result[-1].around(loop) if result else None
+        if joined is None:
+            result.append(loop)
+        else:
+            result[-1] = joined
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The loops over the indices, those over a window, and what is read of an index."""
+
+    outer: tuple[_Loop, ...]
+    inner: tuple[_Loop, ...]
+    starts: tuple[_Start, ...]
+
+
+def _plan(array: Shape, indices: Shape, update: Shape, attributes: ScatterAttributes) -> _Plan:
+    vector = attributes.index_vector_dim
+    array_strides, index_strides, update_strides = (_strides(s.dimensions) for s in (array, indices, update))
+    window_dims = attributes.update_window_dims
+    batch_dims = [d for d in range(update.rank) if d not in window_dims]
+    index_dims = [d for d in range(indices.rank) if d != vector]
+    partners = dict(zip(attributes.scatter_indices_batching_dims, attributes.input_batching_dims, strict=True))
+    outer = [
+        _Loop(
+            update.dimensions[d], array_strides[partners[b]] if b in partners else 0, index_strides[b],
+            update_strides[d],
+        )
+        for d, b in zip(batch_dims, index_dims, strict=True)
+    ]  # fmt: skip
+    left_out = (*attributes.inserted_window_dims, *attributes.input_batching_dims)
+    kept = [d for d in range(array.rank) if d not in left_out]
+    sizes = dict.fromkeys(range(array.rank), 1)
+    sizes.update((d, update.dimensions[w]) for d, w in zip(kept, window_dims, strict=True))
+    inner = [
+        _Loop(update.dimensions[w], array_strides[d], 0, update_strides[w])
+        for d, w in zip(kept, window_dims, strict=True)
+    ]
+    stride = index_strides[vector] if vector < indices.rank else 0
+    starts = [
+        _Start(component * stride, array_strides[d], array.dimensions[d] - sizes[d])
+        for component, d in enumerate(attributes.scatter_dims_to_operand_dims)
+    ]
+    return _Plan(tuple(_merged(outer)), tuple(_merged(inner)), tuple(starts))
+
+
+def emit_scatter(instruction: HloInstruction) -> EmittedKernel:
+    """The kernel of a scatter whose arrays (operands 0 to N - 1) lie in its outputs already."""
+    return _ScatterEmitter(instruction).emit()
+
+
+class _ScatterEmitter:
+    def __init__(self, instruction: HloInstruction) -> None:
+        self.attributes: ScatterAttributes = instruction.attributes
+        self.count = len(instruction.operands) // 2
+        shapes = [o.shape for o in instruction.operands]
+        self.shapes = shapes
+        self.plan = _plan(shapes[0], shapes[self.count], shapes[-1], self.attributes)
+        self.writer = Writer()
+        combiner = self.attributes.to_apply
+        self.elements = ElementEmitter(combiner, self.writer, Sizes(combiner))
+        self.sizes: dict[str, SizeParameter] = {}
+        self.pointers = [
+            PointerParameter(f"io{n}", shape.element, None, n) if n < self.count
+            else PointerParameter(f"x{n}", shape.element, n, None)
+            for n, shape in enumerate(shapes)
+        ]  # fmt: skip
+
+    def size(self, role: str, value: int) -> Expr:
+        """A number of the shapes, as an argument of the kernel unless it is 0 or 1."""
+        if value in (0, 1):
+            return Expr(str(value))
+        name = f"{role}{sum(n.startswith(role) for n in self.sizes)}"
+        self.sizes[name] = SizeParameter(name, value)
+        return Expr(name)
+
+    def emit(self) -> EmittedKernel:
+        sliced = self._sliced()
+        steps = math.prod(loop.extent for loop in self.plan.outer)
+        window = math.prod(loop.extent for loop in self.plan.inner)
+        with ExitStack() as stack:
+            array, indices, updates = self._loops(stack, self.plan.outer, sliced, 0)
+            starts = [self._start(start, indices) for start in self.plan.starts]
+            for start, (_, value) in zip(self.plan.starts, starts, strict=True):
+                array = plus(array, times(value, self.size("s", start.stride)))
+            if starts:
+                tests = " and ".join(test for test, _ in starts)
+                stack.enter_context(self.writer.block(f"if {tests}:", guarded=True))
+            within, _, place = self._loops(stack, self.plan.inner, sliced, len(self.plan.outer))
+            self._update(plus(array, within), plus(updates, place))
+        extent = 1 if sliced is None else sliced.extent
+        return self._finish(extent, steps * window * _NANOSECONDS / max(extent, 1))
+
+    def _sliced(self) -> _Loop | None:
+        """The loop that threads share, if they may."""
+        if self.attributes.unique_indices and self.plan.outer:
+            return self.plan.outer[0]
+        window = max(self.plan.inner, key=lambda loop: loop.extent, default=None)
+        return window if window is not None and window.extent >= MIN_SHARED_WINDOW else None
+
+    def _loops(
+        self, stack: ExitStack, loops: Sequence[_Loop], sliced: _Loop | None, first: int
+    ) -> tuple[Expr, Expr, Expr]:
+        """Open the loops; the offsets that their variables add to the array, the indices and the updates."""
+        offsets = [Expr("0"), Expr("0"), Expr("0")]
+        for position, loop in enumerate(loops):
+            name = loop_variable(first + position)
+            if loop is sliced:
+                bounds = "lo, hi"
+            elif loop.extent <= LITERAL_LIMIT and position == len(loops) - 1:
+                bounds = str(loop.extent)
+            else:
+                bounds = self.size("n", loop.extent).text
+            stack.enter_context(self.writer.block(f"for {name} in range({bounds}):"))
+            variable = Expr(name, self.writer.depth)
+            for k, (role, stride) in enumerate((("s", loop.array), ("t", loop.indices), ("u", loop.updates))):
+                offsets[k] = plus(offsets[k], times(variable, self.size(role, stride)))
+        return offsets[0], offsets[1], offsets[2]
+
+    def _start(self, start: _Start, offset: Expr) -> tuple[str, Expr]:
+        """A component of the index, and the test that it leaves room for the window."""
+        pointer = self.pointers[self.count]
+        place = plus(offset, self.size("t", start.place))
+        value = call("int64", Expr(f"{pointer.name}[{place}]", self.writer.depth))
+        # (A u64 beyond s64 becomes negative here, which is outside too.)
+        name = self.writer.let("start", value)
+        return f"0 <= {name} and {name} <= {self.size('m', start.last)}", name
+
+    def _update(self, place: Expr, source: Expr) -> None:
+        """Combine the updates at `source` into the arrays at `place`."""
+        at, origin = (p if p.text.isidentifier() else self.writer.let(s, p) for p, s in ((place, "at"), (source, "of")))
+        old = [self._element(pointer, at) for pointer in self.pointers[: self.count]]
+        new = [self._element(pointer, origin) for pointer in self.pointers[self.count + 1 :]]
+        results = applied(self.elements, self.attributes.to_apply, [*old, *new])
+        if self.count > 1:
+            results = [self.writer.let("next", r) for r in results]
+        for pointer, result in zip(self.pointers, results, strict=False):
+            self.writer.line(f"{pointer.name}[{at}] = {stored(pointer.element_type, result.text)}")
+
+    def _element(self, pointer: PointerParameter, place: Expr) -> Expr:
+        return loaded(pointer.element_type, Expr(f"{pointer.name}[{place}]", self.writer.depth))
+
+    def _finish(self, extent: int, cost: float) -> EmittedKernel:
+        body = self.writer.text()
+        parameters: tuple[KernelParameter, ...] = (*self.pointers, *self.sizes.values(), *self.elements.scalars)
+        root = self.attributes.to_apply.root
+        name = "scatter" if root.opcode in (Opcode.PARAMETER, Opcode.TUPLE) else f"scatter_{root.opcode.name.lower()}"
+        header = f"def {name}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
+        source = "\n".join([header, *("    " + line for line in body)]) + "\n"
+        return EmittedKernel(source, parameters, extent, cost)

@@ -1,0 +1,99 @@
+"""Rows of queues to and from the host: Python calls that put and take arrays. A token has no bytes, so no row.
+
+The queues are those of `hlo/host_queues.py`, which all backends share. A row that waits lets other threads run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.host_queues import HOST_QUEUES, INFEED, OUTFEED, channel
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from .host import NDArray, host_row
+from .table import RowContext, register
+
+
+@register(Opcode.INFEED)
+def _infeed(context: RowContext, instruction: HloInstruction) -> None:
+    data = instruction.shape.elements[0]
+
+    def take(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
+        _fill(results, HOST_QUEUES.take(INFEED, data))
+
+    host_row(context, instruction, take)
+
+
+@register(Opcode.OUTFEED)
+def _outfeed(context: RowContext, instruction: HloInstruction) -> None:
+    data = instruction.operands[0].shape
+
+    def put(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
+        HOST_QUEUES.put(OUTFEED, _packed(data, iter(operands)))
+
+    host_row(context, instruction, put)
+
+
+@register(Opcode.SEND)
+def _send(context: RowContext, instruction: HloInstruction) -> None:
+    """The result is (data, context, token); nobody reads the data there but it must hold them."""
+    data, name = instruction.operands[0].shape, channel(instruction.attributes.channel_id)
+
+    def put(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
+        HOST_QUEUES.put(name, _packed(data, iter(operands)))
+        for source, target in zip(operands, results[:-1], strict=True):
+            target[...] = source
+        results[-1][...] = 0
+
+    host_row(context, instruction, put)
+
+
+@register(Opcode.RECV)
+def _recv(context: RowContext, instruction: HloInstruction) -> None:
+    """The context holds the channel, for the done, which takes the data."""
+    number = (instruction.attributes.channel_id or 0) % 2**32
+
+    def begin(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
+        for target in results[:-1]:
+            target[...] = np.zeros((), target.dtype)
+        results[-1][...] = number
+
+    host_row(context, instruction, begin)
+
+
+@register(Opcode.RECV_DONE)
+def _recv_done(context: RowContext, instruction: HloInstruction) -> None:
+    data = instruction.shape.elements[0]
+
+    def take(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
+        _fill(results, HOST_QUEUES.take(channel(int(operands[-1])), data))
+
+    host_row(context, instruction, take)
+
+
+@register(Opcode.SEND_DONE)
+def _send_done(context: RowContext, instruction: HloInstruction) -> None:
+    """What was sent lies in its queue already."""
+
+
+def _fill(results: Sequence[NDArray], value: Any) -> None:
+    for target, source in zip(results, _leaves(value), strict=True):
+        target[...] = source
+
+
+def _leaves(value: Any) -> Iterator[NDArray]:
+    if isinstance(value, tuple):
+        for element in value:
+            yield from _leaves(element)
+    else:
+        yield value
+
+
+def _packed(shape: Shape, arrays: Iterator[NDArray]) -> Any:
+    if shape.tuple_shapes is None:
+        return next(arrays)
+    return tuple([_packed(s, arrays) for s in shape.tuple_shapes])
