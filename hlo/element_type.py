@@ -6,6 +6,7 @@ never mapped to a neighbour.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Any
 
@@ -20,14 +21,29 @@ class ElementType(Enum):
     """An element type; the value is its name in HLO text."""
 
     PRED = "pred"
+    S1 = "s1"
+    S2 = "s2"
+    S4 = "s4"
     S8 = "s8"
     S16 = "s16"
     S32 = "s32"
     S64 = "s64"
+    U1 = "u1"
+    U2 = "u2"
+    U4 = "u4"
     U8 = "u8"
     U16 = "u16"
     U32 = "u32"
     U64 = "u64"
+    F4E2M1FN = "f4e2m1fn"
+    F8E3M4 = "f8e3m4"
+    F8E4M3 = "f8e4m3"
+    F8E4M3B11FNUZ = "f8e4m3b11fnuz"
+    F8E4M3FN = "f8e4m3fn"
+    F8E4M3FNUZ = "f8e4m3fnuz"
+    F8E5M2 = "f8e5m2"
+    F8E5M2FNUZ = "f8e5m2fnuz"
+    F8E8M0FNU = "f8e8m0fnu"
     F16 = "f16"
     BF16 = "bf16"
     F32 = "f32"
@@ -41,18 +57,18 @@ class ElementType(Enum):
     dtype: np.dtype[Any]
     """The NumPy dtype that stores one element."""
     byte_width: int
-    """Bytes of one element in a dense buffer."""
+    """Bytes of one element in a dense buffer. Types of less than a byte take one, as in ml_dtypes."""
+    bit_width: int
+    """Bits of one element's value: 1 for PRED."""
+    is_small: bool
+    """True for floats of a byte or less and integers of less than a byte: they are stored and converted, and computed
+    with in a wider type."""
     is_floating: bool
     is_complex: bool
     is_integral: bool
     """True for signed and unsigned integers; PRED is not an integer."""
     is_signed: bool
     """True for signed integers, floats and complex numbers."""
-
-    @property
-    def bit_width(self) -> int:
-        """Bits of one element's value: 1 for PRED, else 8 * byte_width."""
-        return 1 if self is ElementType.PRED else 8 * self.byte_width
 
     @property
     def is_inexact(self) -> bool:
@@ -70,14 +86,29 @@ class ElementType(Enum):
 
 _DTYPES: dict[ElementType, DTypeLike] = {
     ElementType.PRED: np.bool_,
+    ElementType.S1: ml_dtypes.int1,
+    ElementType.S2: ml_dtypes.int2,
+    ElementType.S4: ml_dtypes.int4,
     ElementType.S8: np.int8,
     ElementType.S16: np.int16,
     ElementType.S32: np.int32,
     ElementType.S64: np.int64,
+    ElementType.U1: ml_dtypes.uint1,
+    ElementType.U2: ml_dtypes.uint2,
+    ElementType.U4: ml_dtypes.uint4,
     ElementType.U8: np.uint8,
     ElementType.U16: np.uint16,
     ElementType.U32: np.uint32,
     ElementType.U64: np.uint64,
+    ElementType.F4E2M1FN: ml_dtypes.float4_e2m1fn,
+    ElementType.F8E3M4: ml_dtypes.float8_e3m4,
+    ElementType.F8E4M3: ml_dtypes.float8_e4m3,
+    ElementType.F8E4M3B11FNUZ: ml_dtypes.float8_e4m3b11fnuz,
+    ElementType.F8E4M3FN: ml_dtypes.float8_e4m3fn,
+    ElementType.F8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+    ElementType.F8E5M2: ml_dtypes.float8_e5m2,
+    ElementType.F8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+    ElementType.F8E8M0FNU: ml_dtypes.float8_e8m0fnu,
     ElementType.F16: np.float16,
     ElementType.BF16: ml_dtypes.bfloat16,
     ElementType.F32: np.float32,
@@ -90,10 +121,13 @@ _REAL_PART = {ElementType.C64: ElementType.F32, ElementType.C128: ElementType.F6
 for _type, _dtype in _DTYPES.items():
     _type.dtype = np.dtype(_dtype)
     _type.byte_width = _type.dtype.itemsize
-    _type.is_floating = _type.value in ("f16", "bf16", "f32", "f64")
+    _type.is_floating = _type.value[0] in "fb"
     _type.is_complex = _type.value in ("c64", "c128")
     _type.is_integral = _type.value[0] in "su"
     _type.is_signed = _type.value[0] in "sfbc"
+    _digits = re.match(r"[a-z]+([0-9]*)", _type.value)
+    _type.bit_width = int(_digits[1]) if _digits and _digits[1] else 1
+    _type.is_small = _type.bit_width < 8 and _type.is_integral or _type.bit_width <= 8 and _type.is_floating
 
 _BY_DTYPE: dict[np.dtype[Any], ElementType] = {t.dtype: t for t in ElementType}
 _BY_NAME: dict[str, ElementType] = {t.value: t for t in ElementType}

@@ -53,3 +53,7 @@ class UnsupportedError(HloError, NotImplementedError):
 
 class ExecutionError(HloError, RuntimeError):
     """A module could not be run on the given arguments."""
+
+
+class CustomCallError(ExecutionError):
+    """The function behind a custom call raised an error, or gave a result that is not of the declared type."""

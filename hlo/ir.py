@@ -175,10 +175,14 @@ class HloModule:
     input_output_aliases: tuple[InputOutputAlias, ...] = ()
     is_scheduled: bool = False
     entry_parameter_layouts: tuple[Layout | None, ...] = ()
-    """The layout that the caller gives each parameter, where it is not the default."""
+    """The layout that the caller gives each leaf of the parameters, where it is not the default."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()
     entry_result_layouts: tuple[Layout | None, ...] = ()
     """The layout that the caller wants for each leaf of the result, where it is not the default."""
+    replica_count: int = 1
+    """How many devices run the program, each on data of its own; here there is one."""
+    num_partitions: int = 1
+    """Into how many parts, on as many devices, the program is to be cut; here there is one."""
 
     @cached_property
     def computations(self) -> tuple[HloComputation, ...]:

@@ -5,7 +5,7 @@ What it checks, by label:
 * module_c1: computation names are unique and not empty; module_c2: so are instruction names, over the whole module
 * module_c3: no computation calls itself, directly or through others
 * module_c4: an input-output alias names a leaf of the result and one of a parameter, of one type, and neither twice
-* module_c5: entry parameter layouts are given for no or for all parameters, and order their dimensions
+* module_c5: entry layouts are given for no or for all leaves of the parameters (of the result), and order dimensions
 * computation_c1: an instruction is in one computation, once; computation_c2: its operands come before it there
 * computation_c3: the parameters are numbered 0 to n-1; computation_c4: the root is one of the instructions
 * every instruction's shape is what its op's rule infers from the operands (labels of `ops/`)
@@ -147,11 +147,14 @@ def _verify_aliases(module: HloModule) -> None:
 
 
 def _verify_entry_layouts(module: HloModule) -> None:
-    layouts, parameters = module.entry_parameter_layouts, module.entry.parameters
-    if layouts and len(layouts) != len(parameters):
-        _fail("module_c5", f"{len(layouts)} entry parameter layouts for {len(parameters)} parameters", module)
-    for layout, parameter in zip(layouts, parameters):
-        if layout is not None and (
-            parameter.shape.is_tuple or sorted(layout.minor_to_major) != list(range(parameter.shape.rank))
-        ):
-            _fail("module_c5", f"layout {layout} does not fit parameter {parameter.name}", parameter)
+    parameters = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
+    results = list(module.entry.root.shape.leaves())
+    for what, layouts, leaves in (
+        ("parameters", module.entry_parameter_layouts, parameters),
+        ("result", module.entry_result_layouts, results),
+    ):
+        if layouts and len(layouts) != len(leaves):
+            _fail("module_c5", f"{len(layouts)} entry layouts for {len(leaves)} leaves of the {what}", module)
+        for layout, leaf in zip(layouts, leaves):
+            if layout is not None and sorted(layout.minor_to_major) != list(range(leaf.rank)):
+                _fail("module_c5", f"layout {layout} does not fit {leaf}, a leaf of the {what}", module)

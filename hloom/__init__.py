@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         vjp,
     )
     from .hlo.client import LocalClient
+    from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .tracer.arguments import ShapeDtypeStruct
     from .tracer.config import config, enable_x64
     from .tracer.jit import (
@@ -67,6 +68,9 @@ _NAMES = {
         ".tracer.jit",
     ),
     "LocalClient": ".hlo.client",
+    **dict.fromkeys(
+        ("register_custom_call", "registered_custom_calls", "unregister_custom_call"), ".hlo.custom_calls"
+    ),
     "ShapeDtypeStruct": ".tracer.arguments",
     "config": ".tracer.config",
     "enable_x64": ".tracer.config",
@@ -108,9 +112,12 @@ __all__ = [
     "nn",
     "numpy",
     "random",
+    "register_custom_call",
+    "registered_custom_calls",
     "run_hlo",
     "tree",
     "tree_util",
+    "unregister_custom_call",
     "value_and_grad",
     "vjp",
 ]

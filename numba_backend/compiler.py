@@ -23,6 +23,11 @@ class NumbaCompiler(Compiler):
     def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
         if target != "cpu":
             raise UnsupportedError(f"the Numba backend compiles for target 'cpu', not {target!r}")
+        if module.replica_count * module.num_partitions > 1:
+            raise UnsupportedError(
+                f"module {module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions; "
+                "the Numba backend runs one of each"
+            )
         module = _with_donated(module, donated)
         optimized, records = optimize(module, target=target, is_gemm=is_gemm)
         started = time.perf_counter()

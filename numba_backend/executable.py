@@ -143,10 +143,10 @@ class NumbaExecutable(Executable):
 
 
 def _logical(array: NDArray, shape: Shape) -> NDArray:
-    """The array as its dimensions are numbered, where the buffer has them in another order."""
+    """The array as its dimensions are numbered, where the buffer (perhaps a donated one) has them in another order."""
     layout = shape.array_layout
     if layout.is_row_major:
-        return array
+        return array.reshape(shape.dimensions)
     major_to_minor = layout.minor_to_major[::-1]
     physical = array.reshape([shape.dimensions[d] for d in major_to_minor])
     return physical.transpose(np.argsort(major_to_minor))

@@ -24,6 +24,7 @@ from ..hlo.passes.buffer_assignment import (
 )
 from .dot import gemm_of
 from .emit import canonical, emit_fusion, may_overwrite
+from .emit.element import storage_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .rows import ROWS
 from .rows.table import SHARE
@@ -50,14 +51,14 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
-        if instruction.opcode is not Opcode.FUSION:
-            share = SHARE.get(instruction.opcode)
-            return share is not None and share(instruction, operand, output)
         seen = [_origin(o) for o in instruction.operands]
         if seen.count(seen[operand]) > 1:
             # Two pointers to one buffer, of which the kernel would write through one and read through the other.
             return False
-        return may_overwrite(self.of(instruction), operand, output)
+        if instruction.opcode is Opcode.FUSION:
+            return may_overwrite(self.of(instruction), operand, output)
+        share = SHARE.get(instruction.opcode)
+        return share is not None and share(instruction, operand, output)
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
@@ -264,5 +265,5 @@ def _declared(parameter: KernelParameter) -> Parameter:
     if isinstance(parameter, SizeParameter):
         return Parameter("size", "s64")
     kind = "pointer" if isinstance(parameter, PointerParameter) else "scalar"
-    return Parameter(kind, parameter.element_type.value)  # type: ignore[arg-type]
+    return Parameter(kind, storage_of(parameter.element_type).value)  # type: ignore[arg-type]
 

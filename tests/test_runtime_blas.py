@@ -144,7 +144,7 @@ def test_concurrent_products() -> None:
 
 
 def openblas_threads() -> int:
-    get, _ = blas._thread_setting()
+    get, _ = blas.thread_setting()
     if not get:
         pytest.skip("SciPy's BLAS is not OpenBLAS")
     library = blas._library()

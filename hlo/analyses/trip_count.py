@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+import ml_dtypes
 
 from ..attributes import ComparisonDirection
 from ..ir import HloComputation, HloInstruction
@@ -88,7 +88,7 @@ def induction_variable(loop: HloInstruction) -> InductionVariable | None:
         return None
     found = InductionVariable(index, start, step, end)
     last = start + found.trip_count * step
-    limits = np.iinfo(counter.shape.element.dtype)
+    limits = ml_dtypes.iinfo(counter.shape.element.dtype)
     return found if limits.min <= last <= limits.max else None
 
 

@@ -1,8 +1,23 @@
-"""custom-call: code that has a name only."""
+"""custom-call: code that has a name only. The registry says which (`custom_calls.py`)."""
 
 from __future__ import annotations
 
-from ..opcode import Opcode
-from .table import EVALUATE
+from typing import Any
 
-EVALUATE.unsupported([Opcode.CUSTOM_CALL], "not written yet")
+from ..attributes import CustomCallAttributes
+from ..custom_calls import bind_custom_call, call_of
+from ..element_type import element_type_of
+from ..opcode import Opcode
+from ..shape import Shape
+from .table import EVALUATE, Value
+
+
+@EVALUATE.register(Opcode.CUSTOM_CALL)
+def _custom_call(shape: Shape, attributes: CustomCallAttributes, *operands: Value) -> Any:
+    return bind_custom_call(call_of(attributes, [_shape_of(o) for o in operands], shape))(*operands)
+
+
+def _shape_of(value: Value) -> Shape:
+    if isinstance(value, tuple):
+        return Shape.tuple([_shape_of(v) for v in value])
+    return Shape.array(element_type_of(value.dtype), value.shape)

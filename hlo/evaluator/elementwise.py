@@ -1,7 +1,8 @@
 """What the elementwise ops mean.
 
 f16 and bf16 are computed in f32 and rounded once an op; NumPy's own loops for these types do that for arithmetic, and
-`_function` does it for everything else. What stands here for floats is what XLA gives for NaN, infinities and -0.0.
+`_function` does it for everything else. Floats of a byte or less are computed in f16 (f8e8m0fnu in f32), integers of
+less than a byte in 8 bits, of which the upper ones are then dropped: `_widening`. What stands here for floats is what XLA gives for NaN, infinities and -0.0.
 """
 
 from __future__ import annotations
@@ -9,17 +10,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..attributes import CompareAttributes, ComparisonDirection, ComparisonType
-from ..element_type import ElementType
+from ..element_type import ElementType, element_type_of
 from ..opcode import Opcode
 from ..shape import Shape
 from . import special
-from .table import EVALUATE, NDArray
+from .table import EVALUATE, NDArray, Rule
 
 _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 _INTEGER_KINDS = "iu"
+
+
+def _wider(element_type: ElementType) -> ElementType:
+    if element_type.is_floating:
+        return ElementType.F32 if element_type is ElementType.F8E8M0FNU else ElementType.F16
+    return ElementType.S8 if element_type.is_signed else ElementType.U8
+
+
+def _widening(rule: Rule) -> Rule:
+    """The rule for small types too: on the wider type, and the result converted back."""
+
+    def widened(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
+        types = [element_type_of(o.dtype) for o in operands]
+        if not any(t.is_small for t in types):
+            result: NDArray = rule(shape, attributes, *operands)
+            return result
+        wide = [converted(o, _wider(t)) if t.is_small else o for o, t in zip(operands, types)]
+        if not shape.element.is_small:
+            return np.asarray(rule(shape, attributes, *wide))
+        wide_shape = Shape.array(_wider(shape.element), shape.dimensions)
+        return converted(np.asarray(rule(wide_shape, attributes, *wide)), shape.element)
+
+    return widened
 
 
 def _arithmetic(opcode: Opcode, compute: Callable[..., Any]) -> None:
@@ -28,7 +53,7 @@ def _arithmetic(opcode: Opcode, compute: Callable[..., Any]) -> None:
     def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
         return np.asarray(compute(*operands))
 
-    EVALUATE[opcode] = rule
+    EVALUATE[opcode] = _widening(rule)
 
 
 def _function(opcode: Opcode, compute: Callable[..., Any]) -> None:
@@ -39,6 +64,25 @@ def _function(opcode: Opcode, compute: Callable[..., Any]) -> None:
             wide = [o.astype(np.float32) for o in operands]
             return np.asarray(compute(*wide)).astype(shape.element.dtype)
         return np.asarray(compute(*operands))
+
+    EVALUATE[opcode] = _widening(rule)
+
+
+def _on_bits(opcode: Opcode, compute: Callable[..., Any], *, sign_extends: bool = False) -> None:
+    """The rule of an op on bit patterns. Small integers come as bytes with zeros (or copies of the sign bit) above, and
+    what is above is dropped from the result."""
+
+    def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
+        if not shape.element.is_small:
+            return np.asarray(compute(*operands))
+        above = 8 - shape.element.bit_width
+        first, *distance = ((o.view(np.uint8) << np.uint8(above)) >> np.uint8(above) for o in operands)
+        if sign_extends:
+            first = ((first << np.uint8(above)).view(np.int8) >> np.int8(above)).view(np.uint8)
+        result = np.asarray(compute(first, *distance))
+        if opcode is Opcode.COUNT_LEADING_ZEROS:
+            result = result - np.uint8(above)
+        return ((result << np.uint8(above)) >> np.uint8(above)).view(shape.element.dtype)
 
     EVALUATE[opcode] = rule
 
@@ -95,13 +139,13 @@ def _imag(x: NDArray) -> Any:
 
 _arithmetic(Opcode.ABS, np.abs)
 _arithmetic(Opcode.CEIL, np.ceil)
-_arithmetic(Opcode.COUNT_LEADING_ZEROS, _count_leading_zeros)
+_on_bits(Opcode.COUNT_LEADING_ZEROS, _count_leading_zeros)
 _arithmetic(Opcode.FLOOR, np.floor)
 _arithmetic(Opcode.IMAG, _imag)
 _arithmetic(Opcode.IS_FINITE, np.isfinite)
 _arithmetic(Opcode.NEGATE, np.negative)
 _arithmetic(Opcode.NOT, np.invert)
-_arithmetic(Opcode.POPULATION_COUNT, _population_count)
+_on_bits(Opcode.POPULATION_COUNT, _population_count)
 _arithmetic(Opcode.REAL, _real)
 _arithmetic(Opcode.ROUND_NEAREST_EVEN, np.rint)
 _arithmetic(Opcode.SQRT, np.sqrt)
@@ -165,6 +209,26 @@ def _power(x: NDArray, y: NDArray) -> Any:
     return np.where(y < 0, inverse, result) if x.dtype.kind == "i" else result
 
 
+def maximum(x: NDArray, y: NDArray) -> Any:
+    """NaN if either is; +0 is larger than -0. Of two complex numbers the one with the larger real part, else y."""
+    if np.iscomplexobj(x):
+        return np.where(x.real >= y.real, x, y)
+    larger = np.maximum(x, y)
+    return larger if _has_no_zero_signs(x) else np.where((x == 0) & (y == 0), x + y, larger)
+
+
+def minimum(x: NDArray, y: NDArray) -> Any:
+    """NaN if either is; -0 is smaller than +0. Of two complex numbers the one with the smaller real part, else y."""
+    if np.iscomplexobj(x):
+        return np.where(x.real <= y.real, x, y)
+    smaller = np.minimum(x, y)
+    return smaller if _has_no_zero_signs(x) else np.where((x == 0) & (y == 0), -(-x - y), smaller)
+
+
+def _has_no_zero_signs(x: NDArray) -> bool:
+    return x.dtype.kind in "biu"
+
+
 def _complex(real: NDArray, imag: NDArray) -> Any:
     result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
     result.real, result.imag = real, imag
@@ -195,13 +259,13 @@ _arithmetic(Opcode.ADD, np.add)
 _arithmetic(Opcode.AND, np.bitwise_and)
 _arithmetic(Opcode.COMPLEX, _complex)
 _arithmetic(Opcode.DIVIDE, _divide)
-_arithmetic(Opcode.MAXIMUM, np.maximum)
-_arithmetic(Opcode.MINIMUM, np.minimum)
+_arithmetic(Opcode.MAXIMUM, maximum)
+_arithmetic(Opcode.MINIMUM, minimum)
 _arithmetic(Opcode.MULTIPLY, np.multiply)
 _arithmetic(Opcode.OR, np.bitwise_or)
-_arithmetic(Opcode.SHIFT_LEFT, _shift_left)
-_arithmetic(Opcode.SHIFT_RIGHT_ARITHMETIC, _shift_right_arithmetic)
-_arithmetic(Opcode.SHIFT_RIGHT_LOGICAL, _shift_right_logical)
+_on_bits(Opcode.SHIFT_LEFT, _shift_left)
+_on_bits(Opcode.SHIFT_RIGHT_ARITHMETIC, _shift_right_arithmetic, sign_extends=True)
+_on_bits(Opcode.SHIFT_RIGHT_LOGICAL, _shift_right_logical)
 _arithmetic(Opcode.SUBTRACT, np.subtract)
 _arithmetic(Opcode.XOR, np.bitwise_xor)
 _function(Opcode.ATAN2, special.atan2)
@@ -228,6 +292,7 @@ def _total_order_key(x: NDArray) -> NDArray:
 
 
 @EVALUATE.register(Opcode.COMPARE)
+@_widening
 def _compare(shape: Shape, attributes: CompareAttributes, x: NDArray, y: NDArray) -> NDArray:
     """By value, NaN unordered, unless the total order is asked for."""
     if attributes.type is ComparisonType.TOTALORDER:
@@ -241,28 +306,59 @@ def _select(shape: Shape, attributes: Any, pred: NDArray, on_true: NDArray, on_f
 
 
 @EVALUATE.register(Opcode.CLAMP)
+@_widening
 def _clamp(shape: Shape, attributes: Any, low: NDArray, x: NDArray, high: NDArray) -> NDArray:
     """min(max(low, x), high): a NaN operand gives NaN, and low > high gives high."""
-    return np.asarray(np.minimum(np.maximum(low, x), high))
+    return np.asarray(minimum(maximum(low, x), high))
 
 
 @EVALUATE.register(Opcode.CONVERT)
 def _convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
+    return converted(x, shape.element)
+
+
+def converted(x: NDArray, target: ElementType) -> NDArray:
     """To pred: is it other than zero? Complex to real: the real part. Floats to integers: towards zero, saturating, NaN
-    to 0. Integers to integers wrap around; all to floats round to nearest even, f64 to f16 and bf16 by way of f32."""
-    target = shape.element
+    to 0. Integers to integers wrap around; all to floats round to nearest even, f64 to f16 and bf16 by way of f32.
+    To small floats with one rounding; what has no NaN gets
+    -0 for it."""
+    source = element_type_of(x.dtype)
+    if source.is_small and source is not target:
+        return converted(x.astype(np.float32) if source.is_floating else _bytes_of(x, source), target)
     if target is ElementType.PRED:
         return np.asarray(x != 0)
     if x.dtype.kind == "c" and not target.is_complex:
         x = x.real
+    if target.is_small and target.is_floating:
+        x = _rounded_to_odd(x) if x.dtype == np.float64 else x.astype(np.float32)
+        if target is ElementType.F4E2M1FN:
+            x = np.where(np.isnan(x), np.float32(-0.0), x)
     if x.dtype == np.float64 and target in _NARROW:
         x = x.astype(np.float32)
-    if target.is_integral and x.dtype.kind not in "biu":
+    if target.is_integral and x.dtype.kind not in "biu" and source is not target:
         return _saturated(x, target.dtype)
+    if target.is_small and target.is_integral and source is not target:
+        mask = np.uint8(2**target.bit_width - 1)
+        return (x.astype(np.uint8) & mask).view(target.dtype)
     return x.astype(target.dtype)
 
 
-_INTEGER_LIMITS = {t.dtype: (np.iinfo(t.dtype).min, np.iinfo(t.dtype).max) for t in ElementType if t.is_integral}
+def _rounded_to_odd(x: NDArray) -> NDArray:
+    """f64 as f32: towards zero, and to an odd last bit where anything was lost. What has much fewer bits can then be
+    rounded to as if directly from f64."""
+    single = x.astype(np.float32)
+    bits = single.view(np.uint32)
+    back = single.astype(np.float64)
+    bits = np.where(np.abs(back) > np.abs(x), bits - np.uint32(1), bits)
+    return np.where((back != x) & ~np.isnan(x), bits | np.uint32(1), bits).view(np.float32)
+
+
+def _bytes_of(x: NDArray, element_type: ElementType) -> NDArray:
+    """Integers of less than a byte as int8 or uint8."""
+    return x.astype(np.int8 if element_type.is_signed else np.uint8)
+
+
+_INTEGER_LIMITS = {t.dtype: (int(ml_dtypes.iinfo(t.dtype).min), int(ml_dtypes.iinfo(t.dtype).max)) for t in ElementType if t.is_integral}
 
 
 def _saturated(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
@@ -271,17 +367,24 @@ def _saturated(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
     # As floats, the limits may round up to one beyond the largest integer: those must not be cast, but replaced.
     low, high = x.dtype.type(smallest), x.dtype.type(largest)
     result = np.where((x > low) & (x < high), x, x.dtype.type(0)).astype(dtype)
-    result[x >= high] = largest
-    result[x <= low] = smallest
+    result[x >= high] = dtype.type(largest)
+    result[x <= low] = dtype.type(smallest)
     return result
 
 
 @EVALUATE.register(Opcode.BITCAST_CONVERT)
 def _bitcast_convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
-    target = shape.element
-    if target.byte_width == x.dtype.itemsize:
+    """The same bits, read as elements of another width; the least significant come first."""
+    target, source = shape.element, element_type_of(x.dtype)
+    if target.bit_width == source.bit_width:
         return x.view(target.dtype)
-    return np.ascontiguousarray(x).reshape(-1).view(target.dtype).reshape(shape.dimensions)
+    if min(target.bit_width, source.bit_width) >= 8:
+        return np.ascontiguousarray(x).reshape(-1).view(target.dtype).reshape(shape.dimensions)
+    # Less than a byte is stored one to a byte: through an array of single bits.
+    stored = np.ascontiguousarray(x).reshape(-1, 1).view(np.uint8)
+    bits = np.unpackbits(stored, axis=1, bitorder="little")[:, : source.bit_width]
+    bits = bits.reshape(-1, min(target.bit_width, 8))
+    return np.packbits(bits, axis=1, bitorder="little").reshape(-1).view(target.dtype).reshape(shape.dimensions)
 
 
 EVALUATE.unsupported([Opcode.MAP, Opcode.REDUCE_PRECISION, Opcode.STOCHASTIC_CONVERT], "not written yet")

@@ -16,6 +16,7 @@ from ..attributes import (
     SliceAttributes,
     TransposeAttributes,
 )
+from ..element_type import ElementType
 from ..opcode import Opcode
 from ..shape import Shape
 from .table import EVALUATE, NDArray
@@ -84,7 +85,10 @@ def _iota(shape: Shape, attributes: IotaAttributes) -> NDArray:
     sizes = [1] * shape.rank
     sizes[attributes.iota_dimension] = -1
     result = np.empty(shape.dimensions, shape.element.dtype)
-    result[...] = np.arange(shape.dimensions[attributes.iota_dimension]).astype(result.dtype).reshape(sizes)
+    positions = np.arange(shape.dimensions[attributes.iota_dimension])
+    if shape.element is ElementType.F8E8M0FNU:
+        positions = positions.astype(np.float32)  # NumPy has no direct cast
+    result[...] = positions.astype(result.dtype).reshape(sizes)
     return result
 
 

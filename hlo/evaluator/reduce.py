@@ -38,8 +38,10 @@ def _reduce_by_ufunc(
 ) -> NDArray:
     """f16 and bf16 are combined in f32 and rounded once; XLA also rounds some partial results."""
     dtype = array.dtype
-    if shape.element in _NARROW:
-        array, init = array.astype(np.float32), init.astype(np.float32)
+    if shape.element in _NARROW or shape.element.is_small:
+        # As int8 or uint8, of which the upper bits do not matter to the lower ones; as f32, rounded at the end.
+        wide = np.dtype(np.float32 if shape.element.is_floating else np.int8 if shape.element.is_signed else np.uint8)
+        array, init = array.astype(wide), init.astype(wide)
     if array.size == 0:
         return np.full(shape.dimensions, init, dtype)
     if dimensions:

@@ -2,7 +2,75 @@
 
 from __future__ import annotations
 
-from ..opcode import Opcode
-from .table import EVALUATE
+from collections.abc import Callable, Sequence
 
-EVALUATE.unsupported([Opcode.SORT, Opcode.TOPK], "not written yet")
+import numpy as np
+
+from ..attributes import SortAttributes, TopKAttributes
+from ..opcode import Opcode
+from ..shape import Shape
+from .applied import Applied
+from .table import EVALUATE, NDArray, Value
+
+Before = Callable[[NDArray, NDArray], NDArray]
+"""before(i, j): does element i go before element j of the same row?"""
+
+
+@EVALUATE.register(Opcode.SORT)
+def _sort(shape: Shape, attributes: SortAttributes, *operands: NDArray) -> Value:
+    """Stable, whether asked for or not. A comparator that is no strict weak order gives some permutation."""
+    first, axis = operands[0], attributes.dimension
+    results: tuple[NDArray, ...] = operands
+    if first.size:
+        moved = np.moveaxis(first, axis, -1).shape
+        rows = [np.moveaxis(o, axis, -1).reshape(-1, first.shape[axis]) for o in operands]
+        order = _sorted_order(Applied(attributes.to_apply), rows)
+        taken = [np.take_along_axis(r, order, 1).reshape(moved) for r in rows]
+        results = tuple(np.ascontiguousarray(np.moveaxis(t, -1, axis)) for t in taken)
+    return results[0] if len(operands) == 1 else results
+
+
+def _sorted_order(comparator: Applied, rows: Sequence[NDArray]) -> NDArray:
+    """For each row, the places of its elements in order. A merge sort of all rows at once: each element finds by
+    bisection how many elements of the neighbouring run go before it."""
+    count, size = rows[0].shape
+    order = np.tile(np.arange(size), (count, 1))
+    places = order
+    width = 1
+    while width < size:
+        current = [np.take_along_axis(r, order, 1) for r in rows]
+
+        def before(i: NDArray, j: NDArray, current: Sequence[NDArray] = current) -> NDArray:
+            return comparator([np.take_along_axis(c, k, 1) for c in current for k in (i, j)])[0]
+
+        merged = _merged_places(before, places, width, size)
+        order = np.take_along_axis(order, np.argsort(merged, axis=1, kind="stable"), 1)
+        width *= 2
+    return order
+
+
+def _merged_places(before: Before, places: NDArray, width: int, size: int) -> NDArray:
+    """Where each element comes to stand when runs of `width` are merged in pairs."""
+    run = places // width
+    is_left = run % 2 == 0
+    low = np.minimum((run ^ 1) * width, size)
+    start, high = low, np.minimum(low + width, size)
+    while np.any(low < high):
+        middle = np.minimum((low + high) // 2, size - 1)
+        # Of equal elements, those of the left run go first.
+        earlier = before(np.where(is_left, middle, places), np.where(is_left, places, middle)) == is_left
+        searching = low < high
+        low, high = np.where(searching & earlier, middle + 1, low), np.where(searching & ~earlier, middle, high)
+    return run // 2 * 2 * width + (places - run * width) + (low - start)
+
+
+@EVALUATE.register(Opcode.TOPK)
+def _topk(shape: Shape, attributes: TopKAttributes, operand: NDArray) -> Value:
+    """In descending order (ascending for the smallest), of equal elements the first one first. Floats in their total
+    order: NaN above all, -NaN below all."""
+    keys = operand
+    if operand.dtype.kind not in "biu":
+        bits = operand.view(f"i{operand.dtype.itemsize}")
+        keys = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+    order = np.argsort(~keys if attributes.largest else keys, axis=-1, kind="stable")[..., : attributes.k]
+    return np.take_along_axis(operand, order, -1), order.astype(np.int32)

@@ -50,8 +50,11 @@ def evaluate_computation(computation: HloComputation, arguments: Sequence[Value]
 def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
     """Run `module` on `arguments`, one array-like a leaf of the entry's parameters; the result's leaves.
 
-    ExecutionError if their number, dtypes or dimensions are not the parameters'.
+    ExecutionError if their number, dtypes or dimensions are not the parameters', or if the module needs several devices.
     """
+    if module.replica_count * module.num_partitions > 1:
+        devices = f"{module.replica_count} replicas and {module.num_partitions} partitions"
+        raise ExecutionError(f"module {module.name} is for {devices}; the evaluator runs one of each")
     leaves = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
     if len(arguments) != len(leaves):
         raise ExecutionError(f"module {module.name} takes {len(leaves)} arrays, not {len(arguments)}")

@@ -1,15 +1,63 @@
-"""custom-call: code that has a name only."""
+"""custom-call: code that has a name only.
+
+Source: the section "CustomCall" of the operation semantics; XLA's HloVerifier::HandleCustomCall.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..attributes import CustomCallAttributes
 from ..opcode import Opcode
-from .checks import not_checked
-from .spec import OpSpec
+from ..shape import Shape
+from .checks import fail, require_declared
+from .spec import OpSpec, Trait
 
-_FAMILY = "custom_call"
-_O = Opcode
+_O = Opcode.CUSTOM_CALL
+
+
+def _custom_call_rule(operands: Sequence[Shape], attributes: CustomCallAttributes, declared: Shape | None) -> Shape:
+    """The declared shape: what a target takes and gives is checked when the call is bound to it.
+
+    c1: the result is declared; c2: the target has a name; c3: layouts are constrained for every operand or for none;
+    c4: and for its type; c5: an aliasing names a leaf of the result and one of an operand; c6: which have the same type;
+    c7: no leaf of the result is aliased twice.
+    """
+    declared = require_declared(_O, operands, declared, 1)
+    if not attributes.custom_call_target:
+        fail(_O, operands, "the name of the target is empty", 2)
+    constraints = attributes.operand_layout_constraints
+    if constraints is not None:
+        if len(constraints) != len(operands):
+            why = f"there are {len(constraints)} operand layout constraints for {len(operands)} operands"
+            fail(_O, operands, why, 3)
+        for position, (constraint, operand) in enumerate(zip(constraints, operands)):
+            if not constraint.compatible(operand):
+                fail(_O, operands, f"operand {position} is {operand}, its layout constraint {constraint}", 4)
+    seen = set()
+    for alias in attributes.output_to_operand_aliasing:
+        result = _at(declared, alias.output_index)
+        operand = _at(operands[alias.operand], alias.operand_index) if 0 <= alias.operand < len(operands) else None
+        if result is None or operand is None:
+            indices = f"output {list(alias.output_index)} with operand {alias.operand} {list(alias.operand_index)}"
+            fail(_O, operands, f"the aliasing of {indices} of {declared}: there is none of that index", 5)
+        if not result.compatible(operand):
+            fail(_O, operands, f"the aliased output is {result}, the operand {operand}", 6)
+        if alias.output_index in seen:
+            fail(_O, operands, f"output {list(alias.output_index)} is aliased twice", 7)
+        seen.add(alias.output_index)
+    return declared
+
+
+def _at(shape: Shape, index: tuple[int, ...]) -> Shape | None:
+    """The part of a shape at `index`; None if there is none."""
+    for position in index:
+        if shape.tuple_shapes is None or not 0 <= position < len(shape.tuple_shapes):
+            return None
+        shape = shape.tuple_shapes[position]
+    return shape
+
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.CUSTOM_CALL, _FAMILY, None, CustomCallAttributes, not_checked),
+    OpSpec(_O, "custom_call", None, CustomCallAttributes, _custom_call_rule, Trait.APPLIES | Trait.EXPENSIVE),
 )

@@ -146,8 +146,8 @@ def _convert_rule(operands: Sequence[Shape], attributes: Attributes, declared: S
 
 
 def _bitcast_convert_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """Reinterpret bits. From wide to narrow a minor dimension is added (f64[3] -> u32[3,2]), from narrow to wide it is
-    removed (u8[3,4] -> f32[3]); the least significant part is element 0.
+    """Reinterpret bits. From wide to narrow a minor dimension is added (f64[3] -> u32[3,2], s8[3] -> s4[3,2]), from
+    narrow to wide it is removed (u8[3,4] -> f32[3]); the least significant part is element 0.
 
     c1: operand and declared result are arrays; c2: pred becomes only pred, and a complex type only itself; c3: the
     dimensions are those described.
@@ -161,11 +161,11 @@ def _bitcast_convert_rule(operands: Sequence[Shape], attributes: Attributes, dec
         if element_type in PRED | COMPLEX and source is not target:
             fail(Opcode.BITCAST_CONVERT, operands, f"{source.value} cannot be reinterpreted as {target.value}", 2)
     expected: tuple[int, ...] | None = operand.dimensions
-    if source.byte_width > target.byte_width:
-        expected = (*operand.dimensions, source.byte_width // target.byte_width)
-    elif source.byte_width < target.byte_width:
+    if source.bit_width > target.bit_width:
+        expected = (*operand.dimensions, source.bit_width // target.bit_width)
+    elif source.bit_width < target.bit_width:
         minor = operand.dimensions[-1:]
-        expected = operand.dimensions[:-1] if minor == (target.byte_width // source.byte_width,) else None
+        expected = operand.dimensions[:-1] if minor == (target.bit_width // source.bit_width,) else None
     if declared.dimensions != expected:
         fail(Opcode.BITCAST_CONVERT, operands, f"the bits do not have the shape of {declared}", 3)
     return declared

@@ -1,12 +1,13 @@
 """constant-folding: small operations on constants become their value, as the evaluator says.
 
-Nothing is made larger: broadcasts and iotas stay what they are, so no big array ends up in the program. Source: XLA's
-HloConstantFolding.
+Nothing is made larger: broadcasts and iotas stay what they are, so no big array ends up in the program; but a broadcast
+constant counts as one beside another constant. Source: XLA's HloConstantFolding.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,15 +59,32 @@ class ConstantFolding:
         operands = instruction.operands
         if not operands or instruction.opcode in NOT_FOLDED or instruction.shape.is_tuple:
             return instruction
-        for operand in operands:
-            if operand.opcode is not Opcode.CONSTANT:
-                return instruction
+        if not all(map(_is_known, operands)):
+            return instruction
+        sizes = [o.shape.num_elements for o in operands if o.opcode is Opcode.CONSTANT]
+        if not sizes or (len(sizes) < len(operands) and instruction.shape.num_elements > max(sizes)):
+            return instruction  # it would be larger than any constant that it comes from
         if instruction.shape.num_elements > self.max_elements:
             return instruction
         if sum(o.shape.num_elements for o in operands) > self.max_operand_elements:
             return instruction
         if has_side_effect(instruction):
             return instruction
-        arrays = [o.attributes.literal.array for o in operands]
+        arrays = [_value(o) for o in operands]
         value = evaluate_op(instruction.opcode, arrays, instruction.attributes, instruction.shape)
         return make_constant(Literal(np.asarray(value)))
+
+
+def _is_known(operand: HloInstruction) -> bool:
+    """A constant, or the broadcast of one."""
+    if operand.opcode is Opcode.BROADCAST:
+        operand = operand.operands[0]
+    return operand.opcode is Opcode.CONSTANT
+
+
+def _value(operand: HloInstruction) -> np.ndarray[Any, Any]:
+    if operand.opcode is Opcode.CONSTANT:
+        array: np.ndarray[Any, Any] = operand.attributes.literal.array
+        return array
+    source = operand.operands[0].attributes.literal.array
+    return np.asarray(evaluate_op(Opcode.BROADCAST, [source], operand.attributes, operand.shape))

@@ -32,6 +32,9 @@ from ..shape import Shape
 from .expand_asynchronous import ASYNCHRONOUS
 from .expand_collective import COLLECTIVE
 from .expand_scan import scan
+from .expand_custom_call import annotation, unwritten_memory
+from .expand_linalg import half_in_f32
+from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -73,12 +76,8 @@ def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruc
     return make_instruction(Opcode.CONVERT, (operand,), shape=shape)
 
 
-def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None:
-    """A bitcast-convert between types of different widths: the same bytes seen as more or fewer elements."""
-    operand = instruction.operands[0]
-    if operand.shape.element.byte_width == instruction.shape.element.byte_width:
-        return None
-    return make_instruction(Opcode.BITCAST, (operand,), shape=instruction.shape)
+def _summed_in_f32(element_type: ElementType) -> bool:
+    return element_type in _HALF or (element_type.is_small and element_type.is_floating)
 
 
 @cache
@@ -93,24 +92,36 @@ def binary_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
 _MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
 
 
-def reduce_half_in_f32(reduce: HloInstruction) -> HloInstruction | None:
-    """f16 and bf16 sums, products and extrema: accumulate in f32, round once. As XLA does on the CPU."""
+def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
+    """Sums, products and extrema of f16, bf16 and smaller floats: accumulate in f32, round once. As XLA's CPU compiler
+    does, except that it rounds sums of f8 at every step. Integers of less than a byte are accumulated in a byte."""
     element = reduce.operands[0].shape.element
-    reducer = reduce.attributes.to_apply
-    root = reducer.root
-    if len(reduce.operands) != 2 or element not in _HALF or root.opcode not in _MONOIDS:
+    if len(reduce.operands) != 2 or not (element in _HALF or element.is_small):
         return None
-    if set(root.operands) != set(reducer.parameters):
+    opcode = _monoid(reduce.attributes.to_apply)
+    if opcode is None:
         return None
-    operands = [_converted(o, ElementType.F32) for o in reduce.operands]
-    attributes = ReduceAttributes(reduce.attributes.dimensions, binary_reducer(root.opcode, ElementType.F32))
+    wide = ElementType.F32 if element.is_floating else wider_type(element)
+    operands = [_converted(o, wide) for o in reduce.operands]
+    attributes = ReduceAttributes(reduce.attributes.dimensions, binary_reducer(opcode, wide))
     return _converted(make_instruction(Opcode.REDUCE, operands, attributes), element)
+
+
+def _monoid(reducer: HloComputation) -> Opcode | None:
+    """The op that a reducer of two parameters is; small types may have been converted for it and back."""
+    root = reducer.root
+    wide = root.opcode is Opcode.CONVERT and root.shape.element.is_small
+    root = root.operands[0] if wide else root
+    if root.opcode not in _MONOIDS:
+        return None
+    sources = {o.operands[0] if wide and o.opcode is Opcode.CONVERT else o for o in root.operands}
+    return root.opcode if sources == set(reducer.parameters) else None
 
 
 def dot_in_blas_types(dot: HloInstruction) -> HloInstruction | None:
     """Operands in the type in which the product is computed: the result's, or f32 for f16 and bf16."""
     result = dot.shape.element
-    computed = ElementType.F32 if result in _HALF else result
+    computed = ElementType.F32 if _summed_in_f32(result) else result
     if computed not in _BLAS or all(o.shape.element is computed for o in (*dot.operands, dot)):
         return None
     operands = [_converted(o, computed) for o in dot.operands]
@@ -124,7 +135,7 @@ def dot_of_integers(dot: HloInstruction) -> HloInstruction | None:
     The dimensions are ordered batch, lhs free, contracting, rhs free, so that the loops run along rows of rhs.
     """
     result = dot.shape.element
-    if result in _BLAS or result in _HALF:
+    if result in _BLAS or _summed_in_f32(result):
         return None
     attributes: DotAttributes = dot.attributes
     lhs, rhs = (_converted(o, result) for o in dot.operands)
@@ -293,12 +304,16 @@ def _word_bits(
 
 
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
+    **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
+    Opcode.CHOLESKY: (half_in_f32,),
+    Opcode.CUSTOM_CALL: (annotation, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
-    Opcode.REDUCE: (reduce_half_in_f32,),
+    Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
     **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
     **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
     Opcode.SCAN: (scan,),
+    Opcode.TRIANGULAR_SOLVE: (half_in_f32,),
 }
 """By opcode: the rules that are tried, in this order."""

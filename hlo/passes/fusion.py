@@ -51,7 +51,7 @@ def is_fusible(instruction: HloInstruction) -> bool:
     """True for what becomes part of a loop nest."""
     opcode = instruction.opcode
     if opcode is Opcode.BITCAST_CONVERT:
-        return instruction.shape.element.byte_width == instruction.operands[0].shape.element.byte_width
+        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
     return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
 
 

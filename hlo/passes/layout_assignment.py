@@ -7,6 +7,7 @@ are a choice of whoever wrote it and carry no meaning, except for bitcast, which
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..builder import make_get_tuple_element, make_instruction, make_tuple
@@ -26,18 +27,20 @@ class LayoutAssignment:
     name: str = "layout-assignment"
 
     def __call__(self, module: HloModule) -> HloModule:
-        asked = any(layout is not None and not layout.is_row_major for layout in module.entry_parameter_layouts)
+        given, wanted = module.entry_parameter_layouts, module.entry_result_layouts
+        asked = any(layout is not None and not layout.is_row_major for layout in (*given, *wanted))
         if not asked and all(_is_row_major(i.shape) for i in module.instructions()):
             return module
-        entry, layouts = module.entry.name, module.entry_parameter_layouts
+        entry = module.entry.name
 
         def rewrite(computation: HloComputation) -> HloComputation:
             if computation.name != entry:
                 return _row_major_inside(computation, {})
-            parameters = computation.parameters
-            outside = {p: _outer_shape(p, layouts[n] if layouts else None) for n, p in enumerate(parameters)}
+            layouts = iter(given)
+            outside = {p: _outer_shape(p.shape, layouts, p.name) for p in computation.parameters}
             inside = _row_major_inside(computation, {p: s for p, s in outside.items() if not _is_row_major(s)})
-            return _with_result_shape(inside, computation.root.shape)
+            result = _outer_shape(computation.root.shape, iter(wanted), f"result of {computation.name}")
+            return _with_result_shape(inside, result)
 
         return map_computations(module, rewrite)
 
@@ -48,11 +51,16 @@ def _is_row_major(shape: Shape) -> bool:
     return shape.array_layout.is_row_major
 
 
-def _outer_shape(parameter: HloInstruction, layout: Layout | None) -> Shape:
-    """The shape that the caller gives a parameter; the module's entry layout counts before the instruction's."""
-    shape = parameter.shape if layout is None else parameter.shape.with_layout(layout)
-    _require_dense(shape, parameter.name)
-    return shape
+def _outer_shape(shape: Shape, layouts: Iterator[Layout | None], name: str) -> Shape:
+    """The shape that the caller sees; the module's entry layouts, one a leaf, count before the instruction's."""
+    if shape.is_token:
+        return shape
+    if shape.tuple_shapes is not None:
+        return Shape.tuple([_outer_shape(s, layouts, name) for s in shape.tuple_shapes])
+    layout = next(layouts, None)
+    found = shape if layout is None else shape.with_layout(layout)
+    _require_dense(found, name)
+    return found
 
 
 def _require_dense(shape: Shape, name: str) -> None:
@@ -88,7 +96,6 @@ def _relayout(value: HloInstruction, shape: Shape) -> HloInstruction:
 
 
 def _with_result_shape(entry: HloComputation, shape: Shape) -> HloComputation:
-    _require_dense(shape, f"result of {entry.name}")
     root = _relayout(entry.root, shape)
     if root is entry.root:
         return entry

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..attributes import BroadcastAttributes, TransposeAttributes
@@ -151,7 +152,7 @@ def reducer_identity(opcode: Opcode, element_type: ElementType) -> Any:
         return np.bool_(opcode is Opcode.MINIMUM)
     if element_type.is_floating:
         return element_type.dtype.type(-np.inf if opcode is Opcode.MAXIMUM else np.inf)
-    limits = np.iinfo(element_type.dtype)
+    limits = ml_dtypes.iinfo(element_type.dtype)
     return element_type.dtype.type(limits.min if opcode is Opcode.MAXIMUM else limits.max)
 
 

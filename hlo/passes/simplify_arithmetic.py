@@ -388,9 +388,13 @@ def is_lossless(source: ElementType, target: ElementType) -> bool:
     if target is ElementType.PRED or (source.is_complex and not target.is_complex):
         return False
     source, target = source.real, target.real
+    if target.is_small and target.is_floating:
+        return False  # some have no infinity, no NaN, or no -0
     if source.is_floating:
         if not target.is_floating:
             return False
+        if source.is_small:
+            return target is not ElementType.F16 or source is not ElementType.F8E8M0FNU
         return _significand(source) <= _significand(target) and _exponent(source) <= _exponent(target)
     value_bits = source.bit_width - source.is_signed
     if target.is_floating:
@@ -398,12 +402,18 @@ def is_lossless(source: ElementType, target: ElementType) -> bool:
     return value_bits <= target.bit_width - target.is_signed and (target.is_signed or not source.is_signed)
 
 
+_FORMATS = {
+    ElementType.F16: (11, 5), ElementType.BF16: (8, 8), ElementType.F32: (24, 8), ElementType.F64: (53, 11),
+}  # fmt: skip
+"""Bits of the significand, and of the exponent."""
+
+
 def _significand(element_type: ElementType) -> int:
-    return {ElementType.F16: 11, ElementType.BF16: 8, ElementType.F32: 24, ElementType.F64: 53}[element_type]
+    return _FORMATS[element_type][0]
 
 
 def _exponent(element_type: ElementType) -> int:
-    return {ElementType.F16: 5, ElementType.BF16: 8, ElementType.F32: 8, ElementType.F64: 11}[element_type]
+    return _FORMATS[element_type][1]
 
 
 def bitcast_convert_back(i: Instruction) -> Instruction | None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..element_type import ElementType, element_type_of
@@ -22,10 +23,25 @@ from .scanner import Scanner
 
 NDArray = np.ndarray[Any, Any]
 
-_MANTISSA_BITS = {ElementType.F16: 10, ElementType.BF16: 7, ElementType.F32: 23, ElementType.F64: 52}
+_MANTISSA_BITS = {
+    ElementType.F16: 10, ElementType.BF16: 7, ElementType.F32: 23, ElementType.F64: 52,
+    ElementType.F8E3M4: 4, ElementType.F8E4M3: 3, ElementType.F8E5M2: 2,
+}  # fmt: skip
+"""Of the types whose NaNs are those of IEEE: all exponent bits set, and a payload that is not 0."""
+_ONLY_NAN = {
+    ElementType.F8E4M3FN: 0x7F, ElementType.F8E8M0FNU: 0xFF,
+    ElementType.F8E4M3B11FNUZ: 0x80, ElementType.F8E4M3FNUZ: 0x80, ElementType.F8E5M2FNUZ: 0x80,
+}  # fmt: skip
+"""The bits of NaN where there is one (F8E4M3FN: one of either sign); F4E2M1FN has none."""
+_DIGITS = {
+    ElementType.BF16: 4, ElementType.F4E2M1FN: 2, ElementType.F8E8M0FNU: 2, ElementType.F8E5M2: 2,
+    ElementType.F8E5M2FNUZ: 2, ElementType.F8E3M4: 3, ElementType.F8E4M3: 3, ElementType.F8E4M3FN: 3,
+    ElementType.F8E4M3FNUZ: 3, ElementType.F8E4M3B11FNUZ: 3,
+}  # fmt: skip
+"""As XLA prints them; the others get as many digits as they need."""
 _LARGEST_PLAIN = 1e9
 """Below it, whole numbers are printed as such; from there on with an exponent where that is shorter."""
-_UNSIGNED = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 # Printing
@@ -61,13 +77,14 @@ def _element_texts(flat: NDArray) -> list[str]:
 
 
 def _float_texts(flat: NDArray, element_type: ElementType) -> list[str]:
-    if element_type is ElementType.BF16:
-        texts = [f"{value:.4g}" for value in flat.astype(np.float32).tolist()]
+    if element_type in _DIGITS:
+        digits = _DIGITS[element_type]
+        texts = [f"{value:.{digits}g}" for value in flat.astype(np.float32).tolist()]
     elif element_type is ElementType.F64:
         texts = [repr(value).removesuffix(".0") for value in flat.tolist()]
     else:
         texts = [str(value).removesuffix(".0") for value in flat]
-    bits, sign, quiet = _bits(flat), element_type.byte_width * 8 - 1, 1 << (_MANTISSA_BITS[element_type] - 1)
+    bits = _bits(flat)
     # Readers go through a double. Where rounding twice would miss the value, print all digits of its double.
     with np.errstate(over="ignore", invalid="ignore"):
         read = np.array(list(map(float, texts)), np.float64).astype(flat.dtype)
@@ -82,10 +99,18 @@ def _float_texts(flat: NDArray, element_type: ElementType) -> list[str]:
     for i in zeros:
         texts[i] = "-0.0" if int(bits[i]) else "0"  # XLA's lexer takes -0 for the integer 0
     for i in nans:
-        payload = int(bits[i]) & (2 * quiet - 1)
-        text = "nan" if payload == quiet else f"nan({payload:#x})"
-        texts[i] = "-" + text if int(bits[i]) >> sign else text
+        texts[i] = _nan_text(int(bits[i]), element_type)
     return texts
+
+
+def _nan_text(bits: int, element_type: ElementType) -> str:
+    text = "nan"
+    mantissa = _MANTISSA_BITS.get(element_type)
+    if mantissa is not None:
+        payload, quiet = bits & ((1 << mantissa) - 1), 1 << (mantissa - 1)
+        text = "nan" if payload == quiet else f"nan({payload:#x})"
+    is_negative = bits >> (element_type.byte_width * 8 - 1) and element_type is not ElementType.F8E8M0FNU
+    return "-" + text if is_negative else text
 
 
 def _bits(flat: NDArray) -> NDArray:
@@ -143,7 +168,7 @@ def _read_plain(scanner: Scanner, shape: Shape) -> NDArray | None:
     if shape.element.is_floating:
         with np.errstate(over="ignore"):
             flat = np.array(values, np.float64).astype(shape.element.dtype)
-        if np.isinf(flat).any():
+        if not np.isfinite(flat).all() or (values and _is_beyond_f4(shape.element, max(values), min(values))):
             return None
     else:
         flat = np.array(values, shape.element.dtype)
@@ -249,7 +274,16 @@ class _Elements:
             return np.array(self._values, self._type.dtype)
         with np.errstate(over="ignore"):
             flat = np.array(self._values, np.float64).astype(self._type.real.dtype)
-        if np.count_nonzero(np.isinf(flat)) != self._infinities:
+        numbers = [v for v in self._values if math.isfinite(v)] or [0.0]
+        infinities, nans = self._infinities, len(self._nans)
+        if self._type.is_small and self._type not in _MANTISSA_BITS:
+            # Without infinity: NaN stands for it, or the largest number.
+            infinities, nans = 0, nans + infinities if self._type in _ONLY_NAN else 0
+        if (
+            np.count_nonzero(np.isinf(flat)) != infinities
+            or np.count_nonzero(np.isnan(flat)) != nans
+            or _is_beyond_f4(self._type, max(numbers), min(numbers))
+        ):
             raise self._scanner.error(f"the constant has a value that is out of range for {self._type.value}", start)
         for position, bits in self._nans:
             _bits(flat)[position] = bits
@@ -292,7 +326,13 @@ class _Elements:
             raise self._bad(token, position)
 
     def _nan_bits(self, nan: re.Match[str], position: int) -> int:
-        mantissa = _MANTISSA_BITS[self._type.real]
+        mantissa = _MANTISSA_BITS.get(self._type.real)
+        if mantissa is None:
+            if nan.group(2):
+                raise self._scanner.error(f"{self._type.value} has no NaN with a payload", position)
+            if self._type is ElementType.F4E2M1FN:
+                return 0x8  # -0, as for every conversion of NaN
+            return _ONLY_NAN[self._type] | (0x80 if nan.group(1) else 0)
         payload = int(nan.group(2), 16) if nan.group(2) else 1 << (mantissa - 1)
         if not 0 < payload < 1 << mantissa:
             raise self._scanner.error(f"{nan.group(2)} is no NaN payload of {self._type.real.value}", position)
@@ -313,8 +353,13 @@ class _Elements:
 def _range(element_type: ElementType) -> tuple[int, int]:
     if element_type is ElementType.PRED:
         return 0, 1
-    limits = np.iinfo(element_type.dtype)
+    limits = ml_dtypes.iinfo(element_type.dtype)
     return int(limits.min), int(limits.max)
+
+
+def _is_beyond_f4(element_type: ElementType, highest: float, lowest: float) -> bool:
+    """True for numbers that F4E2M1FN, which has neither infinity nor NaN, would turn into its largest one."""
+    return element_type is ElementType.F4E2M1FN and (highest > 6 or lowest < -6)
 
 
 def _split(text: str, start: int) -> Iterator[tuple[str, int]]:

@@ -45,10 +45,16 @@ _SHOWN = 40
 
 def read_dictionary(text: str) -> tuple[tuple[str, str], ...]:
     """The pairs of a dictionary; a key without a value has the value "unit". ValueError if it is malformed."""
+    pairs = read_dictionary_raw(text)
+    return tuple((key, "unit" if value is None else _unquoted(value)) for key, value in pairs)
+
+
+def read_dictionary_raw(text: str) -> tuple[tuple[str, str | None], ...]:
+    """As `read_dictionary`, with values as they are written: strings in their quotes, None for a key without one."""
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
         raise ValueError(f"expected a dictionary in braces, found {text[:_SHOWN]!r}")
-    pairs: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str | None]] = []
     start = position = 1
     depth = 0
     while match := _DELIMITERS.search(text, position):
@@ -69,12 +75,19 @@ def read_dictionary(text: str) -> tuple[tuple[str, str], ...]:
     raise ValueError(f"expected the end of the dictionary {text[:_SHOWN]!r}")
 
 
-def _read_entry(entry: str) -> tuple[str, str]:
+def _read_entry(entry: str) -> tuple[str, str | None]:
     match = _ENTRY.fullmatch(entry)
     if match is None:
         raise ValueError(f"expected `key = value` in the dictionary, found {entry[:_SHOWN]!r}")
     key, value = match.group(1), match.group(2)
-    return _unquoted(key), "unit" if value is None else _unquoted(value)
+    return _unquoted(key), value
+
+
+def read_string(text: str) -> str:
+    """The contents of a string that is written in quotes. ValueError if it is no string."""
+    if _STRING.fullmatch(text) is None:
+        raise ValueError(f"expected a string in quotes, found {text[:_SHOWN]!r}")
+    return _unquoted(text)
 
 
 def _unquoted(text: str) -> str:

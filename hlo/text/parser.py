@@ -20,7 +20,7 @@ from ..opcode import OPCODE_NAMED, Opcode
 from ..ops import spec_of
 from ..shape import Shape, read_shape
 from .attribute_reader import FORMS, read_frontend_attributes, read_metadata
-from .attribute_values import read_bool, read_integers
+from .attribute_values import read_bool, read_integer, read_integers
 from .literals import read_literal
 from .resolver import resolve
 from .scanner import Scanner
@@ -46,9 +46,7 @@ INERT_MODULE_ATTRIBUTES = frozenset(
         "allow_spmd_sharding_propagation_to_output",
         "allow_spmd_sharding_propagation_to_parameters",
         "buffer_donor",  # a permission to reuse a parameter's memory for anything
-        "num_partitions",
         "origin_recovery_table",
-        "replica_count",
     )
 )
 INERT_CUSTOM_CALLS = frozenset(("Sharding", "xla.sdy.FuncResultSharding"))
@@ -109,11 +107,21 @@ class _Parser:
             module.aliases, module.aliases_position = self._aliases(), position
         elif key == "frontend_attributes":
             module.frontend_attributes = read_frontend_attributes(scanner)
+        elif key == "replica_count":
+            module.replica_count = self._count(position)
+        elif key == "num_partitions":
+            module.num_partitions = self._count(position)
         elif key in INERT_MODULE_ATTRIBUTES:
             scanner.skip_value()
         else:
             known = "entry_computation_layout, frontend_attributes, input_output_alias or is_scheduled"
             raise scanner.error(f"unknown attribute {key!r} of the module: expected {known}", position)
+
+    def _count(self, position: int) -> int:
+        count = read_integer(self.scanner)
+        if count < 1:
+            raise self.scanner.error(f"{count} devices: expected a positive number", position)
+        return count
 
     def _key(self, seen: set[str]) -> tuple[str, int]:
         """`key=`, and where it stands."""

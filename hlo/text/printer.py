@@ -102,6 +102,9 @@ def _header(module: HloModule) -> str:
         aliases = ", ".join(_alias_text(alias) for alias in module.input_output_aliases)
         fields.append(f"input_output_alias={{ {aliases} }}")
     fields.append(f"entry_computation_layout={{{_entry_layout(module)}}}")
+    for key, count in (("replica_count", module.replica_count), ("num_partitions", module.num_partitions)):
+        if count != 1:
+            fields.append(f"{key}={count}")
     if module.frontend_attributes:
         fields.append(frontend_attributes_text(module.frontend_attributes))
     return ", ".join(fields)
@@ -114,18 +117,16 @@ def _alias_text(alias: InputOutputAlias) -> str:
 
 def _entry_layout(module: HloModule) -> str:
     """`(f32[2,3]{1,0})->f32[2]{0}`: the shapes as the caller sees them."""
-    layouts = module.entry_parameter_layouts
-    parameters = []
-    for i, parameter in enumerate(module.entry.parameters):
-        layout = layouts[i] if i < len(layouts) else None
-        shape = parameter.shape.with_default_layout() if layout is None else parameter.shape.with_layout(layout)
-        parameters.append(shape.to_text())
+    layouts = iter(module.entry_parameter_layouts)
+    parameters = [_with_leaf_layouts(p.shape, layouts).to_text() for p in module.entry.parameters]
     result = _with_leaf_layouts(module.entry.root.shape, iter(module.entry_result_layouts))
     return f"({', '.join(parameters)})->{result.to_text()}"
 
 
 def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
     """`shape` with one of `layouts` for each leaf; None, or none left, stands for the default."""
+    if shape.is_token:
+        return shape
     if shape.tuple_shapes is not None:
         elements: Sequence[Shape] = [_with_leaf_layouts(element, layouts) for element in shape.tuple_shapes]
         return Shape.tuple(elements)

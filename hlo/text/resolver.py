@@ -53,6 +53,8 @@ class _Resolver:
             entry_parameter_layouts=parameter_layouts,
             entry_result_layouts=result_layouts,
             frontend_attributes=self.parsed.frontend_attributes,
+            replica_count=self.parsed.replica_count,
+            num_partitions=self.parsed.num_partitions,
         )
         return with_unique_names(module)
 
@@ -202,12 +204,7 @@ class _Resolver:
                 message = f"the layout does not fit the entry computation: expected one of {types}"
                 raise self._error(message, self.parsed.entry_layout_position)
             parameters, result = given, given_result
-        layouts: list[Layout | None] = []
-        for i, shape in enumerate(parameters):
-            if shape.is_tuple and any(_unusual(leaf) for leaf in shape.leaves()):
-                message = f"entry parameter {i} is a tuple with layouts that are not the default: not supported"
-                raise self._error(message, self.parsed.entry_layout_position or self.parsed.position)
-            layouts.append(None if shape.is_tuple else _unusual(shape))
+        layouts = [_unusual(leaf) for shape in parameters for leaf in shape.leaves()]
         return _trimmed(layouts), _trimmed([_unusual(leaf) for leaf in result.leaves()])
 
     def _aliases(self, entry: HloComputation) -> tuple[InputOutputAlias, ...]:

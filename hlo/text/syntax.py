@@ -73,4 +73,6 @@ class ParsedModule:
     entry_layout: tuple[tuple[Shape, ...], Shape] | None = None
     entry_layout_position: int = 0
     frontend_attributes: FrontendAttributes = ()
+    replica_count: int = 1
+    num_partitions: int = 1
     computations: list[ParsedComputation] = field(default_factory=list)

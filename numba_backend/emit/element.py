@@ -2,7 +2,9 @@
 
 `ElementEmitter.value(instruction, index)` gives an expression for that element. The rules stand in the files of the
 op families. Elements are held in a type that Numba computes in: f16 and bf16 as float32 (rounded after every op, as
-HLO defines), pred as a boolean, all others as themselves.
+HLO defines), pred as a boolean, integers of less than a byte as int8 and uint8, all others as themselves. Floats of a
+byte or less are held as the byte that stores them: kernels move and convert them, and compute in wider types
+(`hlo/passes/expand_small_types.py` sees to that).
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ MAX_INLINE = 72
 """Characters up to which an expression that is used once is not given a name."""
 
 CAST: dict[ElementType, str] = {
+    **{t: "int8" if t.is_signed else "uint8" for t in ElementType if t.is_small and t.is_integral},
+    **{t: "uint8" for t in ElementType if t.is_small and t.is_floating},
     ElementType.S8: "int8",
     ElementType.S16: "int16",
     ElementType.S32: "int32",
@@ -44,8 +48,21 @@ NARROW = frozenset(t for t in ElementType if t.is_integral and t.byte_width < 8)
 """Types on which Numba's operators compute in 64 bits."""
 
 
+def storage_of(element_type: ElementType) -> ElementType:
+    """The type that kernels' pointers have for arrays of `element_type`: small types lie in memory as bytes."""
+    return ElementType.U8 if element_type.is_small else element_type
+
+
+def _wide_integer(element_type: ElementType) -> str:
+    return "s8" if element_type.is_signed else "u8"
+
+
 def rounded(element_type: ElementType, value: Expr) -> Expr:
-    """The result of arithmetic done in f32, as f16 and bf16 have it; in other types it is itself."""
+    """The result of arithmetic done in f32, as f16 and bf16 have it, or in 8 bits, as integers of less have it; in
+    other types it is itself."""
+    if element_type.is_small and element_type.is_integral:
+        wide, name = _wide_integer(element_type), element_type.value
+        return call(f"{name}_to_{wide}", call(f"{wide}_to_{name}", value.closed()))
     if element_type in (ElementType.F16, ElementType.BF16):
         name = element_type.value
         return call(f"{name}_to_f32", call(f"f32_to_{name}", value))
@@ -58,6 +75,8 @@ def loaded(element_type: ElementType, place: Expr) -> Expr:
         return binary("!=", place, ZERO)
     if element_type in (ElementType.F16, ElementType.BF16):
         return call(f"{element_type.value}_to_f32", place)
+    if element_type.is_small and element_type.is_integral:
+        return call(f"{element_type.value}_to_{_wide_integer(element_type)}", place)
     return place
 
 
@@ -69,6 +88,8 @@ def stored(element_type: ElementType, text: str) -> str:
         return f"f32_to_f16({text})"
     if element_type is ElementType.BF16:
         return f"f32_to_bf16({text})"
+    if element_type.is_small and element_type.is_integral:
+        return f"{_wide_integer(element_type)}_to_{element_type.value}({text})"
     return text
 
 
@@ -137,6 +158,11 @@ class ElementEmitter:
         array = np.asarray(value, element_type.dtype)
         if element_type is ElementType.PRED:
             return Expr("True" if array else "False")
+        if element_type.is_small:
+            # As it is held: a float's byte, an integer's value.
+            is_byte = element_type.is_floating
+            array = array.view(np.uint8) if is_byte else array.astype(np.int8 if element_type.is_signed else np.uint8)
+            element_type = ElementType.S8 if element_type.is_signed and not is_byte else ElementType.U8
         if element_type.is_integral and literal:
             return Expr(f"{CAST[element_type]}({int(array)})")
         if element_type.is_complex:

@@ -7,7 +7,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from .element import CAST, ELEMENT, NARROW, ElementEmitter, rounded
+from .element import CAST, ELEMENT, NARROW, ElementEmitter, loaded, rounded, stored
 from .source import ZERO, Expr, Index, binary, call, unary
 
 _HALF = (ElementType.F16, ElementType.BF16)
@@ -205,6 +205,10 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
     """`a`, held as a `source`, as it is held as a `target`."""
     if source is target:
         return a
+    if source.is_small and source.is_floating:
+        return converted(e, call(f"{source.value}_to_f32", a), ElementType.F32, target)
+    if target.is_small and target is not source:
+        return _to_small(e, a, source, target)
     if target is ElementType.PRED:
         return binary("!=", a, e.scalar(source, 0))
     if source.is_complex and not target.is_complex:
@@ -221,6 +225,23 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
     return call(CAST[target], a)
 
 
+def _to_small(e: ElementEmitter, a: Expr, source: ElementType, target: ElementType) -> Expr:
+    """Floats: rounded once. Integers wrap; what was a float is first brought into the range."""
+    if target.is_floating:
+        if source in (ElementType.F64, ElementType.C128):
+            real = a if source is ElementType.F64 else call("real", a)
+            return call(f"f32_to_{target.value}", call("f64_to_odd_f32", real))
+        return call(f"f32_to_{target.value}", converted(e, a, source, ElementType.F32))
+    wide = ElementType.S8 if target.is_signed else ElementType.U8
+    value = converted(e, a, source, wide)
+    if source.is_inexact:
+        low = -1 << (target.bit_width - 1) if target.is_signed else 0
+        high = low + (1 << target.bit_width) - 1
+        name = CAST[wide]
+        return call("minimum", call("maximum", value, Expr(f"{name}({low})")), Expr(f"{name}({high})"))
+    return rounded(target, value)
+
+
 def _to_half(a: Expr, source: ElementType, target: ElementType) -> Expr:
     """Round to f16 or bf16; from f64 in one step, for rounding twice could differ."""
     if source is ElementType.F64:
@@ -234,11 +255,23 @@ def _bitcast_convert(e: ElementEmitter, instruction: HloInstruction, index: Inde
     a = e.value(instruction.operands[0], index)
     if source is target:
         return a
-    if source.byte_width != target.byte_width or ElementType.PRED in (source, target):
+    if source.bit_width != target.bit_width or ElementType.PRED in (source, target):
         raise UnsupportedError(f"bitcast-convert of {source.value} to {target.value} inside a fusion")
+    if source.is_small or target.is_small:
+        return _small_bits(a, source, target)
     if source in _HALF:
         a, source = call(f"f32_to_{source.value}", a), ElementType.U16
     if target in _HALF:
         bits = a if source is ElementType.U16 else call(f"bitcast_{source.value}_u16", a)
         return call(f"{target.value}_to_f32", bits)
     return a if source is target else call(f"bitcast_{source.value}_{target.value}", a)
+
+
+def _small_bits(a: Expr, source: ElementType, target: ElementType) -> Expr:
+    """By way of the byte that lies in memory, which is how small floats are held."""
+    byte = Expr(stored(source, a.text), a.depth)
+    if source is ElementType.S8:
+        byte = call("bitcast_s8_u8", a)
+    if target is ElementType.S8:
+        return call("bitcast_u8_s8", byte)
+    return loaded(target, byte)

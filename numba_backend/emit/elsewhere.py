@@ -40,7 +40,9 @@ ELEMENT.unsupported([_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER], "not written yet"
 ELEMENT.unsupported([_O.CONVOLUTION], "not written yet")
 ELEMENT.unsupported([_O.RAGGED_DOT, _O.SCALED_DOT], "not written yet")
 ELEMENT.unsupported([_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "not written yet")
-ELEMENT.unsupported([_O.CHOLESKY, _O.FFT, _O.TRIANGULAR_SOLVE], "not written yet")
-ELEMENT.unsupported([_O.CUSTOM_CALL], "not written yet")
+ELEMENT.unsupported(
+    [_O.CHOLESKY, _O.CUSTOM_CALL, _O.FFT, _O.TRIANGULAR_SOLVE],
+    "a library or a registered function computes it in a row of its own",
+)
 ELEMENT.unsupported([_O.RNG, _O.RNG_GET_AND_UPDATE_STATE], "not written yet")
 ELEMENT.unsupported([_O.MAP, _O.REDUCE_PRECISION, _O.STOCHASTIC_CONVERT], "not written yet")

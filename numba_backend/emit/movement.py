@@ -42,6 +42,8 @@ def _iota(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     element = instruction.shape.element
     if element.is_complex:
         return call("complex_from", call(CAST[element.real], position), e.scalar(element.real, 0))
+    if element.is_small and element.is_floating:
+        return call(f"f32_to_{element.value}", call("float32", position))
     return rounded(element, call(CAST[element], position))
 
 

@@ -5,8 +5,21 @@ from __future__ import annotations
 from . import (  # each registers its rules
     asynchronous,
     collective,
+    custom_call,
     indexing,
+    linalg,
+    sort,
 )
 from .table import ROWS, RowContext, RowRule
 
-__all__ = ["ROWS", "RowContext", "RowRule", "asynchronous", "collective", "indexing"]
+__all__ = [
+    "ROWS",
+    "RowContext",
+    "RowRule",
+    "asynchronous",
+    "collective",
+    "custom_call",
+    "indexing",
+    "linalg",
+    "sort",
+]

@@ -209,7 +209,7 @@ class Gemm:
         """The words of the row after its opcode; a, b and c are indices of arguments. Functions are yet to be
         compiled."""
         size = ELEMENT_BYTES[self.dtype]
-        get, set_ = _thread_setting()
+        get, set_ = thread_setting()
         alpha, beta = (_words(value, self.dtype) for value in (self.alpha, self.beta))
         count = 1
         dimensions: list[int] = []
@@ -279,7 +279,7 @@ def _gemm_address(dtype: str) -> int:
 
 
 @functools.cache
-def _thread_setting() -> tuple[int, int]:
+def thread_setting() -> tuple[int, int]:
     """The addresses of OpenBLAS's functions that get and set its number of threads; zeros for another BLAS."""
     get = _symbol("scipy_openblas_get_num_threads", "openblas_get_num_threads")
     set_ = _symbol("scipy_openblas_set_num_threads", "openblas_set_num_threads")

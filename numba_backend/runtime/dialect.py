@@ -26,6 +26,7 @@ from numba.core.errors import NumbaTypeError
 from . import dialect_conversion as conversion
 from . import dialect_float as floating
 from . import dialect_integer as integer
+from . import dialect_small as small
 from .dialect_define import define, define_exact, make_intrinsic
 from .math import (
     complex_functions,
@@ -267,7 +268,7 @@ def _reduce_precision() -> Any:
 
 
 def _conversions() -> dict[str, Any]:
-    functions = conversion.conversions() | conversion.bit_casts()
+    functions = conversion.conversions() | conversion.bit_casts() | small.conversions()
     halves = {f"{a}_to_{b}": functions[f"convert_{a}_{b}"] for a in ("f16", "bf16") for b in ("f32", "f64")}
     backs = {f"{b}_to_{a}": functions[f"convert_{b}_{a}"] for a in ("f16", "bf16") for b in ("f32", "f64")}
     to_pred = define("pred", 1, _to_pred, real=lambda x: x.differs(0.0), integer=lambda x: ~x.equals(0))

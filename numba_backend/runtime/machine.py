@@ -144,6 +144,7 @@ SCOPE: dict[str, object] = {
     "call3": _define("call3", 4, _call),
     "call4": _define("call4", 5, _call),
     "call5": _define("call5", 6, _call),
+    **{f"call_routine{count}": _define(f"call_routine{count}", count + 1, _call_gemm) for count in range(5, 21)},
     "atomic_load": _define("atomic_load", 1, _atomic_load),
     "atomic_store": _define("atomic_store", 2, _atomic_store),
     "atomic_add": _define("atomic_add", 2, _atomic_add),
@@ -152,5 +153,5 @@ SCOPE: dict[str, object] = {
     "pause": _define("pause", 0, _pause),
 }
 """`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`:
-memory until return; `callN(function, ...)`: a C function of N integers or pointers; `atomic_add` returns the old value;
+memory until return; `callN(function, ...)`: a C function of N integers or pointers, `call_routineN`: without a result; `atomic_add` returns the old value;
 `compare_exchange(address, expected, new)`: 1 when it did."""

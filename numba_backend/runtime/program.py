@@ -184,6 +184,13 @@ class ProgramBuilder:
         self._kept.append(native)
         self._row(Op.CALLBACK, (function, *arguments), _address(native), self._add(arguments))
 
+    def native(self, function: KernelSource, arguments: Sequence[Argument], *, keep: object = None) -> None:
+        """Call a function of the runtime, `function(arguments)`, which gets the address of the arguments' values and
+        returns 0, or a status that stops the program. `keep` lives as long as the program."""
+        self._work += 1
+        self._kept.append(keep)
+        self._row(Op.CALLBACK, (function.name, *arguments), function, self._add(arguments))
+
     def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
         """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads."""
         if not gemm.is_empty:

@@ -1,0 +1,123 @@
+"""What a custom call is bound to: `Call` says what stands in the module, `bind` checks it against a target's types.
+
+A type signature is text such as
+
+    T[*,m,n] -> T[*,m,n], s32[*,k], s32[*]
+
+T is the target's own element type, R its real part, C the complex type of its precision, others are HLO's names. `*`
+stands for any dimensions, the same ones wherever it occurs; a letter for one size, the same wherever it occurs. k is
+min(m, n) and h is n - 1 unless an operand has named them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from ..element_type import ElementType
+from ..errors import ShapeError
+from ..shape import Shape
+
+NDArray: TypeAlias = np.ndarray[Any, Any]
+Value: TypeAlias = "NDArray | tuple[Value, ...]"
+Run: TypeAlias = Callable[..., Any]
+"""run(*operands) -> an array, or a tuple of arrays for a call whose result is a tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One custom call: its target, operand and result shapes, and its backend_config as Python values.
+
+    `element_type` is T of the target's signature, and `sizes` what the letters in it stand for; `batch` is what `*`
+    stands for.
+    """
+
+    target: str
+    operands: tuple[Shape, ...]
+    result: Shape
+    config: Mapping[str, Any]
+    element_type: ElementType = ElementType.F32
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    batch: tuple[int, ...] = ()
+
+    def fail(self, why: str) -> NoReturn:
+        """Refuse the call: ShapeError with the label of targets' own rules."""
+        types = ", ".join(map(str, self.operands))
+        raise ShapeError(f"custom-call {self.target!r} of ({types}) giving {self.result}: {why}", "custom-call_target")
+
+    def letter(self, key: str, allowed: str) -> str:
+        """The attribute `key`, a character code, as one of the `allowed` letters."""
+        code = self.config.get(key)
+        letter = chr(code) if isinstance(code, int) and not isinstance(code, bool) and 0 < code < 128 else ""
+        if not letter or letter not in allowed:
+            names = " or ".join(f"{ord(c)} ({c!r})" for c in allowed)
+            self.fail(f"its backend_config must have {key} = {names}, not {code!r}")
+        return letter
+
+    def flag(self, key: str) -> bool:
+        """The attribute `key`, true or false."""
+        value = self.config.get(key)
+        if not isinstance(value, bool):
+            self.fail(f"its backend_config must have {key} = true or false, not {value!r}")
+        return value
+
+
+Target: TypeAlias = Callable[[Call], Run]
+"""What the files of this package define, one a target: checks the call, returns what computes it."""
+
+
+def match(call: Call, signature: str, element_type: ElementType) -> Call:
+    """`call` with the element type and the sizes that its types have in `signature`; ShapeError if they do not fit."""
+    left, right = signature.split("->")
+    binding = _Binding(call, element_type)
+    binding.all(left, call.operands)
+    derived = {"k": min(binding.sizes.get("m", 0), binding.sizes.get("n", 0)), "h": max(binding.sizes.get("n", 0), 1) - 1}
+    for name, size in derived.items():
+        binding.sizes.setdefault(name, size)
+    results = call.result.elements if call.result.is_tuple else (call.result,)
+    binding.all(right, results)
+    return Call(
+        call.target, call.operands, call.result, call.config, element_type, binding.sizes, binding.batch or ()
+    )
+
+
+_PART = re.compile(r"(\w+)\[([\w*,]*)\]")
+
+
+class _Binding:
+    """What the letters of a signature stand for so far."""
+
+    def __init__(self, call: Call, element_type: ElementType) -> None:
+        self.call = call
+        real = element_type.real
+        wide = ElementType.C128 if real is ElementType.F64 else ElementType.C64
+        self.types = {"T": element_type, "R": real, "C": wide}
+        self.sizes: dict[str, int] = {}
+        self.batch: tuple[int, ...] | None = None
+
+    def all(self, signature: str, shapes: Sequence[Shape]) -> None:
+        parts = _PART.findall(signature)
+        if len(parts) != len(shapes) or not all(self._one(*part, shape) for part, shape in zip(parts, shapes)):
+            wanted = signature.strip() or "nothing"
+            names = ", ".join(f"{k} = {t.value}" for k, t in self.types.items() if f"{k}[" in wanted)
+            found = ", ".join(map(str, shapes))
+            self.call.fail(f"expected {wanted}{f' with {names}' if names else ''}, found {found or 'nothing'}")
+
+    def _one(self, name: str, letters: str, shape: Shape) -> bool:
+        if shape.is_tuple or shape.element is not (self.types.get(name) or ElementType(name)):
+            return False
+        symbols = letters.split(",") if letters else []
+        dimensions = shape.dimensions
+        if symbols and symbols[0] == "*":
+            symbols = symbols[1:]
+            count = len(dimensions) - len(symbols)
+            if count < 0 or self.batch not in (None, dimensions[:count]):
+                return False
+            self.batch, dimensions = dimensions[:count], dimensions[count:]
+        return len(symbols) == len(dimensions) and all(
+            self.sizes.setdefault(symbol, size) == size for symbol, size in zip(symbols, dimensions)
+        )

@@ -1,0 +1,181 @@
+"""LAPACK's eigenvalues, singular values and reductions as custom calls: `lapack_<letter><routine>_ffi`.
+
+As in factorize.py. Results that were not asked for (`N` in backend_config) are zeros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..element_type import ElementType
+from .call import Call, NDArray, Run
+from .library import Shared, each_with_work, from_columns, rows_of, to_columns
+
+
+def syevd(call: Call) -> Run:
+    """Of a symmetric or Hermitian matrix, of which the triangle `uplo` is read: (eigenvectors, eigenvalues, info)."""
+    mode, uplo, n = call.letter("mode", "VN"), call.letter("uplo", "LU"), call.sizes["n"]
+    element_type, real = call.element_type, call.element_type.real
+    kinds = [element_type, *([real] if element_type.is_complex else []), ElementType.S32]
+
+    def run(a: NDArray) -> tuple[NDArray, ...]:
+        columns = to_columns(a)
+        count = len(columns)
+        w, info = np.zeros((count, n), real.dtype), np.zeros(count, np.int32)
+        before = (mode, uplo, n, columns, max(n, 1), w)
+        routine = "heevd" if element_type.is_complex else "syevd"
+        each_with_work(routine, element_type, count, before, kinds, [info])
+        return from_columns(columns, call.batch), w.reshape(*call.batch, n), info.reshape(call.batch)
+
+    return run
+
+
+def sytrd(call: Call) -> Run:
+    """To tridiagonal form: (a with reflections in the triangle `uplo`, diagonal, off-diagonal, tau, info)."""
+    uplo, n, h = call.letter("uplo", "LU"), call.sizes["n"], call.sizes["h"]
+    element_type, real = call.element_type, call.element_type.real
+
+    def run(a: NDArray) -> tuple[NDArray, ...]:
+        columns = to_columns(a)
+        count = len(columns)
+        d, e = np.zeros((count, n), real.dtype), np.zeros((count, h), real.dtype)
+        tau, info = np.zeros((count, h), element_type.dtype), np.zeros(count, np.int32)
+        before = (uplo, n, columns, max(n, 1), d, e, tau)
+        routine = "hetrd" if element_type.is_complex else "sytrd"
+        each_with_work(routine, element_type, count, before, [element_type], [info])
+        batch = call.batch
+        parts = (d.reshape(*batch, n), e.reshape(*batch, h), tau.reshape(*batch, h), info.reshape(batch))
+        return from_columns(columns, batch), *parts
+
+    return run
+
+
+def gehrd(call: Call) -> Run:
+    """To Hessenberg form in rows and columns `low` to `high`: (a with reflections below it, tau, info)."""
+    n, h = call.sizes["n"], call.sizes["h"]
+    low, high = call.config.get("low"), call.config.get("high")
+    valid = isinstance(low, int) and isinstance(high, int) and 1 <= low <= max(n, 1) and min(low, n) <= high <= n
+    if not valid:
+        call.fail(f"its backend_config must have 1 <= low <= high <= {n}, not {low} and {high}")
+
+    def run(a: NDArray) -> tuple[NDArray, ...]:
+        columns = to_columns(a)
+        count = len(columns)
+        tau, info = np.zeros((count, h), call.element_type.dtype), np.zeros(count, np.int32)
+        before = (n, low, high, columns, max(n, 1), tau)
+        each_with_work("gehrd", call.element_type, count, before, [call.element_type], [info])
+        return from_columns(columns, call.batch), tau.reshape(*call.batch, h), info.reshape(call.batch)
+
+    return run
+
+
+def gesdd(call: Call) -> Run:
+    """Singular values by divide and conquer: (what is left of a, s, u, vt, info). `mode`: A all of u and vt, S the
+    first min(m, n) columns and rows, N neither."""
+    return _svd(call, "gesdd")
+
+
+def gesvd(call: Call) -> Run:
+    """Singular values by QR iteration; as gesdd."""
+    return _svd(call, "gesvd")
+
+
+def _svd(call: Call, routine: str) -> Run:
+    mode, m, n = call.letter("mode", "ASN"), call.sizes["m"], call.sizes["n"]
+    element_type, real, k = call.element_type, call.element_type.real, min(m, n)
+    width, height = call.sizes["u"], call.sizes["v"]
+    allowed = {"A": [(m, n)], "S": [(k, k)], "N": [(m, n), (k, k)]}[mode]
+    if (width, height) not in allowed:
+        call.fail(f"u must have {' or '.join(str(a) for a, _ in allowed)} columns, vt as many or {n} rows for mode {mode}")
+    letters = (mode,) if routine == "gesdd" else (mode, mode)
+
+    def run(a: NDArray) -> tuple[NDArray, ...]:
+        columns = to_columns(a)
+        count = len(columns)
+        s, info = np.zeros((count, k), real.dtype), np.zeros(count, np.int32)
+        u = np.zeros((count, width, m), element_type.dtype)
+        vt = np.zeros((count, n, height), element_type.dtype)
+        if k:
+            after: list[object] = []
+            if element_type.is_complex:
+                size = max(5 * k, k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)) if routine == "gesdd" else 5 * k
+                after.append(Shared(np.empty(size, real.dtype)))
+            if routine == "gesdd":
+                after.append(Shared(np.empty(8 * k, np.int32)))
+            before = (*letters, m, n, columns, m, s, u, m, vt, max(height, 1))
+            each_with_work(routine, element_type, count, before, [element_type], [*after, info])
+        elif mode != "N":
+            u[:], vt[:] = np.eye(width, m), np.eye(n, height)
+        batch = call.batch
+        factors = (from_columns(u, batch), from_columns(vt, batch))
+        return from_columns(columns, batch), s.reshape(*batch, k), *factors, info.reshape(batch)
+
+    return run
+
+
+def geev(call: Call) -> Run:
+    """Of any square matrix: (eigenvalues, left and right eigenvectors as columns, info); for a real one the real and
+    the imaginary parts of the eigenvalues are two results. info is -4 for a matrix with an infinity or a NaN in it."""
+    left, right = call.letter("compute_left", "VN"), call.letter("compute_right", "VN")
+    n, element_type, real = call.sizes["n"], call.element_type, call.element_type.real
+
+    def run(a: NDArray) -> tuple[NDArray, ...]:
+        finite = np.isfinite(a).all((-1, -2)).reshape(-1)
+        columns = to_columns(a)
+        columns[~finite] = 0
+        count = len(columns)
+        w = [np.zeros((count, n), element_type.dtype) for _ in range(1 if element_type.is_complex else 2)]
+        vectors = [np.zeros((count, n, n), element_type.dtype) for _ in range(2)]
+        info = np.zeros(count, np.int32)
+        size = max(n, 1)
+        rwork = [Shared(np.empty(2 * size, real.dtype))] if element_type.is_complex else []
+        before = (left, right, n, columns, size, *w, vectors[0], size, vectors[1], size)
+        each_with_work("geev", element_type, count, before, [element_type], [*rwork, info])
+        info[~finite] = -4
+        if not element_type.is_complex:
+            vectors = [_from_pairs(v, w[1]) for v in vectors]
+        batch = call.batch
+        sides = [from_columns(v, batch) for v in vectors]
+        return *(part.reshape(*batch, n) for part in w), *sides, info.reshape(batch)
+
+    return run
+
+
+def _from_pairs(columns: NDArray, imaginary: NDArray) -> NDArray:
+    """Complex eigenvectors from LAPACK's real ones: for a conjugate pair of eigenvalues, of which that with the positive
+    imaginary part comes first, column j holds the real part and column j + 1 the imaginary part."""
+    first = imaginary > 0
+    second = np.zeros_like(first)
+    second[:, 1:] = first[:, :-1]
+    following = np.concatenate([columns[:, 1:], np.zeros_like(columns[:, :1])], 1)
+    preceding = np.concatenate([np.zeros_like(columns[:, :1]), columns[:, :-1]], 1)
+    real = np.where(second[:, :, None], preceding, columns)
+    imag = np.where(first[:, :, None], following, np.where(second[:, :, None], -columns, 0))
+    vectors = np.empty(columns.shape, np.result_type(columns.dtype, np.complex64))
+    vectors.real, vectors.imag = real, imag
+    return vectors
+
+
+def gees(call: Call) -> Run:
+    """The Schur form, not sorted: (schur form, schur vectors, eigenvalues, 0, info), eigenvalues in two parts as geev's."""
+    mode, n, element_type = call.letter("mode", "VN"), call.sizes["n"], call.element_type
+    call.letter("sort", "N")
+    real = element_type.real
+
+    def run(a: NDArray) -> tuple[NDArray, ...]:
+        columns = to_columns(a)
+        count = len(columns)
+        w = [np.zeros((count, n), element_type.dtype) for _ in range(1 if element_type.is_complex else 2)]
+        vectors = np.zeros((count, n, n), element_type.dtype)
+        selected, info = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        size = max(n, 1)
+        rwork = [Shared(np.empty(size, real.dtype))] if element_type.is_complex else []
+        bwork, nobody = Shared(np.empty(size, np.int32)), Shared(np.zeros(1, np.int64))
+        before = (mode, "N", nobody, n, columns, size, selected, *w, vectors, size)
+        each_with_work("gees", element_type, count, before, [element_type], [*rwork, bwork, info])
+        batch = call.batch
+        values = (part.reshape(*batch, n) for part in w)
+        schur = (from_columns(columns, batch), from_columns(vectors, batch))
+        return *schur, *values, selected.reshape(batch), info.reshape(batch)
+
+    return run

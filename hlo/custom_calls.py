@@ -1,0 +1,234 @@
+"""The registry of custom calls: what code stands behind a name. Public as `hloom.register_custom_call` and its kin.
+
+    hloom.register_custom_call("scaled_add", lambda x, y, scale: x + scale * y)
+
+A Python function is called with NumPy arrays, one an operand, and the call's backend_config as keywords; a function
+that Numba compiled is one like others. A `numba.cfunc` or a ctypes function is called natively, as the section
+"CustomCall" of the operation semantics has it: ``void target(void* out, void** in)``.
+
+Targets that JAX and XLA use on the CPU need no registration: see `custom_call_targets/`. A compiled program keeps the
+function that it was compiled with.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .attributes import CustomCallApiVersion, CustomCallAttributes
+from .custom_call_targets.call import Call, NDArray, Run, Value
+from .custom_call_targets.config import read_config
+from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
+from .errors import CustomCallError, UnsupportedError
+from .shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFunction:
+    """A C function `void(void* out, void** in)`: its address, and what keeps it alive.
+
+    `in` holds the address of each operand's array; a tuple operand counts as its leaves. `out` is the address of the
+    result's array or, for a tuple, of the addresses of its leaves.
+    """
+
+    address: int
+    owner: object
+
+
+CustomCallFunction: TypeAlias = Callable[..., Any]
+
+_registered: dict[str, CustomCallFunction | NativeFunction] = {}
+_lock = threading.Lock()
+
+
+def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = False) -> None:
+    """Let custom calls of target `name` run `fn`.
+
+    fn: a Python function `fn(*operands, **backend_config)` of NumPy arrays (read-only; tuples of arrays for tuple
+    operands) that returns an array of the declared type, or a tuple of arrays; a function compiled by `numba.njit`; or
+    a native one, a `numba.cfunc` or a ctypes function with the signature `void(void* out, void** in)`, which runs
+    without the GIL and gets no backend_config. It must depend on its operands alone: what is computed twice may be
+    computed once, and what nobody uses is not computed, unless the call says `custom_call_has_side_effect=true`.
+
+    A typed call's backend_config is a dictionary, whose values arrive as keywords; any other text as the keyword
+    `backend_config`, if there is one.
+
+    ValueError if `name` is taken and `replace` is false, TypeError if `fn` is no function of such a kind.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"the name of a custom call must be a string that is not empty, not {name!r}")
+    function = _native(name, fn) or fn
+    if not isinstance(function, NativeFunction) and not callable(function):
+        raise TypeError(f"custom call {name!r} needs a function, not {type(fn).__name__}")
+    with _lock:
+        if not replace and (name in _registered or name in BUILT_IN):
+            kind = "registered" if name in _registered else "built in"
+            raise ValueError(f"custom call {name!r} is {kind} already: pass replace=True to replace it")
+        _registered[name] = function
+
+
+def unregister_custom_call(name: str) -> None:
+    """Undo `register_custom_call(name, ...)`. KeyError if that was not called."""
+    with _lock:
+        if name not in _registered:
+            raise KeyError(f"custom call {name!r} is not registered")
+        del _registered[name]
+
+
+def registered_custom_calls() -> dict[str, CustomCallFunction]:
+    """What was registered, by name. Built-in targets are not among it."""
+    with _lock:
+        functions = dict(_registered)
+    return {name: f.owner if isinstance(f, NativeFunction) else f for name, f in functions.items()}  # type: ignore[misc]
+
+
+def _native(name: str, fn: object) -> NativeFunction | None:
+    """The function as a native one, if it is one."""
+    if isinstance(fn, ctypes._CFuncPtr):  # what ctypes calls the type of all its functions
+        address = ctypes.cast(fn, ctypes.c_void_p).value
+        if not address:
+            raise TypeError(f"custom call {name!r}: the ctypes function is a null pointer")
+        return NativeFunction(address, fn)
+    module = type(fn).__module__
+    if not module.startswith("numba.") or type(fn).__name__ != "CFunc":
+        return None
+    signature = fn._sig  # type: ignore[attr-defined]
+    kinds = [type(t).__name__ for t in signature.args]
+    is_pointer = all(str(t) == "void*" or kind in ("CPointer", "RawPointer") for t, kind in zip(signature.args, kinds))
+    if str(signature.return_type) not in ("none", "void") or len(kinds) != 2 or not is_pointer:
+        raise TypeError(
+            f"custom call {name!r}: a numba.cfunc must have the signature void(voidptr, CPointer(voidptr)), "
+            f"for `void(void* out, void** in)`; this one has {signature}"
+        )
+    return NativeFunction(int(fn.address), fn)  # type: ignore[attr-defined]
+
+
+def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result: Shape) -> Call:
+    """What an instruction says, for its target. CustomCallError if its backend_config cannot be read."""
+    target, text = attributes.custom_call_target, attributes.backend_config
+    config: dict[str, Any] = {"backend_config": text} if text else {}
+    if attributes.api_version is CustomCallApiVersion.TYPED_FFI:
+        try:
+            config = read_config(text or "{}")
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
+    return Call(target, tuple(operands), result, config)
+
+
+def native_function(name: str) -> NativeFunction | None:
+    """The native function that is registered as `name`, if one is."""
+    function = _registered.get(name)
+    return function if isinstance(function, NativeFunction) else None
+
+
+def bind_custom_call(call: Call) -> Run:
+    """What computes `call`: a function of its operands' values, whose result has the declared type.
+
+    UnsupportedError for a target that nobody registered, ShapeError if a built-in target cannot be called so. The
+    function raises CustomCallError for what goes wrong in a registered one, and for a result of the wrong type.
+    """
+    function = _registered.get(call.target)
+    if function is None:
+        built_in = BUILT_IN.get(call.target)
+        if built_in is None:
+            raise UnsupportedError(_unknown(call.target))
+        run = built_in.bind(call)
+    elif isinstance(function, NativeFunction):
+        run = _run_native(function, call)
+    else:
+        run = _run_python(function, call)
+
+    def checked(*operands: Value) -> Any:
+        return _checked(call, call.result, run(*operands), "its result")
+
+    return checked
+
+
+def _unknown(name: str) -> str:
+    why = UNAVAILABLE.get(name)
+    start = f"custom call of target {name!r}"
+    if why is not None:
+        return f"{start} cannot be run: {why}. hloom.register_custom_call({name!r}, fn) gives it a function"
+    close = difflib.get_close_matches(name, [*_registered, *BUILT_IN], 1, 0.8)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{start} is not known{hint}: register a function for it with hloom.register_custom_call({name!r}, fn)"
+
+
+def _run_python(function: CustomCallFunction, call: Call) -> Run:
+    def run(*operands: Any) -> Any:
+        views = [_read_only(value) for value in operands if value is not None]
+        try:
+            return function(*views, **call.config)
+        except Exception as error:
+            raise CustomCallError(f"custom call {call.target!r} raised {type(error).__name__}: {error}") from error
+
+    return run
+
+
+def _read_only(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_read_only(v) for v in value)
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _run_native(function: NativeFunction, call: Call) -> Run:
+    """Calls the C function on copies, as the evaluator's arrays may have any strides."""
+    call_it = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(function.address)
+
+    def run(*operands: Any) -> Any:
+        arrays = [np.array(leaf, order="C") for leaf in _leaves(operands)]
+        results = [np.zeros(leaf.dimensions, leaf.element.dtype) for leaf in call.result.leaves()]
+        inputs = (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
+        outputs = (ctypes.c_void_p * max(len(results), 1))(*[r.ctypes.data for r in results])
+        call_it(outputs if call.result.is_tuple else outputs[0], inputs)
+        return _packed(call.result, iter(results))
+
+    return run
+
+
+def _leaves(value: Any) -> list[NDArray]:
+    if isinstance(value, tuple):
+        return [leaf for element in value for leaf in _leaves(element)]
+    return [value]
+
+
+def _packed(shape: Shape, leaves: Any) -> Any:
+    if shape.tuple_shapes is None:
+        return next(leaves)
+    return tuple(_packed(s, leaves) for s in shape.tuple_shapes)
+
+
+def _checked(call: Call, shape: Shape, value: Any, what: str) -> Any:
+    """`value` as an array or tuple of `shape`. CustomCallError if it is none; Python numbers may stand for scalars."""
+    if shape.tuple_shapes is not None:
+        if value is None and not shape.tuple_shapes:
+            return ()
+        if not isinstance(value, tuple | list) or len(value) != len(shape.tuple_shapes):
+            found = f"{len(value)} values" if isinstance(value, tuple | list) else f"one {type(value).__name__}"
+            _wrong(call, f"{what} must be a tuple of {len(shape.tuple_shapes)}, not {found}")
+        return tuple(_checked(call, s, v, f"{what}[{i}]") for i, (s, v) in enumerate(zip(shape.tuple_shapes, value)))
+    dtype = shape.element.dtype
+    if isinstance(value, bool | int | float | complex) and shape.is_scalar:
+        try:
+            return np.asarray(value, dtype)
+        except (OverflowError, TypeError) as error:
+            _wrong(call, f"{what} must be a {shape}: {error}")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        _wrong(call, f"{what} is no array: {error}")
+    if array.dtype != dtype or array.shape != shape.dimensions:
+        _wrong(call, f"{what} must be {shape} (dtype {dtype}), not an array of {array.dtype} with shape {array.shape}")
+    return array
+
+
+def _wrong(call: Call, why: str) -> Any:
+    raise CustomCallError(f"custom call {call.target!r}: {why}")

@@ -1,0 +1,70 @@
+"""custom-call: a row that calls the registered function, natively if it is a native one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...hlo.custom_calls import NativeFunction, bind_custom_call, call_of, native_function
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from ..runtime.executor import native_function as runtime_function
+from ..runtime.program import size
+from .host import NDArray, host_row
+from .table import RowContext, register
+
+_CALL_NATIVE = runtime_function(
+    "call_native",
+    """
+def call_native(arguments):
+    out = arguments + load(arguments + 8)
+    if load(arguments + 16) == 0:
+        out = load(out)
+    call2(load(arguments), out, arguments + 24)
+    return 0
+""",
+    1,
+)
+"""Calls `void f(void* out, void** in)`. Arguments: f, the offset of the results' addresses, whether `out` is to point to
+them (a tuple) or to be the only one, the operands' addresses, the results' addresses."""
+
+
+@register(Opcode.CUSTOM_CALL)
+def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
+    attributes = instruction.attributes
+    call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
+    native = native_function(call.target)
+    if native is not None:
+        _native_row(context, instruction, native)
+        return
+    run = bind_custom_call(call)
+    shapes = call.operands
+
+    def function(inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
+        source = iter(inputs)
+        results = run(*(_packed(shape, source) for shape in shapes))
+        for output, result in zip(outputs, _leaves(results), strict=True):
+            output[...] = result
+
+    host_row(context, instruction, function)
+
+
+def _native_row(context: RowContext, instruction: HloInstruction, native: NativeFunction) -> None:
+    operands, results = context.operands(instruction), context.results(instruction)
+    head = [size(native.address), size(8 * (3 + len(operands))), size(int(instruction.shape.is_tuple))]
+    context.builder.native(_CALL_NATIVE, [*head, *operands, *results], keep=native)
+
+
+def _packed(shape: Shape, leaves: Iterator[NDArray]) -> Any:
+    if shape.tuple_shapes is None:
+        return next(leaves)
+    return tuple(_packed(s, leaves) for s in shape.tuple_shapes)
+
+
+def _leaves(value: Any) -> Iterator[NDArray]:
+    if isinstance(value, tuple):
+        for element in value:
+            yield from _leaves(element)
+    else:
+        yield value

@@ -1,0 +1,98 @@
+"""cholesky, triangular-solve and fft: rows that call LAPACK and SciPy's FFT.
+
+A row-major matrix is the transpose of what LAPACK sees there, so triangles and sides are named the other way round, and
+nothing is transposed in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...hlo.attributes import FftType, TransposeKind
+from ...hlo.custom_call_targets.library import each, use_loop
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ..runtime.lapack import loop_natively
+from ..runtime.threads import get_num_threads
+from .host import NDArray, host_row
+from .table import RowContext, register
+
+use_loop(loop_natively)
+
+
+def _flat(array: NDArray) -> NDArray:
+    """The matrices of a batch one after the other; the same memory."""
+    count = math.prod(array.shape[:-2])
+    return array.reshape(count, *array.shape[-2:])
+
+
+@register(Opcode.CHOLESKY)
+def _cholesky(context: RowContext, instruction: HloInstruction) -> None:
+    """potrf, in place, on a copy of the triangle. A^T = conj(A) = U^H U gives A = U^T (U^T)^H."""
+    lower, element_type = instruction.attributes.lower, instruction.shape.element
+    n = instruction.shape.dimensions[-1]
+
+    def function(inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
+        if not outputs[0].size:
+            return
+        a, factor = _flat(inputs[0]), _flat(outputs[0])
+        factor[...] = np.tril(a) if lower else np.triu(a)
+        info = np.zeros(len(factor), np.int32)
+        each("potrf", element_type, len(factor), "U" if lower else "L", n, factor, n, info)
+        # LAPACK reports a pivot that is not positive; NaN it lets pass.
+        diagonal = np.diagonal(factor, axis1=1, axis2=2).real
+        factor[(info != 0) | ~(diagonal > 0).all(1)] = np.nan
+
+    host_row(context, instruction, function)
+
+
+_TRANS = {TransposeKind.NO_TRANSPOSE: "N", TransposeKind.TRANSPOSE: "T", TransposeKind.ADJOINT: "C"}
+
+
+@register(Opcode.TRIANGULAR_SOLVE)
+def _triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
+    """trsm, in place, on a copy of b: op(a) x = b is x^T op(a^T) = b^T."""
+    attributes, element_type = instruction.attributes, instruction.shape.element
+    side, uplo = "R" if attributes.left_side else "L", "U" if attributes.lower else "L"
+    trans, diag = _TRANS[attributes.transpose_a], "U" if attributes.unit_diagonal else "N"
+    n, (rows, columns) = instruction.operands[0].shape.dimensions[-1], instruction.shape.dimensions[-2:]
+
+    def function(inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
+        outputs[0][...] = inputs[1]
+        if outputs[0].size:
+            a, x = _flat(inputs[0]), _flat(outputs[0])
+            sizes = (columns, rows, 1.0, a, n, x, columns)
+            each("trsm", element_type, len(x), side, uplo, trans, diag, *sizes)
+
+    host_row(context, instruction, function)
+
+
+@register(Opcode.FFT)
+def _fft(context: RowContext, instruction: HloInstruction) -> None:
+    """SciPy's pocketfft, which computes in the operand's precision and splits batches over threads."""
+    try:
+        from scipy import fft
+    except ImportError as error:
+        raise UnsupportedError("fft needs SciPy: install scipy") from error
+    attributes, shape = instruction.attributes, instruction.shape
+    axes = tuple(range(shape.rank - len(attributes.fft_length), shape.rank))
+    lengths = attributes.fft_length if attributes.fft_type is FftType.IRFFT else None
+    transform = {
+        FftType.FFT: fft.fftn, FftType.IFFT: fft.ifftn, FftType.RFFT: fft.rfftn, FftType.IRFFT: fft.irfftn
+    }[attributes.fft_type]  # fmt: skip
+    work = shape.num_elements * math.log2(max(2, math.prod(attributes.fft_length)))
+
+    def function(inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
+        if outputs[0].size:
+            threads = get_num_threads() if work >= _SPLIT_WORK else 1
+            outputs[0][...] = transform(inputs[0], lengths, axes, workers=threads)
+
+    host_row(context, instruction, function)
+
+
+_SPLIT_WORK = 1 << 18
+"""n log n of a transform that pays for handing pieces to threads, which SciPy starts anew each time."""

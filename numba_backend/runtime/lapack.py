@@ -1,0 +1,111 @@
+"""Calls of a LAPACK routine for every matrix of a batch, natively and on the runtime's threads.
+
+A batch of small matrices is cut into pieces, one single-threaded call after the other in each; a matrix that is large
+enough is left to OpenBLAS's own threads, of which there are no more than the runtime may have. The setting of their
+number is shared with the matrix products: see blas.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .blas import thread_setting
+from .executor import native_function
+from .kernel import KernelSource
+from .store import default_store
+from .threads import BLAS_DEPTH, BLAS_LOCK, BLAS_SAVED, RUN_PARALLEL, get_num_threads, pool_address
+
+NDArray = np.ndarray[Any, Any]
+
+_SPLIT_NANOSECONDS = 40_000
+"""A batch that takes less is not split over threads."""
+_LARGE_BYTES = 1 << 20
+"""A matrix of so many bytes or more has the threads for itself."""
+
+# Words of a job: the routine, how many calls, how many a piece; then for each argument address, step, step of a piece.
+_ROUTINE, _COUNT, _PIECE, _ARGUMENTS = 0, 8, 16, 24
+
+
+@functools.cache
+def _pieces_function(count: int) -> KernelSource:
+    """`lo, hi, job`: the calls of pieces lo to hi of a routine of `count` arguments."""
+    words = [[f"load(job + {_ARGUMENTS + 24 * k + 8 * j})" for j in range(3)] for k in range(count)]
+    arguments = ", ".join(f"{address} + i * {step} + piece * {work}" for address, step, work in words)
+    name = f"lapack_pieces_{count}"
+    source = f"""
+def {name}(lo, hi, job):
+    for piece in range(lo, hi):
+        first = piece * load(job + {_PIECE})
+        last = smaller(first + load(job + {_PIECE}), load(job + {_COUNT}))
+        for i in range(first, last):
+            call_routine{count}(load(job + {_ROUTINE}), {arguments})
+    return 0
+"""
+    return native_function(name, source, 3)
+
+
+_RUN = native_function(
+    "lapack_run",
+    f"""
+def lapack_run(pieces, entry, job, setting, pool):
+    set = load(setting + 8)
+    threads = load(setting + 16)
+    if set:
+        while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
+            pause()
+        if load(pool + {BLAS_DEPTH}) == 0:
+            store(pool + {BLAS_SAVED}, call0(load(setting)) & 0xffffffff)
+            call1(set, smaller(threads, load(pool + {BLAS_SAVED})))
+        store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) + 1)
+        atomic_store(pool + {BLAS_LOCK}, 0)
+    if pieces > 1:
+        call5(load(pool + {RUN_PARALLEL}), pool, entry, job, pieces, 1)
+    else:
+        call_kernel(entry, 0, pieces, job)
+    if set:
+        while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
+            pause()
+        store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) - 1)
+        if load(pool + {BLAS_DEPTH}) == 0:
+            call1(set, load(pool + {BLAS_SAVED}))
+        atomic_store(pool + {BLAS_LOCK}, 0)
+    return 0
+""",
+    5,
+)
+
+def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
+    """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: it is given up."""
+    threads = get_num_threads()
+    item_bytes = int(steps.max(initial=0))
+    pieces = 1
+    if item_bytes < _LARGE_BYTES and threads > 1:
+        nanoseconds = 200 + (item_bytes / 8) ** 1.5  # n ** 3 for a matrix of f64
+        pieces = max(1, min(2 * threads, count, int(count * nanoseconds / _SPLIT_NANOSECONDS)))
+    size = -(-count // pieces)
+    pieces = -(-count // size)
+    addresses, kept = addresses.copy(), []
+    if pieces > 1:
+        work = (work + 63) & -64  # pieces on cache lines of their own
+        for k in np.flatnonzero(work):
+            kept.append(np.empty(int(work[k]) * pieces, np.uint8))
+            addresses[k] = kept[-1].ctypes.data
+    else:
+        work = np.zeros_like(work)
+    table = np.stack([addresses, steps, work], 1).reshape(-1)
+    job = np.concatenate([np.array([function, count, size], np.int64), table])
+    get, set_ = thread_setting()
+    setting = np.array([get, set_, 1 if pieces > 1 else threads], np.int64)
+    entry, run = _functions(len(steps))
+    run(pieces, entry, job.ctypes.data, setting.ctypes.data, pool_address())
+
+
+@functools.cache
+def _functions(count: int) -> tuple[int, Callable[..., int]]:
+    entry, run = default_store().get_many([_pieces_function(count), _RUN])
+    return entry, ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(run)
