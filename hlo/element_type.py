@@ -127,7 +127,7 @@ for _type, _dtype in _DTYPES.items():
     _type.is_signed = _type.value[0] in "sfbc"
     _digits = re.match(r"[a-z]+([0-9]*)", _type.value)
     _type.bit_width = int(_digits[1]) if _digits and _digits[1] else 1
-    _type.is_small = _type.bit_width < 8 and _type.is_integral or _type.bit_width <= 8 and _type.is_floating
+    _type.is_small = (_type.bit_width < 8 and _type.is_integral) or (_type.bit_width <= 8 and _type.is_floating)
 
 _BY_DTYPE: dict[np.dtype[Any], ElementType] = {t.dtype: t for t in ElementType}
 _BY_NAME: dict[str, ElementType] = {t.value: t for t in ElementType}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..element_type import ElementType
 from .call import Call, NDArray, Run
-from .library import Shared, each_with_work, from_columns, rows_of, to_columns
+from .library import Shared, each_with_work, from_columns, to_columns
 
 
 def syevd(call: Call) -> Run:

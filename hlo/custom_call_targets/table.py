@@ -93,12 +93,5 @@ IDENTITIES = (
 
 BUILT_IN: dict[str, BuiltIn] = _built_in()
 
-UNAVAILABLE: dict[str, str] = {
-    name: "it calls a Python function of the process that lowered the program, which the program's text does not hold"
-    for name in (
-        "xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback",
-        "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback",
-        "tf.call_tf_function",
-    )
-} | {"tpu_custom_call": "its code is for TPUs", "mosaic_gpu_v2": "its code is for GPUs"}  # fmt: skip
+UNAVAILABLE: dict[str, str] = dict.fromkeys(("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback", "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback", "tf.call_tf_function"), "it calls a Python function of the process that lowered the program, which the program's text does not hold") | {"tpu_custom_call": "its code is for TPUs", "mosaic_gpu_v2": "its code is for GPUs"}  # fmt: skip
 """Targets that are known and cannot be run from text, and why."""

@@ -1,8 +1,78 @@
-"""Convolution."""
+"""What convolution means: a sum over the kernel's elements of the input, shifted, times the kernel's value."""
 
 from __future__ import annotations
 
-from ..opcode import Opcode
-from .table import EVALUATE
+from collections.abc import Sequence
 
-EVALUATE.unsupported([Opcode.CONVOLUTION], "not written yet")
+import numpy as np
+
+from ..attributes import ConvolutionAttributes, Window
+from ..element_type import ElementType
+from ..opcode import Opcode
+from ..shape import Shape
+from .table import EVALUATE, NDArray
+
+_NARROW = (ElementType.F16, ElementType.BF16)
+
+
+@EVALUATE.register(Opcode.CONVOLUTION)
+def _convolution(shape: Shape, attributes: ConvolutionAttributes, lhs: NDArray, rhs: NDArray) -> NDArray:
+    """In the result's element type: integers wrap around, pred is and/or; f16 and bf16 in f32, rounded once."""
+    element_type, numbers = shape.element, attributes.dimension_numbers
+    compute = np.dtype(np.float32) if element_type in _NARROW else element_type.dtype
+    source = lhs.astype(compute).transpose(numbers.input_batch, numbers.input_feature, *numbers.input_spatial)
+    kernel = rhs.astype(compute).transpose(
+        numbers.kernel_output_feature, numbers.kernel_input_feature, *numbers.kernel_spatial
+    )
+    order = (numbers.output_batch, numbers.output_feature, *numbers.output_spatial)
+    area = _area(source, attributes.window)
+    results = [shape.dimensions[d] for d in order]
+    total = np.zeros(results, compute)
+    # Each group of input features, or of the batch, has its own share of the output features.
+    groups = max(attributes.feature_group_count, attributes.batch_group_count)
+    inputs = np.split(area, groups, axis=1 if attributes.feature_group_count > 1 else 0)
+    outputs = np.split(total, groups, axis=1)
+    for part, weights, result in zip(inputs, np.split(kernel, groups, axis=0), outputs, strict=True):
+        _add_products(result, part, weights, attributes.window)
+    return total.transpose(np.argsort(order)).astype(element_type.dtype, copy=False)
+
+
+def _area(source: NDArray, window: Window) -> NDArray:
+    """The input with its spatial dimensions dilated, then padded or cropped; zero where there is nothing."""
+    for d, part in enumerate(window, start=2):
+        sizes = list(source.shape)
+        sizes[d] = max((sizes[d] - 1) * part.base_dilation + 1, 0)
+        spread = np.zeros(sizes, source.dtype)
+        every = [slice(None)] * source.ndim
+        every[d] = slice(None, None, part.base_dilation)
+        spread[tuple(every)] = source
+        low, high = part.padding_low, part.padding_high
+        widths = [(max(low, 0), max(high, 0)) if e == d else (0, 0) for e in range(source.ndim)]
+        spread = np.pad(spread, widths)
+        inside = [slice(None)] * source.ndim
+        inside[d] = slice(max(-low, 0), max(spread.shape[d] - max(-high, 0), max(-low, 0)))
+        source = spread[tuple(inside)]
+    return source
+
+
+def _add_products(result: NDArray, area: NDArray, weights: NDArray, window: Window) -> None:
+    """result[b, o, places] += sum over i and the kernel's elements of area[b, i, shifted] * weights[o, i, element]."""
+    if result.size == 0:
+        return
+    for element in np.ndindex(*weights.shape[2:]):
+        shifted = area[(slice(None), slice(None), *_shift(element, window, result.shape[2:]))]
+        products = np.tensordot(shifted, weights[(..., *element)], axes=((1,), (1,)))
+        moved = np.moveaxis(products, -1, 1)
+        if result.dtype == np.bool_:
+            result |= moved
+        else:
+            result += moved
+
+
+def _shift(element: Sequence[int], window: Window, counts: Sequence[int]) -> list[slice]:
+    """The cells of the area that meet this element of the kernel, one a place."""
+    cells = []
+    for offset, part, count in zip(element, window, counts, strict=True):
+        first = (part.size - 1 - offset if part.reversed else offset) * part.window_dilation
+        cells.append(slice(first, first + (count - 1) * part.stride + 1, part.stride))
+    return cells

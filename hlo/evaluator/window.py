@@ -1,8 +1,145 @@
-"""What slides a window over an array: reduce-window and select-and-scatter."""
+"""What reduce-window and select-and-scatter mean: for each place of the window, its elements in order.
+
+The array is laid out with its holes: dilated, then padded or cropped. Beside it lies where each cell comes from, and -1
+in a hole. Holes do not take part, so that an init value enters a window's result once.
+"""
 
 from __future__ import annotations
 
-from ..opcode import Opcode
-from .table import EVALUATE
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-EVALUATE.unsupported([Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER], "not written yet")
+import numpy as np
+
+from ..attributes import ReduceWindowAttributes, SelectAndScatterAttributes, Window
+from ..element_type import ElementType
+from ..ir import HloComputation
+from ..opcode import Opcode
+from ..shape import Shape
+from .applied import as_ufunc
+from .table import EVALUATE, NDArray, Value, interpret
+
+_NARROW = (ElementType.F16, ElementType.BF16)
+
+
+def _origins(sizes: Sequence[int], window: Window) -> NDArray:
+    """The area that the window slides over: in each cell the row-major position of its element, or -1."""
+    area = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
+    for d, part in enumerate(window):
+        count = area.shape[d]
+        spread_sizes = list(area.shape)
+        spread_sizes[d] = max((count - 1) * part.base_dilation + 1, 0)
+        spread = np.full(spread_sizes, -1, np.int64)
+        every = [slice(None)] * area.ndim
+        every[d] = slice(None, None, part.base_dilation)
+        spread[tuple(every)] = area
+        low, high = part.padding_low, part.padding_high
+        spread = np.pad(spread, [(max(low, 0), max(high, 0)) if e == d else (0, 0) for e in range(area.ndim)],
+                        constant_values=-1)  # fmt: skip
+        inside = [slice(None)] * area.ndim
+        inside[d] = slice(max(-low, 0), max(spread.shape[d] - max(-high, 0), max(-low, 0)))
+        area = spread[tuple(inside)]
+    return area
+
+
+def _elements(sizes: Sequence[int], window: Window, results: Sequence[int]) -> Iterator[NDArray]:
+    """For each element of the window, in order: where it lies in the array (or -1), for all places at once."""
+    area = _origins(sizes, window)
+    if 0 in results:
+        return
+    for element in np.ndindex(*(part.size for part in window)):
+        where = []
+        for part, offset, count in zip(window, element, results, strict=True):
+            first = offset * part.window_dilation
+            where.append(slice(first, first + (count - 1) * part.stride + 1, part.stride))
+        yield area[tuple(where)]
+
+
+@EVALUATE.register(Opcode.REDUCE_WINDOW)
+def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: NDArray) -> Value:
+    """f16 and bf16 sums, products and extrema are computed in f32 and rounded once; XLA rounds some partial results."""
+    count = len(operands) // 2
+    arrays, inits = operands[:count], operands[count:]
+    leaves = list(shape.leaves())
+    results = leaves[0].dimensions
+    ufunc = as_ufunc(attributes.to_apply) if count == 1 else None
+    if ufunc is not None and leaves[0].element in _NARROW:
+        arrays, inits = ((x.astype(np.float32) for x in group) for group in (arrays, inits))  # type: ignore[assignment]
+    arrays = tuple(arrays)
+    sums = [np.full(results, init) for init in inits]
+    apply = _Applied(attributes.to_apply)
+    flat = [array.reshape(-1) for array in arrays]
+    for origins in _elements(arrays[0].shape, attributes.window, results):
+        there = origins >= 0
+        if not there.any():
+            continue
+        elements = [array[origins[there]] for array in flat]
+        before = [total[there] for total in sums]
+        after = (ufunc(before[0], elements[0]),) if ufunc is not None else apply(*before, *elements)
+        for total, new in zip(sums, after, strict=True):
+            total[there] = new
+    rounded = tuple(total.astype(leaf.element.dtype, copy=False) for total, leaf in zip(sums, leaves, strict=True))
+    return rounded[0] if count == 1 else rounded
+
+
+@EVALUATE.register(Opcode.SELECT_AND_SCATTER)
+def _select_and_scatter(
+    shape: Shape, attributes: SelectAndScatterAttributes, array: NDArray, source: NDArray, init: NDArray
+) -> NDArray:
+    """Each place selects an element: the first of its own, until select(selected, next) is false for a next one. Then
+    each element of the source, in row-major order, is combined with what lies where its place selected."""
+    flat = array.reshape(-1)
+    selected = np.full(source.shape, -1, np.int64)
+    select, scatter = _Applied(attributes.select), _Applied(attributes.scatter)
+    for origins in _elements(array.shape, attributes.window, source.shape):
+        there, first = origins >= 0, selected < 0
+        selected[there & first] = origins[there & first]
+        later = there & ~first
+        if later.any():
+            (keep,) = select(flat[selected[later]], flat[origins[later]])
+            selected[later] = np.where(keep, selected[later], origins[later])
+    result = np.full(array.size, init, array.dtype)
+    targets, values = selected[selected >= 0], source[selected >= 0]
+    # In rounds, so that a round meets each target once: the k-th round has each target's k-th value.
+    for places in _rounds(targets):
+        (result[targets[places]],) = scatter(result[targets[places]], values[places])
+    return result.reshape(shape.dimensions)
+
+
+def _rounds(targets: NDArray) -> Iterator[NDArray]:
+    """Positions in `targets`: first those of each value's first occurrence, then of its second, and so on."""
+    order = np.argsort(targets, kind="stable")
+    ordered = targets[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else order
+    occurrence = np.arange(ordered.size) - np.repeat(starts, np.diff(np.r_[starts, ordered.size]))
+    for k in range(int(occurrence.max(initial=-1)) + 1):
+        yield order[occurrence == k]
+
+
+class _Applied:
+    """A computation on scalars, applied to all elements of one-dimensional arrays, one after the other."""
+
+    def __init__(self, computation: HloComputation) -> None:
+        self._computation = computation
+        self._takes_arrays = all(i.opcode in _ON_ARRAYS for i in computation.instructions)
+
+    def __call__(self, *arrays: NDArray) -> tuple[Any, ...]:
+        if self._takes_arrays:
+            results = self._once(list(arrays))
+            return tuple(np.broadcast_to(result, arrays[0].shape) for result in results)
+        rows = [self._once([np.asarray(x) for x in elements]) for elements in zip(*arrays, strict=True)]
+        return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+    def _once(self, operands: list[NDArray]) -> tuple[Any, ...]:
+        result = interpret(self._computation, operands)
+        return result if isinstance(result, tuple) else (result,)
+
+
+_ON_ARRAYS = frozenset({
+    Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.COMPARE, Opcode.SELECT,
+    Opcode.CONVERT, Opcode.COPY, Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR,
+    Opcode.XOR, Opcode.NOT, Opcode.SUBTRACT, Opcode.NEGATE, Opcode.ABS, Opcode.EXP, Opcode.LOG, Opcode.LOG1P,
+    Opcode.DIVIDE,
+})  # fmt: skip
+"""Ops whose rule, given arrays where the computation says scalar, does the same to each element."""

@@ -13,7 +13,7 @@ from ..element_type import ElementType
 from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import fail, in_default_layout, require_declared
+from .checks import fail, in_default_layout
 from .spec import OpSpec, Trait
 
 _FAMILY = "collective"

@@ -1,16 +1,95 @@
-"""What slides a window over an array: reduce-window and select-and-scatter."""
+"""What slides a window over an array: reduce-window and select-and-scatter.
+
+Source: XLA's ShapeInference::InferReduceWindowShape, InferSelectAndScatterShape and InferWindowOutputShape; the
+sections "ReduceWindow" and "SelectAndScatter" of the operation semantics.
+"""
 
 from __future__ import annotations
 
-from ..attributes import ReduceWindowAttributes, SelectAndScatterAttributes
+from collections.abc import Sequence
+
+from ..attributes import ReduceWindowAttributes, SelectAndScatterAttributes, Window
+from ..element_type import ElementType
 from ..opcode import Opcode
-from .checks import not_checked
+from ..shape import Shape
+from ..window import places, problem
+from .checks import array_of, fail, require_arrays, require_signature
 from .spec import OpSpec, Trait
 
 _FAMILY = "window"
 _O = Opcode
+_PRED = Shape.array(ElementType.PRED)
+
+
+def _placed(opcode: Opcode, operands: Sequence[Shape], window: Window, array: Shape, rule: int) -> tuple[int, ...]:
+    """How many places the window has along each dimension of `array`; fails if it is no window over it."""
+    why = problem(window, array.dimensions)
+    if why:
+        fail(opcode, operands, why, rule)
+    if any(part.reversed for part in window):
+        fail(opcode, operands, "only the window of a convolution can be reversed", rule)
+    return tuple(places(size, part) for size, part in zip(array.dimensions, window, strict=True))
+
+
+def _reduce_window_rule(
+    operands: Sequence[Shape], attributes: ReduceWindowAttributes, declared: Shape | None
+) -> Shape:
+    """Operands: N arrays, then N scalars to start from. The result is an array for N = 1, else a tuple.
+
+    c1: there are N arrays and N init values; c2: the arrays have the same dimensions; c3: each init value is a scalar
+    of its array's element type; c4: the window has one entry a dimension, with positive size, stride and dilations,
+    and is not reversed; c5: the reducer takes the N accumulators, then the N elements, all scalars; c6: and returns
+    the accumulators.
+    """
+    count, odd = divmod(len(operands), 2)
+    if odd or not count:
+        fail(_O.REDUCE_WINDOW, operands, "there must be as many init values as arrays, and one at least", 1)
+    require_arrays(_O.REDUCE_WINDOW, operands, 1)
+    arrays, inits = operands[:count], operands[count:]
+    for array, init in zip(arrays, inits, strict=True):
+        if array.dimensions != arrays[0].dimensions:
+            fail(_O.REDUCE_WINDOW, operands, "the arrays must have the same dimensions", 2)
+        if init.dimensions or init.element_type is not array.element_type:
+            fail(_O.REDUCE_WINDOW, operands, "an init value must be a scalar of its array's element type", 3)
+    sizes = _placed(_O.REDUCE_WINDOW, operands, attributes.window, arrays[0], 4)
+    reducer = attributes.to_apply
+    require_signature(_O.REDUCE_WINDOW, operands, reducer, (*inits, *inits), 5)
+    accumulators = inits[0] if count == 1 else Shape.tuple(inits)
+    if not reducer.root.shape.compatible(accumulators):
+        why = f"reducer {reducer.name} returns {reducer.root.shape}, not {accumulators}"
+        fail(_O.REDUCE_WINDOW, operands, why, 6)
+    results = [array_of(array.element, sizes) for array in arrays]
+    return results[0] if count == 1 else Shape.tuple(results)
+
+
+def _select_and_scatter_rule(
+    operands: Sequence[Shape], attributes: SelectAndScatterAttributes, declared: Shape | None
+) -> Shape:
+    """Operands: the array, the source (one element a place of the window), the scalar that results start from.
+
+    c1: all are arrays of one element type, and the init value is a scalar; c2: the window has one entry a dimension,
+    with positive size, stride and dilations, and is not reversed; c3: the source has one element a place of the
+    window; c4: select takes two scalars and returns a pred; c5: scatter takes two scalars and returns one.
+    """
+    require_arrays(_O.SELECT_AND_SCATTER, operands, 1)
+    array, source, init = operands
+    if init.dimensions or len({o.element_type for o in operands}) != 1:
+        fail(_O.SELECT_AND_SCATTER, operands, "array, source and scalar init value must be of one element type", 1)
+    sizes = _placed(_O.SELECT_AND_SCATTER, operands, attributes.window, array, 2)
+    if source.dimensions != sizes:
+        why = f"the window has {list(sizes)} places, but the source has dimensions {list(source.dimensions)}"
+        fail(_O.SELECT_AND_SCATTER, operands, why, 3)
+    for rule, computation, result in ((4, attributes.select, _PRED), (5, attributes.scatter, init)):
+        require_signature(_O.SELECT_AND_SCATTER, operands, computation, (init, init), rule)
+        if not computation.root.shape.compatible(result):
+            why = f"{computation.name} returns {computation.root.shape}, not {result}"
+            fail(_O.SELECT_AND_SCATTER, operands, why, rule)
+    return array_of(array.element, array.dimensions)
+
+
+_TRAITS = Trait.APPLIES | Trait.EXPENSIVE
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.REDUCE_WINDOW, _FAMILY, None, ReduceWindowAttributes, not_checked, Trait.APPLIES),
-    OpSpec(_O.SELECT_AND_SCATTER, _FAMILY, 3, SelectAndScatterAttributes, not_checked, Trait.APPLIES),
+    OpSpec(_O.REDUCE_WINDOW, _FAMILY, None, ReduceWindowAttributes, _reduce_window_rule, _TRAITS),
+    OpSpec(_O.SELECT_AND_SCATTER, _FAMILY, 3, SelectAndScatterAttributes, _select_and_scatter_rule, _TRAITS),
 )

@@ -31,9 +31,9 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .expand_asynchronous import ASYNCHRONOUS
 from .expand_collective import COLLECTIVE
-from .expand_scan import scan
 from .expand_custom_call import annotation, unwritten_memory
 from .expand_linalg import half_in_f32
+from .expand_scan import scan
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
 from .rewrite import map_computations, rewrite_computation
 

@@ -10,12 +10,14 @@ taken from the ops' own declarations.
 from __future__ import annotations
 
 from . import (
+    op_cases_convolution,
     op_cases_elementwise,
     op_cases_indexing,
     op_cases_movement,
     op_cases_reduce,
     op_cases_sort,
     op_cases_structure,
+    op_cases_window,
 )
 from .op_case import Array, OpCase, Operand, build_module, check_results, make_inputs
 from .op_cases_reduce import binary_computation
@@ -23,8 +25,15 @@ from .op_cases_reduce import binary_computation
 __all__ = ["CASES", "Array", "OpCase", "Operand", "binary_computation", "build_module", "check_results", "make_inputs"]
 
 _FAMILIES = (
-    op_cases_elementwise, op_cases_indexing, op_cases_movement, op_cases_reduce, op_cases_sort, op_cases_structure,
-)  # fmt: skip
+    op_cases_convolution,
+    op_cases_elementwise,
+    op_cases_indexing,
+    op_cases_movement,
+    op_cases_reduce,
+    op_cases_sort,
+    op_cases_structure,
+    op_cases_window,
+)
 
 CASES: tuple[OpCase, ...] = tuple(case for family in _FAMILIES for case in family.cases())
 """All cases, in the order of the opcodes' families; the ids are unique."""

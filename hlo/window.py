@@ -1,0 +1,58 @@
+"""Window arithmetic: how many places a window has, and which of them touch the array.
+
+Shape rules, passes and code generation use it. The evaluator does not: it is what they are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .attributes import Window, WindowDimension
+
+LARGEST = (1 << 63) - 1
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The extent of `size` elements with `dilation - 1` holes between neighbours."""
+    return (size - 1) * dilation + 1 if size else 0
+
+
+def places(size: int, window: WindowDimension) -> int:
+    """How many places the window has along a dimension of `size` elements. Source: XLA's StridedBound."""
+    area = window.padding_low + dilated(size, window.base_dilation) + window.padding_high
+    extent = dilated(window.size, window.window_dilation)
+    return 0 if area <= 0 or extent > area else (area - extent) // window.stride + 1
+
+
+def problem(window: Window, sizes: Sequence[int]) -> str:
+    """Why `window` is not one over dimensions of these sizes; empty if it is one."""
+    if len(window) != len(sizes):
+        return f"the window has {len(window)} dimensions, but {len(sizes)} are needed"
+    for d, (part, size) in enumerate(zip(window, sizes, strict=True)):
+        for name, value in (
+            ("size", part.size),
+            ("stride", part.stride),
+            ("base dilation", part.base_dilation),
+            ("window dilation", part.window_dilation),
+        ):
+            if value < 1:
+                return f"the window's {name} along dimension {d} is {value}, but must be positive"
+        extents = (
+            part.padding_low + dilated(size, part.base_dilation) + part.padding_high,
+            dilated(size, part.base_dilation) + max(part.padding_low, part.padding_high),
+            dilated(part.size, part.window_dilation),
+            part.stride,
+        )
+        if max(extents) > LARGEST or min(part.padding_low, part.padding_high) < -LARGEST:
+            return f"the window along dimension {d} spans more than 2**63 elements"
+    return ""
+
+
+def is_trivial(part: WindowDimension) -> bool:
+    """True when the window does nothing along its dimension: one place an element."""
+    return (part.size, part.stride, part.padding_low, part.padding_high, part.base_dilation) == (1, 1, 0, 0, 1)
+
+
+def is_plain(part: WindowDimension) -> bool:
+    """True when the array has no holes: neither padding nor base dilation."""
+    return part.padding_low <= 0 and part.padding_high <= 0 and part.base_dilation == 1
