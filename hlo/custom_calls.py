@@ -118,7 +118,7 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
             config = read_config(text or "{}")
         except (ValueError, OverflowError, RecursionError) as error:
             raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
-    return Call(target, tuple(operands), result, config)
+    return Call(target, tuple(operands), result, config, attributes.callees)
 
 
 def native_function(name: str) -> NativeFunction | None:

@@ -76,6 +76,14 @@ class ElementType(Enum):
         return self.is_floating or self.is_complex
 
     @property
+    def limits(self) -> tuple[int, int]:
+        """The lowest and the highest number of an integer type."""
+        assert self.is_integral, f"{self.value} is no integer type"
+        if self.is_signed:
+            return -1 << (self.bit_width - 1), (1 << (self.bit_width - 1)) - 1
+        return 0, (1 << self.bit_width) - 1
+
+    @property
     def real(self) -> ElementType:
         """The type of the real part: F32 for C64, F64 for C128, itself for all others."""
         return _REAL_PART.get(self, self)

@@ -199,6 +199,9 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
         scanner.expect(")", "or ',' after an element of a tuple shape")
         return Shape.tuple(shapes)
     name = scanner.word("a shape")
+    if name in ("b", "opaque") and (scanner.peek("(") or scanner.peek("[")):
+        what = "buffers, b(...)," if name == "b" else "opaque values"
+        raise scanner.error(f"shapes of {what} are not supported", start)
     if name == "token" and scanner.accept("["):
         scanner.expect("]", "after token[")
         return Shape.token()
@@ -226,5 +229,8 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
 
 def _read_dimension(scanner: Scanner) -> int:
     if scanner.peek("?") or scanner.peek("<="):
-        raise scanner.error("dynamic dimensions are not supported: expected the size of a dimension")
+        raise scanner.error(
+            "dimensions whose size is known only when the program runs (`?`, `<=8`) are not supported: expected the "
+            "size of a dimension"
+        )
     return scanner.integer("the size of a dimension")

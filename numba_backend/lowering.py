@@ -35,6 +35,15 @@ from .runtime.store import default_store
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long, or handing it over costs more than it gains."""
 
+LOWERED: Mapping[Opcode, str] = {
+    Opcode.FUSION: "inlined, then fused anew: a kernel",
+    Opcode.DOT: "BLAS gemm; of integers a kernel",
+    Opcode.WHILE: "jumps",
+    Opcode.CONDITIONAL: "jumps",
+    Opcode.CALL: "inlined",
+}
+"""What has a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
+
 
 class Bodies:
     """The canonical fused computations of one module, each made once."""
@@ -51,14 +60,18 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
+        is_fusion = instruction.opcode is Opcode.FUSION
+        share = SHARE.get(instruction.opcode)
+        if not is_fusion and share is None:
+            return False
         seen = [_origin(o) for o in instruction.operands]
         if seen.count(seen[operand]) > 1:
             # Two pointers to one buffer, of which the kernel would write through one and read through the other.
             return False
-        if instruction.opcode is Opcode.FUSION:
+        if is_fusion:
             return may_overwrite(self.of(instruction), operand, output)
-        share = SHARE.get(instruction.opcode)
-        return share is not None and share(instruction, operand, output)
+        assert share is not None
+        return share(instruction, operand, output)
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
@@ -128,6 +141,7 @@ class _Lowering:
             Opcode.CONDITIONAL: self._conditional,
             Opcode.CALL: self._call,
         }
+        assert self._rules.keys() == LOWERED.keys()
 
     def computation(self, computation: HloComputation) -> None:
         for instruction in computation.instructions:
@@ -179,11 +193,15 @@ class _Lowering:
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.operand_leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+
+    def _place_or_nowhere(self, place: BufferSlice) -> Argument:
+        """A program whose arena is empty has none, though empty arrays lie there."""
+        return self.place(place) if place.size else Argument("pointer", -1, 0)
 
     def scratch(self, nbytes: int) -> Argument:
         """See `RowContext`. Rows run one after the other, so all of them use the same memory."""

@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from hloom.hlo.element_type import ElementType
+from hloom.hlo.evaluator import elementwise as evaluator
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.algebraic_simplifier import RULES, AlgebraicSimplifier, simplified
@@ -29,6 +30,7 @@ from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
 
 from support.comparing import assert_same_results
+from support.op_values import errors_in_ulps
 from support.random_modules import random_arguments
 
 PROGRAM = """
@@ -570,20 +572,27 @@ def test_lossless_conversions_by_trying() -> None:
     for source in ElementType:
         if source.is_complex or source is ElementType.PRED:
             continue
-        if source.is_integral:
-            limits = np.iinfo(source.dtype)
-            values = np.array([limits.min, limits.min + 1, 0, 1, limits.max - 1, limits.max], source.dtype)
+        if source.is_small:
+            values = np.arange(1 << source.bit_width).astype(np.uint8).view(source.dtype)
+        elif source.is_integral:
+            low, high = source.limits
+            values = np.array([low, low + 1, 0, 1, high - 1, high], source.dtype)
         else:
             largest = [] if source is ElementType.F16 else [1e38]
             values = np.array([1 / 3, 1e-30, 3e4, 1 + 2.0**-10, 65280, *largest], np.float64).astype(source.dtype)
         for target in ElementType:
             if target.is_complex or target is ElementType.PRED or not is_lossless(source, target):
                 continue
-            there_and_back = values.astype(target.dtype).astype(source.dtype)
-            np.testing.assert_array_equal(there_and_back, values)
+            there_and_back = evaluator.converted(evaluator.converted(values, target), source)
+            assert errors_in_ulps(there_and_back, values).max() == 0, (source, target)
     assert not is_lossless(ElementType.F32, ElementType.F16)
     assert not is_lossless(ElementType.F16, ElementType.BF16)
     assert not is_lossless(ElementType.S32, ElementType.F32)
     assert not is_lossless(ElementType.S8, ElementType.U16)
     assert not is_lossless(ElementType.U32, ElementType.S32)
+    assert not is_lossless(ElementType.F8E8M0FNU, ElementType.F16)
+    assert not is_lossless(ElementType.F16, ElementType.F8E5M2)
+    assert not is_lossless(ElementType.S4, ElementType.U8)
+    assert is_lossless(ElementType.S4, ElementType.S8)
+    assert is_lossless(ElementType.F8E4M3FN, ElementType.BF16)
     assert is_lossless(ElementType.U16, ElementType.F32)

@@ -13,18 +13,23 @@ from hloom.hlo.builder import check_shape, make_constant
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
 from hloom.hlo.ops import SPECS, Trait
 
+from support.op_case import Token
 from support.op_table import CASES, Array, Operand, binary_computation
+from support.violations_structure import STRUCTURE_VIOLATIONS
 
 E = ElementType
 O = Opcode  # noqa: E741
 
 NEEDS_DECLARED = {
     *(O.BITCAST, O.BITCAST_CONVERT, O.BROADCAST, O.CONVERT, O.IOTA, O.PARAMETER, O.RESHAPE, O.RNG_BIT_GENERATOR),
+    *(O.INFEED, O.RECV, O.DYNAMIC_RESHAPE),
 }
 
 
 def s(text: str) -> Shape:
     """A shape from e.g. ``f32[2,3]`` or ``(f32[], s32[2])``."""
+    if "token" in text or "((" in text:
+        return Shape.parse(text)
     if text.startswith("("):
         return Shape.tuple([s(part) for part in re.findall(r"\w+\[[\d,]*\]", text)])
     name, dims = re.fullmatch(r"(\w+)\[([\d,]*)\]", text).groups()  # type: ignore[union-attr]
@@ -32,7 +37,7 @@ def s(text: str) -> Shape:
 
 
 def _shape(operand: Operand) -> Shape:
-    return operand.shape if isinstance(operand, Array) else Shape.tuple([_shape(o) for o in operand])
+    return operand.shape if isinstance(operand, Array | Token) else Shape.tuple([_shape(o) for o in operand])
 
 
 @pytest.mark.parametrize("opcode", Opcode, ids=lambda o: o.value)
@@ -55,10 +60,13 @@ def _same_kind_arity() -> list[tuple[Opcode, int]]:
 
 @pytest.mark.parametrize(("opcode", "arity"), _same_kind_arity(), ids=str)
 def test_admitted_element_types_are_those_of_the_table(opcode: Opcode, arity: int) -> None:
+    """Of the small types some stand for all of their kind."""
     in_table = {c.operands[0].element_type for c in CASES if c.opcode is opcode and isinstance(c.operands[0], Array)}
+    kinds = {(t.is_floating, t.is_signed) for t in in_table if t.is_small}
     for element_type in E:
         operands = [Shape.array(element_type, (2,))] * arity
-        if element_type in in_table:
+        is_alike = element_type.is_small and (element_type.is_floating, element_type.is_signed) in kinds
+        if element_type in in_table or is_alike:
             assert check_shape(opcode, operands, NO_ATTRIBUTES, None).dimensions == (2,)
         else:
             with pytest.raises(ShapeError, match=rf"\[{opcode.value}_c1\]"):
@@ -207,6 +215,7 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(-1), None),
     ("parameter_c1", O.PARAMETER, [], a.ParameterAttributes(0), None),
     ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
+    *STRUCTURE_VIOLATIONS,
 ]
 
 

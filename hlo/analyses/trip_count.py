@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ml_dtypes
-
 from ..attributes import ComparisonDirection
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
@@ -88,8 +86,8 @@ def induction_variable(loop: HloInstruction) -> InductionVariable | None:
         return None
     found = InductionVariable(index, start, step, end)
     last = start + found.trip_count * step
-    limits = ml_dtypes.iinfo(counter.shape.element.dtype)
-    return found if limits.min <= last <= limits.max else None
+    lowest, highest = counter.shape.element.limits
+    return found if lowest <= last <= highest else None
 
 
 def _limit_of(limit: HloInstruction, loop: HloInstruction, results: tuple[HloInstruction, ...]) -> int | None:

@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from ..backend import Executable, HostBuffer, default_backend, get_compiler
 from ..element_type import element_type_of
 from ..errors import ExecutionError
+from ..host_queues import transfer_from_outfeed, transfer_to_infeed
 from ..layout import Layout
 from ..literal import Literal
 from ..shape import Shape
-from .data import GlobalData, LiteralValue
+from .data import GlobalData, LiteralValue, array_tree, literal_of
 from .handle import Computation, ComputationDataHandle
 
 if TYPE_CHECKING:
@@ -85,6 +86,19 @@ class LocalClient:
     def unregister(self, data: GlobalData) -> None:
         """Give the data up: using it afterwards raises ExecutionError."""
         data.release()
+
+    # ---- queues; one in and one out for the whole process
+
+    def transfer_to_infeed(self, literal: LiteralValue | ArrayLike) -> None:
+        """Put a copy of a value where the next `infeed` of a running computation takes it from."""
+        transfer_to_infeed(array_tree(_as_literal(literal)))
+
+    def transfer_from_outfeed(self, shape: Shape) -> LiteralValue:
+        """The next value that a computation put out by `outfeed`; waits for it.
+
+        ExecutionError if it is not of type `shape`, or does not come in time.
+        """
+        return literal_of(transfer_from_outfeed(shape), shape)
 
     # ---- computations
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from ..element_type import ElementType
 from ..errors import ShapeError
+from ..ir import HloComputation
 from ..shape import Shape
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
@@ -40,6 +41,7 @@ class Call:
     operands: tuple[Shape, ...]
     result: Shape
     config: Mapping[str, Any]
+    callees: tuple[HloComputation, ...] = ()
     element_type: ElementType = ElementType.F32
     sizes: Mapping[str, int] = field(default_factory=dict)
     batch: tuple[int, ...] = ()
@@ -80,9 +82,7 @@ def match(call: Call, signature: str, element_type: ElementType) -> Call:
         binding.sizes.setdefault(name, size)
     results = call.result.elements if call.result.is_tuple else (call.result,)
     binding.all(right, results)
-    return Call(
-        call.target, call.operands, call.result, call.config, element_type, binding.sizes, binding.batch or ()
-    )
+    return replace(call, element_type=element_type, sizes=binding.sizes, batch=binding.batch or ())
 
 
 _PART = re.compile(r"(\w+)\[([\w*,]*)\]")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import CustomCallError, UnsupportedError
 from .call import Call, NDArray, Run
 from .factorize import geqrf, getrf, orgqr
 from .spectral import syevd
@@ -87,7 +87,7 @@ def tridiagonal_solve_perturbed(call: Call) -> Run:
             second[..., i] = np.where(swap, next_diagonal, upper)
             third[..., i] = np.where(swap, next_upper, 0)
             first[..., i + 1] = np.where(swap, upper, next_diagonal) - factor * second[..., i]
-            second[..., i + 1] = np.where(swap, 0, next_upper) - factor * third[..., i]
+            second[..., i + 1] = np.where(swap, -factor * third[..., i], next_upper)
             here, there = x[..., i, :].copy(), x[..., i + 1, :].copy()
             mask = swap[..., None]
             x[..., i, :] = np.where(mask, there, here)
@@ -141,8 +141,11 @@ def csr_times_dense(call: Call) -> Run:
         raise UnsupportedError(f"custom-call {call.target!r} needs SciPy: install scipy") from error
 
     def run(values: NDArray, columns: NDArray, starts: NDArray, dense: NDArray) -> NDArray:
-        matrix = csr_array((values, columns, starts), shape=(rows, dense.shape[0]))
-        matrix.check_format(full_check=True)
+        try:
+            matrix = csr_array((values, columns, starts), shape=(rows, dense.shape[0]))
+            matrix.check_format(full_check=True)  # SciPy's product trusts the indices
+        except ValueError as error:
+            raise CustomCallError(f"custom call {call.target!r}: {error}") from error
         product: NDArray = matrix @ dense
         return product
 

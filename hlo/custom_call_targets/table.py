@@ -76,6 +76,9 @@ def _built_in() -> dict[str, BuiltIn]:
     table["Eigh"] = BuiltIn("composed", "eigh", "T[*,n,n] -> T[*,n,n], R[*,n]")
     table["LuDecomposition"] = BuiltIn("composed", "lu_decomposition", "T[*,m,n] -> T[*,m,n], s32[*,k], s32[*,m]")
     table["ProductOfElementaryHouseholderReflectors"] = BuiltIn("composed", "householder_product", LAPACK["orgqr"][1])
+    for name in ("TopK", "mhlo.topk"):
+        table[name] = BuiltIn("ordering", "topk")
+    table["hloom.trace"] = BuiltIn("trace", "trace")
     for name in ("AllocateBuffer", "CreateBuffer"):
         table[name] = BuiltIn("annotations", "unwritten")
     for name in IDENTITIES:

@@ -66,5 +66,5 @@ _STRUCTURE = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.
 def _is_elementwise(instruction: HloInstruction) -> bool:
     opcode = instruction.opcode
     if opcode is Opcode.BITCAST_CONVERT:
-        return instruction.shape.element.byte_width == instruction.operands[0].shape.element.byte_width
+        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
     return opcode in _STRUCTURE or (has_trait(opcode, Trait.ELEMENTWISE) and not has_trait(opcode, Trait.APPLIES))

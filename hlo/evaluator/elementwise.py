@@ -2,7 +2,8 @@
 
 f16 and bf16 are computed in f32 and rounded once an op; NumPy's own loops for these types do that for arithmetic, and
 `_function` does it for everything else. Floats of a byte or less are computed in f16 (f8e8m0fnu in f32), integers of
-less than a byte in 8 bits, of which the upper ones are then dropped: `_widening`. What stands here for floats is what XLA gives for NaN, infinities and -0.0.
+less than a byte in 8 bits, of which the upper ones are then dropped: `_widening`. What stands here for floats is what
+XLA gives for NaN, infinities and -0.0.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..attributes import CompareAttributes, ComparisonDirection, ComparisonType
@@ -358,7 +358,7 @@ def _bytes_of(x: NDArray, element_type: ElementType) -> NDArray:
     return x.astype(np.int8 if element_type.is_signed else np.uint8)
 
 
-_INTEGER_LIMITS = {t.dtype: (int(ml_dtypes.iinfo(t.dtype).min), int(ml_dtypes.iinfo(t.dtype).max)) for t in ElementType if t.is_integral}
+_INTEGER_LIMITS = {t.dtype: t.limits for t in ElementType if t.is_integral}
 
 
 def _saturated(x: NDArray, dtype: np.dtype[Any]) -> NDArray:

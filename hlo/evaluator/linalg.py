@@ -24,7 +24,7 @@ def _wide(array: NDArray, shape: Shape) -> NDArray:
 def _cholesky(shape: Shape, attributes: CholeskyAttributes, a: NDArray) -> NDArray:
     """L of a = L L^H, or with `lower=false` U of a = U^H U; zeros in the other triangle.
 
-    Only the named triangle is read, and of its diagonal the real part. A matrix that is not positive definite gives
+    Only the named triangle is read. Its diagonal is real: an imaginary part there is ignored, as LAPACK does. A matrix that is not positive definite gives
     NaN everywhere.
     """
     a = _wide(a, shape)

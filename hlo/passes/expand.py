@@ -31,10 +31,19 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .expand_asynchronous import ASYNCHRONOUS
 from .expand_collective import COLLECTIVE
-from .expand_custom_call import annotation, unwritten_memory
+from .expand_convolution import (
+    batch_groups_as_feature_groups,
+    canonical_dimensions,
+    convolution_in_one_type,
+    convolution_of_nothing,
+    reversed_window,
+)
+from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_linalg import half_in_f32
 from .expand_scan import scan
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
+from .expand_sort import topk_by_sort
+from .expand_window import half_window_in_f32, window_of_everything
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -307,13 +316,22 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
-    Opcode.CUSTOM_CALL: (annotation, unwritten_memory),
+    Opcode.CONVOLUTION: (
+        convolution_of_nothing,
+        convolution_in_one_type(_converted),
+        batch_groups_as_feature_groups,
+        reversed_window,
+        canonical_dimensions,
+    ),
+    Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_in_wider_type,),
+    Opcode.REDUCE_WINDOW: (window_of_everything, half_window_in_f32(_converted, binary_reducer)),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
     **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
     **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
     Opcode.SCAN: (scan,),
+    Opcode.TOPK: (topk_by_sort,),
     Opcode.TRIANGULAR_SOLVE: (half_in_f32,),
 }
 """By opcode: the rules that are tried, in this order."""

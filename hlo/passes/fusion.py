@@ -17,6 +17,7 @@ parallelism of a large computation.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..attributes import FusionAttributes, FusionKind
@@ -53,6 +54,15 @@ def is_fusible(instruction: HloInstruction) -> bool:
     if opcode is Opcode.BITCAST_CONVERT:
         return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
     return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
+
+
+FUSED_WHEN: Mapping[Opcode, str] = {
+    Opcode.BITCAST: "when only dimensions of size 1 come or go",
+    Opcode.BITCAST_CONVERT: "between types of one width",
+    Opcode.CONSTANT: "scalars",
+    Opcode.RESHAPE: "when only dimensions of size 1 come or go",
+}
+"""When ops are fusible or free that are not always so, in a few words for `docs/ops.md`."""
 
 
 def is_free(instruction: HloInstruction) -> bool:

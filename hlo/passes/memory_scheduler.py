@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import pairwise
 
 from ..analyses.trip_count import body_results, state_element
 from ..analyses.values import is_alias
@@ -107,7 +108,7 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
     position = {i: n for n, i in enumerate(computation.instructions)}
     waiting = {i: len(set(i.operands)) for i in computation.instructions}
     effects = effects_of(computation)
-    next_effect = dict(zip(effects, effects[1:]))
+    next_effect = dict(pairwise(effects))
     for effect in effects[1:]:
         waiting[effect] += 1
     left = dict(memory.last_users)

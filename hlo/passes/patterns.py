@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..attributes import BroadcastAttributes, TransposeAttributes
@@ -152,8 +151,8 @@ def reducer_identity(opcode: Opcode, element_type: ElementType) -> Any:
         return np.bool_(opcode is Opcode.MINIMUM)
     if element_type.is_floating:
         return element_type.dtype.type(-np.inf if opcode is Opcode.MAXIMUM else np.inf)
-    limits = ml_dtypes.iinfo(element_type.dtype)
-    return element_type.dtype.type(limits.min if opcode is Opcode.MAXIMUM else limits.max)
+    lowest, highest = element_type.limits
+    return element_type.dtype.type(lowest if opcode is Opcode.MAXIMUM else highest)
 
 
 def nontrivial_dimensions(dimensions: Sequence[int]) -> list[int]:

@@ -10,7 +10,15 @@ from collections.abc import Mapping
 
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
-from . import elementwise, elsewhere, indexing, movement, reduce  # noqa: F401 - they register their rules
+from . import (  # noqa: F401 - each registers its rules
+    convolution,
+    elementwise,
+    elsewhere,
+    indexing,
+    movement,
+    reduce,
+    window,
+)
 from .alignment import roots_of
 from .collapse import canonical
 from .nest import emit_loop, emit_update

@@ -5,10 +5,12 @@ from __future__ import annotations
 from . import (  # each registers its rules
     asynchronous,
     collective,
+    convolution,
     custom_call,
     indexing,
     linalg,
     sort,
+    window,
 )
 from .table import ROWS, RowContext, RowRule
 
@@ -18,8 +20,10 @@ __all__ = [
     "RowRule",
     "asynchronous",
     "collective",
+    "convolution",
     "custom_call",
     "indexing",
     "linalg",
     "sort",
+    "window",
 ]

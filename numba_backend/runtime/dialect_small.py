@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -164,8 +165,8 @@ def conversions() -> dict[str, Any]:
     byte = types.uint8
     add("f64_to_odd_f32", types.float32, types.float64, round_to_odd)
     for name, f in SMALL_FLOATS.items():
-        add(f"{name}_to_f32", types.float32, byte, lambda x, f=f: decode(f, x))
-        add(f"f32_to_{name}", byte, types.float32, lambda x, f=f: encode(f, x))
+        add(f"{name}_to_f32", types.float32, byte, partial(decode, f))
+        add(f"f32_to_{name}", byte, types.float32, partial(encode, f))
     add("f8e8m0fnu_to_f32", types.float32, byte, decode_power_of_two)
     add("f32_to_f8e8m0fnu", byte, types.float32, encode_power_of_two)
     for name, (bits, signed) in SMALL_INTEGERS.items():

@@ -47,7 +47,8 @@ def placed(dims: Sequence[int], window: a.Window) -> tuple[int, ...]:
     counts = []
     for size, w in zip(dims, window, strict=True):
         area = w.padding_low + _extent(size, w.base_dilation) + w.padding_high
-        counts.append(sum(1 for at in range(0, max(area, 0), w.stride) if at + _extent(w.size, w.window_dilation) <= area))
+        ends = [at + _extent(w.size, w.window_dilation) for at in range(0, max(area, 0), w.stride)]
+        counts.append(sum(end <= area for end in ends))
     return tuple(counts)
 
 

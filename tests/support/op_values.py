@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from hloom.hlo import ElementType
+from hloom.hlo.element_type import element_type_of
 
 NDArray = np.ndarray[Any, Any]
 Values = Callable[[ElementType, tuple[int, ...], int, np.random.Generator], NDArray]
@@ -23,15 +24,23 @@ def _float_info(dtype: Any) -> Any:
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
+def _limits(element_type: ElementType) -> tuple[int, int]:
+    info = ml_dtypes.iinfo(element_type.dtype)
+    return int(info.min), int(info.max)
+
+
 def edges(element_type: ElementType) -> list[Any]:
     """Values at which implementations differ. Subnormal numbers are not among them: XLA flushes them to zero."""
     if element_type is ElementType.PRED:
         return [False, True]
     if element_type.is_integral:
-        info = np.iinfo(element_type.dtype)
-        middle = [-1, -2, -7] if element_type.is_signed else [info.max // 2 + 1]
-        return [0, 1, 2, 3, 7, *middle, info.min, info.min + 1, info.max, info.max - 1]
+        low, high = _limits(element_type)
+        middle = [-1, -2, -7] if element_type.is_signed else [high // 2 + 1]
+        found = [0, 1, 2, 3, 7, *middle, low, low + 1, high, high - 1]
+        return [n for n in found if low <= n <= high]
     info = _float_info(element_type.real.dtype)
+    if element_type is ElementType.F8E8M0FNU:
+        return [1.0, 0.5, 2.0**-100, 2.0**100, float(info.max), math.nan]
     finite = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, float(info.eps), float(info.tiny), float(info.max), 4.25]
     return [*finite, *(-x for x in finite), math.inf, -math.inf, math.nan]
 
@@ -40,14 +49,19 @@ def _random(element_type: ElementType, count: int, rng: np.random.Generator) -> 
     if element_type is ElementType.PRED:
         return rng.integers(0, 2, count).astype(bool)
     if element_type.is_integral:
-        info = np.iinfo(element_type.dtype)
-        wide = rng.integers(info.min, info.max, count, element_type.dtype, endpoint=True)
+        low, high = _limits(element_type)
+        if element_type.is_small:
+            return rng.integers(low, high, count, np.int64, endpoint=True).astype(element_type.dtype)
+        wide = rng.integers(low, high, count, element_type.dtype, endpoint=True)
         return np.where(rng.integers(0, 2, count), wide, wide % element_type.dtype.type(23))
     scale = rng.choice([1.0, 1.0, 10.0, 0.01], count)
     values: NDArray = rng.standard_normal(count) * scale
     if element_type.is_complex:
         values = values + 1j * rng.standard_normal(count) * scale
-    return values.astype(element_type.dtype)
+    if element_type is ElementType.F8E8M0FNU:
+        values = np.exp2(np.round(8 * values))
+    with np.errstate(all="ignore"):
+        return values.astype(element_type.dtype)
 
 
 def any_value(
@@ -130,6 +144,8 @@ def near_integer(
 
 def ulp_distance(actual: NDArray, expected: NDArray) -> NDArray:
     """How many floats lie between two arrays of one floating-point type, element by element, as float64."""
+    if actual.dtype == ml_dtypes.float4_e2m1fn:
+        actual, expected = (a.astype(ml_dtypes.float8_e5m2) for a in (actual, expected))  # the sign in the highest bit
     signed = np.dtype(f"i{actual.dtype.itemsize}")
     keys = []
     for array in (actual, expected):
@@ -144,9 +160,16 @@ def errors_in_ulps(actual: NDArray, expected: NDArray, *, signed_zeros: bool = F
     Complex numbers: the distance in units of the larger component's ulp. Zeros of either sign are equal unless
     `signed_zeros`.
     """
-    if not np.issubdtype(actual.dtype, np.inexact) and actual.dtype != ml_dtypes.bfloat16:
+    if not np.issubdtype(actual.dtype, np.inexact) and not element_type_of(actual.dtype).is_floating:
         return np.where(actual == expected, 0.0, np.inf)
     with np.errstate(all="ignore"):
+        if element_type_of(actual.dtype).is_small:
+            wide, wanted = actual.astype(np.float32), expected.astype(np.float32)
+            same = (np.isnan(wide) & np.isnan(wanted)) | (
+                (wide == wanted) & ((np.signbit(wide) == np.signbit(wanted)) | (not signed_zeros))
+            )
+            one_is_nan = np.isnan(wide) != np.isnan(wanted)
+            return np.where(same, 0.0, np.where(one_is_nan, np.inf, np.maximum(ulp_distance(actual, expected), 1)))
         if actual.dtype.kind == "c":
             if not (np.isfinite(actual).all() and np.isfinite(expected).all()):
                 parts = [

@@ -15,10 +15,12 @@ import numpy as np
 from hloom.hlo import Opcode
 from jax._src import xla_bridge
 from jax._src.lib import xla_client
-from jaxlib import _hlo, _jax
+from jaxlib import _hlo, _jax, lapack
 
 from .op_table import OpCase, build_module
 from .op_values import NDArray
+
+lapack._lapack.initialize()  # JAX does it when it first lowers to LAPACK
 
 _JAX_FUNCTIONS: dict[Opcode, Callable[..., Any]] = {
     Opcode.ACOS: jax.lax.acos,
