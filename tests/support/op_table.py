@@ -9,6 +9,27 @@ taken from the ops' own declarations.
 
 from __future__ import annotations
 
+from . import (
+    op_cases_asynchronous,
+    op_cases_collective,
+    op_cases_control_flow,
+    op_cases_convolution,
+    op_cases_dynamic_size,
+    op_cases_elementwise,
+    op_cases_indexing,
+    op_cases_linalg,
+    op_cases_movement,
+    op_cases_reduce,
+    op_cases_small_types,
+    op_cases_sort,
+    op_cases_structure,
+    op_cases_window,
+)
+from .op_case import Array, OpCase, Operand, build_module, check_results, make_inputs
+from .op_cases_reduce import binary_computation
+
+__all__ = ["CASES", "Array", "OpCase", "Operand", "binary_computation", "build_module", "check_results", "make_inputs"]
+
 _FAMILIES = (
     op_cases_asynchronous,
     op_cases_collective,
@@ -27,5 +48,5 @@ _FAMILIES = (
 )
 
 CASES: tuple[OpCase, ...] = tuple(case for family in _FAMILIES for case in family.cases())
-"""All cases, in the order of the opcodes' families; the ids are unique."""
+"""All cases, family by family; the ids are unique."""
 assert len({case.id for case in CASES}) == len(CASES), "two cases of one id"
