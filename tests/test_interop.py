@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import hloom
 import numpy as np
 import pytest
 from hloom.hlo import parse, verify
 
+import hloom
 from interop.archive import Recorded, read
 from interop.comparing import OVERRIDES, difference
 

@@ -113,8 +113,6 @@ class Case:
     """Called with the function, then the arguments."""
     options: dict[str, Any] = field(default_factory=dict)
     """Static keyword arguments of the function."""
-    keep: int | None = None
-    """How many of the results are compared, where the others are not determined; None: all."""
 
     @property
     def id(self) -> str:

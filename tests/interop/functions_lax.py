@@ -21,7 +21,6 @@ from .cases import (
     s8,
     s16,
     s32,
-    typed,
     u8,
     u16,
     u32,
@@ -33,7 +32,9 @@ lax = partial(cases, within="lax")
 
 # Elementwise
 
-lax("abs neg sign floor ceil round sin cos tan sinh cosh tanh asinh atan exp exp2 expm1 cbrt logistic erf erfc", f32(17))
+lax(
+    "abs neg sign floor ceil round sin cos tan sinh cosh tanh asinh atan exp exp2 expm1 cbrt logistic erf erfc", f32(17)
+)
 lax("acos asin atanh erf_inv", f32(17, low=-0.95, high=0.95))
 lax("log log1p sqrt rsqrt reciprocal square lgamma digamma bessel_i0e bessel_i1e is_finite", positive(17))
 lax("acosh", f32(9, low=1.1, high=9))
@@ -57,13 +58,23 @@ case("lax.integer_pow", f32(9), y=-3)
 case("lax.pow", f32(6), s32(6), label="integer")
 lax("bitwise_and bitwise_or bitwise_xor", u16(9), u16(9))
 lax("shift_left shift_right_arithmetic shift_right_logical", s32(9), s32(9, low=0, high=31))
-lax("shift_left shift_right_arithmetic shift_right_logical", s8(6), np.array([0, 3, 7, 8, 100, -1], np.int8), label="beyond")
+lax(
+    "shift_left shift_right_arithmetic shift_right_logical",
+    s8(6),
+    np.array([0, 3, 7, 8, 100, -1], np.int8),
+    label="beyond",
+)
 case("lax.mulhi", u32(9, high=2**31), u32(9, high=2**31))
 case("lax.complex", f32(5), f32(5))
 case("lax.clamp", f32(), f32(9), f32(), call=lambda f, a, x, b: f(a, x, a + 1))
 case("lax.select", pred(3, 4), f32(3, 4), f32(3, 4))
 case("lax.select_n", s32(5, low=0, high=3), f32(5), f32(5), f32(5))
-case("lax.nextafter", np.array([0.0, 1, np.inf, -1], np.float32), np.array([1.0, 1, 0, np.nan], np.float32), label="special")
+case(
+    "lax.nextafter",
+    np.array([0.0, 1, np.inf, -1], np.float32),
+    np.array([1.0, 1, 0, np.nan], np.float32),
+    label="special",
+)
 case("lax.reduce_precision", f32(9), exponent_bits=5, mantissa_bits=7)
 TYPES = ["int8", "uint8", "int32", "uint32", "float16", "bfloat16", "float32", "complex64", "bool"]
 for wanted in TYPES:
@@ -120,7 +131,7 @@ lax("argmax argmin", bf16(3, 5), axis=1, index_dtype=np.int16)
 
 def argmin_by_hand(reduce: Any, x: Any, i: Any) -> Any:
     def less(a: Any, b: Any) -> Any:
-        from jax import numpy as jnp  # noqa: PLC0415
+        from jax import numpy as jnp
 
         wins = (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
         return jnp.where(wins, a[0], b[0]), jnp.where(wins, a[1], b[1])
@@ -129,14 +140,16 @@ def argmin_by_hand(reduce: Any, x: Any, i: Any) -> Any:
 
 
 case("lax.reduce", f32(3, 7), s32(3, 7), call=argmin_by_hand, label="pair")
-case("lax.reduce", f32(3, 7), call=lambda f, x: f(x, np.float32(1), lambda a, b: a + b + a * b * 0.25, (0,)), label="any")
+case(
+    "lax.reduce", f32(3, 7), call=lambda f, x: f(x, np.float32(1), lambda a, b: a + b + a * b * 0.25, (0,)), label="any"
+)
 lax("cumsum cumprod cummax cummin cumlogsumexp", f32(3, 7), axis=1)
 lax("cumsum cummax", s32(9), reverse=True, label="reverse")
 
 
 def window(operation: str, *window: Any) -> Any:
     def call(reduce_window: Any, x: Any) -> Any:
-        from jax import lax  # noqa: PLC0415
+        from jax import lax
 
         identity = {"add": 0, "max": -np.inf, "min": np.inf, "mul": 1}[operation]
         return reduce_window(x, np.asarray(identity, x.dtype), getattr(lax, operation), *window)
@@ -173,10 +186,29 @@ case("lax.batch_matmul", f32(2, 3, 4), f32(2, 4, 2))
 case("lax.ragged_dot", f32(6, 3), f32(2, 3, 4), np.array([4, 2], np.int32))
 case("lax.scaled_dot", f32(1, 2, 64), f32(1, 64, 3), call=lambda f, a, b: f(a[0], b[0]))
 case("lax.conv", f32(2, 3, 7, 6), f32(4, 3, 3, 2), window_strides=(2, 1), padding="SAME")
-case("lax.conv_with_general_padding", f32(1, 2, 6), f32(3, 2, 2), call=lambda f, x, w: f(x, w, (2,), [(1, -1)], (2,), (2,)))
+case(
+    "lax.conv_with_general_padding",
+    f32(1, 2, 6),
+    f32(3, 2, 2),
+    call=lambda f, x, w: f(x, w, (2,), [(1, -1)], (2,), (2,)),
+)
 conv = partial(case, "lax.conv_general_dilated")
-conv(f32(2, 6, 5, 3), f32(2, 3, 3, 4), label="nhwc", window_strides=(1, 2), padding="VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-conv(f32(5, 3, 2), f32(3, 4, 2), label="wcn", window_strides=(1,), padding=[(1, 1)], dimension_numbers=("WCN", "IOW", "CNW"))
+conv(
+    f32(2, 6, 5, 3),
+    f32(2, 3, 3, 4),
+    label="nhwc",
+    window_strides=(1, 2),
+    padding="VALID",
+    dimension_numbers=("NHWC", "HWIO", "NHWC"),
+)
+conv(
+    f32(5, 3, 2),
+    f32(3, 4, 2),
+    label="wcn",
+    window_strides=(1,),
+    padding=[(1, 1)],
+    dimension_numbers=("WCN", "IOW", "CNW"),
+)
 conv(f32(1, 4, 6), f32(6, 2, 3), label="groups", window_strides=(1,), padding="SAME", feature_group_count=2)
 conv(f32(4, 2, 6), f32(4, 2, 3), label="batch-groups", window_strides=(1,), padding="SAME", batch_group_count=2)
 conv(f32(1, 3, 5, 5), f32(3, 1, 3, 3), label="depthwise", window_strides=(1, 1), padding="SAME", feature_group_count=3)
@@ -196,13 +228,13 @@ case("lax.conv_general_dilated_patches", f32(1, 2, 5, 4), filter_shape=(2, 3), w
 
 
 def gather_numbers(**numbers: Any) -> Any:
-    from jax import lax  # noqa: PLC0415
+    from jax import lax
 
     return lax.GatherDimensionNumbers(**numbers)
 
 
 def scatter_numbers(**numbers: Any) -> Any:
-    from jax import lax  # noqa: PLC0415
+    from jax import lax
 
     return lax.ScatterDimensionNumbers(**numbers)
 
@@ -238,7 +270,8 @@ case(
 )  # fmt: skip
 case(
     "lax.scatter_add", f32(6, 7), s32(2, low=0, high=6), f32(3, 3), label="window", call=lambda f, x, i, u: f(
-        x, i, u, scatter_numbers(update_window_dims=(0, 1), inserted_window_dims=(), scatter_dims_to_operand_dims=(0, 1)),
+        x, i, u, scatter_numbers(
+            update_window_dims=(0, 1), inserted_window_dims=(), scatter_dims_to_operand_dims=(0, 1)),
         mode="clip"),
 )  # fmt: skip
 case(
@@ -246,4 +279,10 @@ case(
         x, i, lambda v: v * v, scatter_numbers(
             update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)), update_shape=(3,)),
 )  # fmt: skip
-case("lax.index_take", f32(5, 6), s32(3, low=0, high=5), s32(3, low=0, high=6), call=lambda f, x, i, j: f(x, (i, j), (0, 1)))
+case(
+    "lax.index_take",
+    f32(5, 6),
+    s32(3, low=0, high=5),
+    s32(3, low=0, high=6),
+    call=lambda f, x, i, j: f(x, (i, j), (0, 1)),
+)

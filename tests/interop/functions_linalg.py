@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .cases import c64, c128, case, cases, f32, f64, s32, spd, typed
+from .cases import c64, c128, case, cases, f32, f64, spd, typed
 
 linalg = partial(cases, within="numpy.linalg")
 scipy = partial(cases, within="scipy.linalg")
@@ -35,7 +35,12 @@ typed("numpy.linalg.cholesky", [lambda *s: spd(*s), lambda *s: spd(*s, dtype="co
 case("numpy.linalg.cholesky", spd(2, 4, 4, dtype="float64"), label="batch", upper=True)
 linalg("inv det slogdet cond pinv matrix_norm", f32(3, 3))
 linalg("inv det slogdet", c64(2, 3, 3), label="c64")
-linalg("inv det solve", spd(4, 4, dtype="float64"), call=lambda f, x: f(x) if "solve" not in str(f) else f(x, x[0]), label="f64")
+linalg(
+    "inv det solve",
+    spd(4, 4, dtype="float64"),
+    call=lambda f, x: f(x) if "solve" not in str(f) else f(x, x[0]),
+    label="f64",
+)
 case("numpy.linalg.solve", f32(3, 3), f32(3, 2))
 case("numpy.linalg.solve", c64(2, 3, 3), c64(2, 3, 1), label="c64")
 linalg("eigh", spd(4, 4), call=eigensystem)

@@ -10,8 +10,8 @@ from .cases import bf16, case, cases, f16, f32, f64, key, positive, s32, u32
 
 nn = partial(cases, within="nn")
 
-ACTIVATIONS = """celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid mish relu relu6 selu
-sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid squareplus swish tanh"""
+ACTIVATIONS = """celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid mish relu
+relu6 selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid squareplus swish tanh"""
 nn(ACTIVATIONS, f32(4, 9, low=-5, high=5))
 nn("gelu silu softplus", bf16(9), label="bf16")
 nn("gelu sigmoid relu6", f16(9), label="f16")
@@ -23,7 +23,14 @@ case("nn.log1mexp", positive(9))
 case("nn.one_hot", s32(5), num_classes=4)
 case("nn.dot_product_attention", f32(2, 5, 2, 4), f32(2, 6, 2, 4), f32(2, 6, 2, 4))
 case("nn.dot_product_attention", bf16(1, 4, 2, 4), bf16(1, 4, 2, 4), bf16(1, 4, 2, 4), label="causal", is_causal=True)
-case("nn.dot_product_attention", f32(1, 4, 4, 2), f32(1, 4, 2, 2), f32(1, 4, 2, 2), label="grouped", local_window_size=(1, 1))
+case(
+    "nn.dot_product_attention",
+    f32(1, 4, 4, 2),
+    f32(1, 4, 2, 2),
+    f32(1, 4, 2, 2),
+    label="grouped",
+    local_window_size=(1, 1),
+)
 
 RANDOM = """glorot_normal glorot_uniform he_normal he_uniform lecun_normal lecun_uniform normal orthogonal
 truncated_normal uniform"""

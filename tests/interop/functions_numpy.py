@@ -127,7 +127,9 @@ case("numpy.diff", f32(3, 6), n=2)
 case("numpy.ediff1d", f32(6))
 case("numpy.gradient", f32(4, 5))
 case("numpy.trapezoid", f32(3, 6), dx=0.5)
-case("numpy.vectorize", f32(3, 4), f32(4), call=lambda f, x, y: f(lambda a, b: a * b.sum(), signature="(),(n)->()")(x, y))
+case(
+    "numpy.vectorize", f32(3, 4), f32(4), call=lambda f, x, y: f(lambda a, b: a * b.sum(), signature="(),(n)->()")(x, y)
+)
 case("numpy.frompyfunc", f32(3, 4), f32(4), call=lambda f, x, y: f(lambda a, b: a * b, nin=2, nout=1, identity=1)(x, y))
 case(
     "numpy.piecewise",

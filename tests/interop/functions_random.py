@@ -17,7 +17,12 @@ random("double_sided_maxwell weibull_min", key(1), positive(5), positive(5))
 random("bits rademacher lognormal", key(2), shape=(5,))
 random("normal uniform", key(1), shape=(4,), dtype=np.dtype("bfloat16"), label="bf16")
 random("normal uniform", key(1), shape=(4,), dtype=np.float16, label="f16")
-random("bits randint", key(1), label="u8", call=lambda f, k: f(k, (9,), *((0, 99) if "randint" in str(f) else ()), dtype=np.uint8))
+random(
+    "bits randint",
+    key(1),
+    label="u8",
+    call=lambda f, k: f(k, (9,), *((0, 99) if "randint" in str(f) else ()), dtype=np.uint8),
+)
 random("beta f", key(1), positive(3), positive(3))
 random("dirichlet", key(1), positive(3))
 random("gamma loggamma chisquare t pareto", key(1), positive(3))
@@ -43,12 +48,12 @@ random("PRNGKey", s32())
 case("random.key", s32(), call=lambda f, s: f(s))
 random("clone", key(5), call=lambda f, k: f(wrapped(k)))
 random("key_data", key(5), call=lambda f, k: f(wrapped(k)))
-random("wrap_key_data", key(5), call=lambda f, k: f(k) )
+random("wrap_key_data", key(5), call=lambda f, k: f(k))
 
 
 def wrapped(data: Any, implementation: str | None = None) -> Any:
     """The key with these data."""
-    from jax import random  # noqa: PLC0415
+    from jax import random
 
     return random.wrap_key_data(data, impl=implementation)
 
@@ -60,12 +65,14 @@ for implementation, words in (("rbg", 4), ("unsafe_rbg", 4), ("threefry2x32", 2)
         case(f"random.{name}", data, label=implementation, call=with_key)
     split = partial(lambda i, f, k: f(wrapped(k, i), 2), implementation)
     case("random.split", data, label=implementation, call=split)
-    case("random.fold_in", data, label=implementation, call=partial(lambda i, f, k: f(wrapped(k, i), 7), implementation))
+    case(
+        "random.fold_in", data, label=implementation, call=partial(lambda i, f, k: f(wrapped(k, i), 7), implementation)
+    )
 for algorithm in ("RNG_PHILOX", "RNG_DEFAULT"):
     for kind in ("uint8", "uint16", "uint32", "uint64"):
 
         def generate(f: Any, k: Any, algorithm: str = algorithm, kind: str = kind) -> Any:
-            from jax import lax  # noqa: PLC0415
+            from jax import lax
 
             return f(k, (3, 5), dtype=np.dtype(kind), algorithm=getattr(lax.RandomAlgorithm, algorithm))
 

@@ -15,7 +15,11 @@ special("gamma gammaln loggamma digamma spence exp1 expi factorial gammasgn fres
 special("erfinv logit ndtri", unit(11))
 special("erf erfinv ndtri gammaln log_ndtr", f64(11, low=0.1, high=0.9), label="f64")
 special("erf expit", bf16(11), label="bf16")
-special("beta betaln boxcox boxcox1p comb kl_div rel_entr xlogy xlog1py poch zeta gammainc gammaincc owens_t", f32(9, low=1.2, high=5), positive(9))
+special(
+    "beta betaln boxcox boxcox1p comb kl_div rel_entr xlogy xlog1py poch zeta gammainc gammaincc owens_t",
+    f32(9, low=1.2, high=5),
+    positive(9),
+)
 case("scipy.special.betainc", positive(9), positive(9), unit(9))
 case("scipy.special.bernoulli", call=lambda f: f(6))
 case("scipy.special.bessel_jn", positive(5), v=3)
@@ -77,8 +81,19 @@ signal("detrend", f32(3, 8), type="linear")
 signal("csd", f32(32), f32(32), nperseg=16)
 signal("welch stft", f32(32), nperseg=16)
 signal("istft", c64(9, 5))
-case("scipy.ndimage.map_coordinates", f32(5, 6), f32(2, 7, low=-2, high=7), call=lambda f, x, c: f(x, list(c), order=1, mode="nearest"))
-case("scipy.ndimage.map_coordinates", f32(5, 6), f32(2, 7, low=-2, high=7), label="wrap", call=lambda f, x, c: f(x, list(c), order=0, mode="wrap"))
+case(
+    "scipy.ndimage.map_coordinates",
+    f32(5, 6),
+    f32(2, 7, low=-2, high=7),
+    call=lambda f, x, c: f(x, list(c), order=1, mode="nearest"),
+)
+case(
+    "scipy.ndimage.map_coordinates",
+    f32(5, 6),
+    f32(2, 7, low=-2, high=7),
+    label="wrap",
+    call=lambda f, x, c: f(x, list(c), order=0, mode="wrap"),
+)
 case("scipy.cluster.vq.vq", f32(6, 2), f32(3, 2))
 case("scipy.integrate.trapezoid", f32(3, 6), dx=0.5)
 case(

@@ -139,7 +139,14 @@ case("numpy.unpackbits", u8(4, high=256))
 # Index syntax, whose functions are methods of `Array.at`: named by what lowers to it
 
 case("numpy.ndarray.__getitem__", f32(4, 5), s32(3, low=-4, high=4), call=lambda f, x, i: x[i, 1::2])
-case("numpy.ndarray.__getitem__", f32(4, 5), s32(2, 1, low=0, high=4), s32(3, low=0, high=5), label="two", call=lambda f, x, i, j: x[i, j])
+case(
+    "numpy.ndarray.__getitem__",
+    f32(4, 5),
+    s32(2, 1, low=0, high=4),
+    s32(3, low=0, high=5),
+    label="two",
+    call=lambda f, x, i, j: x[i, j],
+)
 case("numpy.ndarray.__getitem__", s64(4, 5), s64(low=0, high=4), label="s64", call=lambda f, x, i: x[i])
 for update in ("set", "add", "multiply", "divide", "power", "min", "max"):
     case(
@@ -150,6 +157,18 @@ for update in ("set", "add", "multiply", "divide", "power", "min", "max"):
         label=update,
         call=lambda f, x, i, v, update=update: getattr(x.at[i], update)(v),
     )
-case("numpy.ndarray.at", f32(5), s32(4, low=-9), label="get-fill", call=lambda f, x, i: x.at[i].get(mode="fill", fill_value=7.0))
+case(
+    "numpy.ndarray.at",
+    f32(5),
+    s32(4, low=-9),
+    label="get-fill",
+    call=lambda f, x, i: x.at[i].get(mode="fill", fill_value=7.0),
+)
 case("numpy.ndarray.at", s32(6), s32(4, low=-9), label="add-drop", call=lambda f, x, i: x.at[i].add(10, mode="drop"))
-case("numpy.ndarray.at", f64(5), s32(3, low=0, high=5), label="apply", call=lambda f, x, i: x.at[i].apply(lambda v: v * v))
+case(
+    "numpy.ndarray.at",
+    f64(5),
+    s32(3, low=0, high=5),
+    label="apply",
+    call=lambda f, x, i: x.at[i].apply(lambda v: v * v),
+)

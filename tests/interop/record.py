@@ -4,7 +4,8 @@
     python tests/interop/record.py            # writes tests/data/interop.tar.xz, in about three minutes
     python tests/interop/record.py --missing  # lists public functions that no case calls
 
-Arguments are drawn by the case's name, and the archive has no dates: the same versions on the same CPU give the same file.
+Arguments are drawn by the case's name, and the archive has no dates: the same versions on the same CPU give the same
+file.
 """
 
 from __future__ import annotations
@@ -98,8 +99,26 @@ def record(case: Case, optimized: bool) -> Recorded:
     return Recorded(case.id, case.name, text, after, inputs, outputs)
 
 
-MODULES = """numpy numpy.linalg numpy.fft lax lax.linalg nn nn.initializers random scipy.special scipy.linalg
-scipy.signal scipy.ndimage scipy.fft scipy.integrate scipy.cluster.vq scipy.stats ops image""".split()
+MODULES = [
+    "numpy",
+    "numpy.linalg",
+    "numpy.fft",
+    "lax",
+    "lax.linalg",
+    "nn",
+    "nn.initializers",
+    "random",
+    "scipy.special",
+    "scipy.linalg",
+    "scipy.signal",
+    "scipy.ndimage",
+    "scipy.fft",
+    "scipy.integrate",
+    "scipy.cluster.vq",
+    "scipy.stats",
+    "ops",
+    "image",
+]
 
 
 def missing() -> list[str]:
