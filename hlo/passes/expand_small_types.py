@@ -93,6 +93,16 @@ def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None
     return _put_together(operand, instruction.shape)
 
 
+def bitcast_to_other_type(instruction: HloInstruction) -> HloInstruction | None:
+    """A bitcast that changes the element type, as XLA's CPU compiler writes a bitcast-convert: one, then a reshape."""
+    operand = instruction.operands[0]
+    before, after = operand.shape.element, instruction.shape.element
+    plain = before is not ElementType.PRED and after is not ElementType.PRED and not before.is_complex
+    if before is after or before.bit_width != after.bit_width or not plain or after.is_complex:
+        return None
+    return make_instruction(_O.BITCAST, (_bits_as(operand, after),), shape=instruction.shape)
+
+
 def _bits_as(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
     """bitcast-convert to a type of the same width."""
     if operand.shape.element is element_type:
