@@ -37,7 +37,13 @@ from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_linalg import half_in_f32
 from .expand_random import rng, rng_bit_generator
 from .expand_scan import scan
-from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
+from .expand_small_types import (
+    COMPUTED_WIDER,
+    bitcast_of_other_width,
+    bitcast_to_other_type,
+    computed_wider,
+    wider_type,
+)
 from .expand_sort import topk_by_sort
 from .expand_window import window_of_everything
 from .rewrite import map_computations, rewrite_computation
@@ -189,6 +195,7 @@ def transposed(operand: HloInstruction, permutation: tuple[int, ...]) -> HloInst
 
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
+    Opcode.BITCAST: (bitcast_to_other_type,),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
     Opcode.CONVOLUTION: (
