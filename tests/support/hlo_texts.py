@@ -162,6 +162,8 @@ INSTRUCTIONS = [
     "() tuple()",
     "f32[2,3]{1,0} map(%x, %y), dimensions={0,1}, to_apply=%sum",
     "f32[2,3]{1,0} reduce-precision(%x), exponent_bits=5, mantissa_bits=10",
+    "s32[2,3]{1,0} mulhi(%n, %n)",
+    "f32[2,3]{1,0} rng(%f), distribution=rng_bernoulli",
     "s32[2,3]{1,0} stochastic-convert(%x, %u)",
     "f32[2,3]{1,0} sort(%x), dimensions={1}, to_apply=%below",
     "(f32[2,3]{1,0}, s32[2,3]{1,0}) sort(%x, %n), dimensions={0}, is_stable=true, to_apply=%below2",
