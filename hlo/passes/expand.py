@@ -89,6 +89,20 @@ def _summed_in_f32(element_type: ElementType) -> bool:
     return element_type in _HALF or (element_type.is_small and element_type.is_floating)
 
 
+def bitcast_of_other_type(instruction: HloInstruction) -> HloInstruction | None:
+    """A bitcast to another element type of one width: a bitcast-convert, which kernels do, and perhaps a reshape."""
+    operand, shape = instruction.operands[0], instruction.shape
+    source = operand.shape
+    if source.element_type is shape.element_type or source.element.bit_width != shape.element.bit_width:
+        return None
+    if not (source.array_layout.is_row_major and shape.array_layout.is_row_major):
+        return None
+    converted = make_instruction(Opcode.BITCAST_CONVERT, (operand,), shape=source.with_element_type(shape.element))
+    if source.dimensions == shape.dimensions:
+        return converted
+    return make_instruction(Opcode.RESHAPE, (converted,), shape=shape)
+
+
 @cache
 def binary_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
     """The computation of two scalars that is one binary op."""
@@ -314,6 +328,7 @@ def _word_bits(
 
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
+    Opcode.BITCAST: (bitcast_of_other_type,),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
     Opcode.CONVOLUTION: (
