@@ -26,7 +26,9 @@ from ..shape import Shape
 from .expand_asynchronous import ASYNCHRONOUS
 from .expand_collective import COLLECTIVE
 from .expand_custom_call import annotation, unwritten_memory
+from .expand_elementwise import complex_extremum, stochastic_convert
 from .expand_linalg import half_in_f32
+from .expand_map import mapped
 from .expand_random import rng, rng_bit_generator
 from .expand_scan import scan
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
@@ -178,6 +180,10 @@ def transposed(operand: HloInstruction, permutation: tuple[int, ...]) -> HloInst
 
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
+    Opcode.MAXIMUM: (computed_wider, complex_extremum),
+    Opcode.MINIMUM: (computed_wider, complex_extremum),
+    Opcode.MAP: (mapped,),
+    Opcode.STOCHASTIC_CONVERT: (stochastic_convert,),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
     Opcode.CUSTOM_CALL: (annotation, unwritten_memory),

@@ -46,4 +46,4 @@ ELEMENT.unsupported(
 )
 ELEMENT.unsupported([_O.RNG], "it is expanded to arithmetic on the process's random state")
 ELEMENT.unsupported([_O.RNG_GET_AND_UPDATE_STATE], "it is a call into Python: a row of its own in the program")
-ELEMENT.unsupported([_O.MAP, _O.REDUCE_PRECISION, _O.STOCHASTIC_CONVERT], "not written yet")
+ELEMENT.unsupported([_O.MAP, _O.STOCHASTIC_CONVERT], "it is expanded to other elementwise ops")
