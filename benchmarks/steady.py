@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import mlp
+from . import mlp, rows
 from .harness import Case, Program
 
 RNG = np.random.default_rng(1)
@@ -363,4 +363,5 @@ CASES: dict[str, Callable[[], Case]] = {
     "dispatch": dispatch(native=True),
     "dispatch-numpy": dispatch(native=False),
     "loop": loop,
+    **rows.CASES,
 }

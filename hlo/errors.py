@@ -27,10 +27,16 @@ class VerificationError(HloError):
 
 
 class HloParseError(HloError, ValueError):
-    """HLO text that cannot be read. Lines and columns count from 1; `source` is the line, shown around the column."""
+    """HLO text that cannot be read. Lines and columns count from 1; `source` is the line, shown around the column.
 
-    def __init__(self, message: str, line: int, column: int, source: str = "", file: str = "<hlo>") -> None:
-        self.message, self.line, self.column, self.file = message, line, column, file
+    `label` names the violated rule as in ShapeError and in the verifier, e.g. ``dot_c3`` or ``module_c3``, and ends the
+    message; it is ``syntax`` for text that breaks the grammar.
+    """
+
+    def __init__(
+        self, message: str, line: int, column: int, source: str = "", file: str = "<hlo>", label: str = "syntax"
+    ) -> None:
+        self.message, self.line, self.column, self.file, self.label = message, line, column, file, label
         super().__init__(f"{file}:{line}:{column}: {message}{_excerpt(source, column) if source else ''}")
 
 

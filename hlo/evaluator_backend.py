@@ -16,9 +16,11 @@ from .backend import (
     NDArray,
     PassRecord,
 )
+from .custom_calls import bind_custom_call, call_of
 from .errors import UnsupportedError
 from .evaluator import evaluate
 from .ir import HloModule
+from .opcode import Opcode
 from .shape import Shape
 
 
@@ -65,4 +67,8 @@ class EvaluatorCompiler(Compiler):
     def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
         if target != "cpu":
             raise UnsupportedError(f"the evaluator has no target {target!r}: it runs on the cpu")
+        for instruction in module.instructions():
+            if instruction.opcode is Opcode.CUSTOM_CALL:  # unknown targets are refused before anything runs
+                operands = [o.shape for o in instruction.operands]
+                bind_custom_call(call_of(instruction.attributes, operands, instruction.shape))
         return EvaluatorExecutable(module)

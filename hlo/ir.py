@@ -71,6 +71,8 @@ class Metadata:
     op_name: str = ""
     source_file: str = ""
     source_line: int = 0
+    others: tuple[tuple[str, str], ...] = ()
+    """Its other fields (op_type, source_column, scheduling_name, ...), by key, with the text of their values."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -166,6 +168,14 @@ class InputOutputAlias:
     must_alias: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BufferDonor:
+    """Leaf `parameter_index` of parameter `parameter` may be overwritten, for whatever purpose."""
+
+    parameter: int
+    parameter_index: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class HloModule:
     """A program: the entry computation and, through it, every computation that it calls."""
@@ -183,6 +193,9 @@ class HloModule:
     """How many devices run the program, each on data of its own; here there is one."""
     num_partitions: int = 1
     """Into how many parts, on as many devices, the program is to be cut; here there is one."""
+    buffer_donors: tuple[BufferDonor, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Attributes that mean nothing on one CPU, by key, with the text of their values."""
 
     @cached_property
     def computations(self) -> tuple[HloComputation, ...]:

@@ -78,7 +78,8 @@ def row_major(rank: int) -> Layout:
 
 def read_layout(scanner: Scanner) -> Layout:
     """Read XLA's text, e.g. ``{1,0}`` or ``{1,0:T(8,128)(2,1)S(1)}``. HloParseError if malformed, or where the layout
-    has a property that `Layout` cannot hold."""
+    has a property that `Layout` cannot hold: sparse dimensions, say. Dense dimensions, ``D(D,D)``, are as none said,
+    and split configurations, ``SC(1:8)``, say which core has what: both are read over."""
     scanner.expect("{", "to open a layout")
     minor_to_major = []
     if not scanner.peek("}") and not scanner.peek(":"):
@@ -91,13 +92,20 @@ def read_layout(scanner: Scanner) -> Layout:
         seen = set()
         while not scanner.peek("}"):
             position = scanner.skip()
-            letter = scanner.text[position : position + 1]
-            if letter in seen or (letter != "T" and letter not in numbers):
-                raise scanner.expected("a layout property (T, L, E or S, each once) or '}'")
+            letter = scanner.text[position : position + 2]
+            letter = letter if letter == "SC" else letter[:1]
+            if letter in _UNSUPPORTED and letter not in seen:
+                raise scanner.error(f"layouts with {_UNSUPPORTED[letter]} are not supported")
+            if letter in seen or (letter not in ("D", "SC", "T") and letter not in numbers):
+                raise scanner.expected("a layout property (D, T, L, E, S or SC, each once) or '}'")
             seen.add(letter)
-            scanner.position = position + 1
+            scanner.position = position + len(letter)
             if letter == "T":
                 tiles = _read_tiles(scanner)
+            elif letter == "D":
+                _read_dense(scanner, len(minor_to_major))
+            elif letter == "SC":
+                _read_splits(scanner)
             else:
                 scanner.expect("(")
                 start = scanner.skip()
@@ -111,6 +119,42 @@ def read_layout(scanner: Scanner) -> Layout:
         if default.minor_to_major == tuple(minor_to_major):
             return default
     return Layout(tuple(minor_to_major), tiles, numbers["E"], numbers["S"], numbers["L"])
+
+
+_UNSUPPORTED = {
+    "#": "a type for the indices of a sparse array",
+    "*": "a type for the pointers of a sparse array",
+    "P": "a physical shape",
+    "M": "a prefix for dynamic sizes",
+}
+
+
+def _read_dense(scanner: Scanner, rank: int) -> None:
+    """`(D,D)`: what each dimension is, dense or one of the sparse kinds."""
+    start = scanner.skip()
+    scanner.expect("(")
+    kinds = [scanner.word("D")]
+    while scanner.accept(","):
+        kinds.append(scanner.word("D"))
+    if any(kind != "D" for kind in kinds) or not scanner.peek(")"):
+        raise scanner.error("sparse layouts are not supported: expected only dense dimensions (D)", start)
+    scanner.expect(")")
+    if len(kinds) != rank:
+        raise scanner.error(f"the layout of {rank} dimensions says of {len(kinds)} that they are dense", start)
+
+
+def _read_splits(scanner: Scanner) -> None:
+    """`(1:8,16)(0:4)`"""
+    while True:
+        scanner.expect("(", "to open a split configuration")
+        scanner.integer("a dimension number")
+        scanner.expect(":")
+        scanner.integer("an index")
+        while scanner.accept(","):
+            scanner.integer("an index")
+        scanner.expect(")", "to close the split configuration")
+        if not scanner.peek("("):
+            return
 
 
 def _read_tiles(scanner: Scanner) -> tuple[Tile, ...]:

@@ -199,6 +199,9 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
         scanner.expect(")", "or ',' after an element of a tuple shape")
         return Shape.tuple(shapes)
     name = scanner.word("a shape")
+    if name in ("b", "opaque") and (scanner.peek("(") or scanner.peek("[")):
+        what = "buffers, b(...)," if name == "b" else "opaque values"
+        raise scanner.error(f"shapes of {what} are not supported", start)
     if name == "token" and scanner.accept("["):
         scanner.expect("]", "after token[")
         return Shape.token()
@@ -213,18 +216,21 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
         dimensions.append(_read_dimension(scanner))
         while scanner.accept(","):
             dimensions.append(_read_dimension(scanner))
+            if len(dimensions) > MAX_RANK:
+                raise scanner.error(f"an array has at most {MAX_RANK} dimensions", start)
     scanner.expect("]", "or ',' after a dimension")
-    if len(dimensions) > MAX_RANK:
-        raise scanner.error(f"{len(dimensions)} dimensions are more than {MAX_RANK}", start)
     # The body of a computation may follow its result's shape: only what looks like a layout is one.
     layout = read_layout(scanner) if _LAYOUT_FOLLOWS.match(scanner.text, scanner.position) else None
     try:
         return Shape.array(element_type, dimensions, layout)
     except ShapeError as error:
-        raise scanner.error(str(error), start) from None
+        raise scanner.error(str(error), start, error.label) from None
 
 
 def _read_dimension(scanner: Scanner) -> int:
     if scanner.peek("?") or scanner.peek("<="):
-        raise scanner.error("dynamic dimensions are not supported: expected the size of a dimension")
+        raise scanner.error(
+            "dimensions whose size is known only when the program runs (`?`, `<=8`) are not supported: expected the "
+            "size of a dimension"
+        )
     return scanner.integer("the size of a dimension")

@@ -6,6 +6,7 @@ What it checks, by label:
 * module_c3: no computation calls itself, directly or through others
 * module_c4: an input-output alias names a leaf of the result and one of a parameter, of one type, and neither twice
 * module_c5: entry layouts are given for no or for all leaves of the parameters (of the result), and order dimensions
+* module_c6: a buffer donor names a leaf of a parameter, none twice
 * computation_c1: an instruction is in one computation, once; computation_c2: its operands come before it there
 * computation_c3: the parameters are numbered 0 to n-1; computation_c4: the root is one of the instructions
 * every instruction's shape is what its op's rule infers from the operands (labels of `ops/`)
@@ -32,6 +33,7 @@ def verify(module: HloModule) -> None:
         _verify_computation(computation, home)
     _verify_aliases(module)
     _verify_entry_layouts(module)
+    _verify_donors(module)
 
 
 def _fail(label: str, why: str, where: HloInstruction | HloComputation | HloModule) -> NoReturn:
@@ -158,3 +160,14 @@ def _verify_entry_layouts(module: HloModule) -> None:
         for layout, leaf in zip(layouts, leaves):
             if layout is not None and sorted(layout.minor_to_major) != list(range(leaf.rank)):
                 _fail("module_c5", f"layout {layout} does not fit {leaf}, a leaf of the {what}", module)
+
+
+def _verify_donors(module: HloModule) -> None:
+    parameters = module.entry.parameters
+    for donor in module.buffer_donors:
+        known = 0 <= donor.parameter < len(parameters)
+        if not known or _leaf(parameters[donor.parameter].shape, donor.parameter_index) is None:
+            why = f"buffer donor ({donor.parameter}, {list(donor.parameter_index)}) is no leaf of a parameter"
+            _fail("module_c6", why, module)
+    if len(set(module.buffer_donors)) != len(module.buffer_donors):
+        _fail("module_c6", "a buffer donor is named twice", module)

@@ -23,7 +23,7 @@ from ..hlo.passes.buffer_assignment import (
     is_alias,
 )
 from .dot import gemm_of
-from .emit import canonical, emit_fusion, may_overwrite
+from .emit import Sharing, canonical, emit_fusion
 from .emit.element import storage_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .rows import ROWS
@@ -35,12 +35,22 @@ from .runtime.store import default_store
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long, or handing it over costs more than it gains."""
 
+LOWERED: Mapping[Opcode, str] = {
+    Opcode.FUSION: "inlined, then fused anew: a kernel",
+    Opcode.DOT: "BLAS gemm; of integers a kernel",
+    Opcode.WHILE: "jumps",
+    Opcode.CONDITIONAL: "jumps",
+    Opcode.CALL: "inlined",
+}
+"""What has a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
+
 
 class Bodies:
     """The canonical fused computations of one module, each made once."""
 
     def __init__(self) -> None:
         self._canonical: dict[HloComputation, HloComputation] = {}
+        self._sharing: dict[HloComputation, Sharing] = {}
 
     def of(self, fusion: HloInstruction) -> HloComputation:
         computation = fusion.attributes.calls
@@ -51,14 +61,20 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
-        seen = [_origin(o) for o in instruction.operands]
-        if seen.count(seen[operand]) > 1:
-            # Two pointers to one buffer, of which the kernel would write through one and read through the other.
-            return False
         if instruction.opcode is Opcode.FUSION:
-            return may_overwrite(self.of(instruction), operand, output)
-        share = SHARE.get(instruction.opcode)
-        return share is not None and share(instruction, operand, output)
+            body = self.of(instruction)
+            sharing = self._sharing.get(body)
+            if sharing is None:
+                sharing = self._sharing[body] = Sharing(body)
+            allowed = sharing.may_overwrite(operand, output)
+        else:
+            share = SHARE.get(instruction.opcode)
+            allowed = share is not None and share(instruction, operand, output)
+        if not allowed:
+            return False
+        # Two pointers to one buffer, of which the code would write through one and read through the other?
+        seen = [_origin(o) for o in instruction.operands]
+        return seen.count(seen[operand]) == 1
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
@@ -128,6 +144,7 @@ class _Lowering:
             Opcode.CONDITIONAL: self._conditional,
             Opcode.CALL: self._call,
         }
+        assert self._rules.keys() == LOWERED.keys()
 
     def computation(self, computation: HloComputation) -> None:
         for instruction in computation.instructions:
@@ -179,11 +196,15 @@ class _Lowering:
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.operand_leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        return [self.place(s) for s in self.assignment.leaves(instruction)]
+        return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+
+    def _place_or_nowhere(self, place: BufferSlice) -> Argument:
+        """A program whose arena is empty has none, though empty arrays lie there."""
+        return self.place(place) if place.size else Argument("pointer", -1, 0)
 
     def scratch(self, nbytes: int) -> Argument:
         """See `RowContext`. Rows run one after the other, so all of them use the same memory."""

@@ -67,8 +67,7 @@ SECTIONS = (
 def test_the_interface_has(name: str) -> None:
     member = inspect.getattr_static(ComputationBuilder, name)
     documented = member.__func__ if isinstance(member, staticmethod) else member
-    trivial = {"ceil", "cos", "exp", "floor", "neg", "sin", "sqrt", "tanh", "name"}
-    assert documented.__doc__ or name in trivial
+    assert documented.__doc__
 
 
 def test_conv_constants() -> None:
@@ -159,9 +158,8 @@ def test_literals() -> None:
         lambda b: b.constant_r1([[1]]),
         lambda b: b.constant_r1(-1, 0.0),
         lambda b: b.constant_r2([[1], [2, 3]]),
-        lambda b: b.constant_literal(3),
     ],
-    ids=["too-large", "negative-unsigned", "rank", "text", "none", "rank-1", "negative-length", "ragged", "no-literal"],
+    ids=["too-large", "negative-unsigned", "rank", "text", "none", "rank-1", "negative-length", "ragged"],
 )
 def test_wrong_constants(wrong: Callable[[ComputationBuilder], object]) -> None:
     b = builder()
@@ -264,7 +262,21 @@ WRONG: dict[str, tuple[Callable[[ComputationBuilder, ComputationDataHandle], obj
     "no handle": (lambda b, x: b.exp(np.ones(3)), "builder_c1"),  # type: ignore[arg-type]
     "another builder's": (lambda b, x: b.exp(builder().constant_r0(1)), "builder_c2"),
     "parameter twice": (lambda b, x: b.parameter(0, VECTOR), "builder_c4"),
-    "parameter without a shape": (lambda b, x: b.parameter(1, "f32[]"), "parameter_c1"),  # type: ignore[arg-type]
+    "parameter without a shape": (lambda b, x: b.parameter(1, "f32[]"), "builder_c11"),  # type: ignore[arg-type]
+    "no literal": (lambda b, x: b.constant_literal(3), "builder_c11"),  # type: ignore[arg-type]
+    "element type": (lambda b, x: b.convert_element_type(x, "f33"), "builder_c11"),
+    "no element type": (lambda b, x: b.convert_element_type(x, None), "builder_c11"),
+    "dtype without an element type": (lambda b, x: b.convert_element_type(x, np.str_), "builder_c11"),
+    "infeed without a shape": (lambda b, x: b.infeed(3), "builder_c11"),  # type: ignore[arg-type]
+    "outfeed of another type": (lambda b, x: b.outfeed(x, VECTOR), "outfeed_c2"),
+    "epsilon": (
+        lambda b, x: b.batch_norm_training(x, x, x, "small", 0), "builder_c11",  # type: ignore[arg-type]
+    ),
+    "dimension numbers": (
+        lambda b, x: b.conv_general(x, x, (), (), None), "builder_c11",  # type: ignore[arg-type]
+    ),
+    "bits": (lambda b, x: b.reduce_precision(x, 5.0, 10), "builder_c6"),  # type: ignore[arg-type]
+    "random without a shape": (lambda b, x: b.rng_uniform(x, x, (3,)), "builder_c11"),  # type: ignore[arg-type]
     "negative parameter": (lambda b, x: b.parameter(-1, VECTOR), "parameter_c2"),
     "no computation": (lambda b, x: b.call(max, [x]), "builder_c5"),  # type: ignore[arg-type]
     "call of another type": (lambda b, x: b.call(scalar_computation("f", "neg", count=1), [x]), "call_c1"),
@@ -275,7 +287,7 @@ WRONG: dict[str, tuple[Callable[[ComputationBuilder, ComputationDataHandle], obj
     "collapse out of order": (lambda b, x: b.collapse(x, (1, 0)), "builder_c6"),
     "collapse with a gap": (lambda b, x: b.collapse(b.broadcast(x, (2,)), (0, 2)), "builder_c6"),
     "collapse beyond": (lambda b, x: b.collapse(x, (1, 2)), "builder_c6"),
-    "pad without a config": (lambda b, x: b.pad(x, b.constant_r0(0.0), [(0, 0)]), "builder_c6"),  # type: ignore[arg-type]
+    "pad without a config": (lambda b, x: b.pad(x, b.constant_r0(0.0), [(0, 0)]), "builder_c11"),  # type: ignore[arg-type]
     "pad of another rank": (lambda b, x: b.pad(x, b.constant_r0(0.0), PaddingConfig.of((0, 0))), "pad_c2"),
     "slice beyond": (lambda b, x: b.slice(x, (0, 0), (2, 4)), "slice_c3"),
     "concatenate nothing": (lambda b, x: b.concat_in_dim([], 0), "concatenate_c1"),
@@ -296,13 +308,13 @@ WRONG: dict[str, tuple[Callable[[ComputationBuilder, ComputationDataHandle], obj
     "sqrt_f32 of s32": (lambda b, x: b.sqrt_f32(b.constant_r0(1)), "builder_c10"),
     "pair as padding": (
         lambda b, x: b.reduce_window(x, b.constant_r0(0.0), ADD, (1, 1), (1, 1), [(0, 0)] * 2),  # type: ignore[arg-type]
-        "builder_c6",
+        "builder_c11",
     ),
     "Padding as pairs": (
         lambda b, x: b.reduce_window_with_general_padding(
             x, b.constant_r0(0.0), ADD, (1, 1), (1, 1), Padding.SAME  # type: ignore[arg-type]
         ),
-        "builder_c6",
+        "builder_c11",
     ),
     "stride 0": (
         lambda b, x: b.reduce_window(x, b.constant_r0(0.0), ADD, (1, 1), (0, 1), Padding.SAME), "builder_c6",
@@ -479,3 +491,57 @@ def test_sub_builders_of_good_computations() -> None:
 def test_wrong_construction(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError, match=r"ComputationBuilder takes \(name\) or \(client, name\)"):
         ComputationBuilder(*arguments)
+
+
+HOSTILE = ['x"y', "a\nb = f32[] constant(1)", "%p } ENTRY", "import os", "é", " ", "x, y"]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=repr)
+def test_names_are_data(name: str) -> None:
+    """No name of a computation, a parameter or a target can say anything in text or in code."""
+    b = ComputationBuilder(name)
+    x = b.parameter(0, VECTOR, name)
+    b.trace(name, x)
+    b.neg(x)
+    computation = b.build()
+    module = parse(computation.to_text())
+    assert [i.opcode.value for i in module.entry.instructions] == ["parameter", "custom-call", "negate"]
+    assert module.entry.instructions[1].attributes.backend_config == name
+    client = LocalClient("numba")
+    result = client.execute_and_transfer(computation, [client.transfer_to_server(np.ones(3, np.float32))])
+    assert result == Literal(-np.ones(3, np.float32))
+
+
+def test_map_by_a_loop_of_nothing() -> None:
+    """Static operands that are arrays, and no element to map over."""
+    b = builder()
+    sub = b.create_sub_builder("first")
+    x, table = sub.parameter(0, Shape.parse("f32[]")), sub.parameter(1, VECTOR)
+    sub.add(x, sub.reshape(sub.slice(table, (0,), (1,)), ()))
+    b.map([b.parameter(0, Shape.parse("f32[2,0]"))], sub.build(), [b.constant_r1([1.0, 2.0, 3.0])])
+    (result,) = evaluate(b.build().module, np.zeros((2, 0), np.float32))
+    assert result.shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("result", "label"),
+    [(lambda sub, x, table: table, "map_c3"), (lambda sub, x, table: sub.trans(table), "builder_c10")],
+)
+def test_map_by_a_loop_of_a_wrong_computation(result: Callable[..., ComputationDataHandle], label: str) -> None:
+    b = builder()
+    sub = b.create_sub_builder("wrong")
+    x, table = sub.parameter(0, Shape.parse("f32[]")), sub.parameter(1, VECTOR)
+    sub.set_return_value(result(sub, x, table))
+    b.map([b.constant_r1([1.0])], sub.build_and_note_error(), [b.constant_r1([1.0, 2.0, 3.0])])
+    with pytest.raises(BuildError) as caught:
+        b.build()
+    assert caught.value.label == label
+
+
+def test_map_by_a_loop_calls_with_what_it_was_given() -> None:
+    """The error of a call inside the loop is that of the map."""
+    b = builder()
+    b.map([b.constant_r1([1.0])], ADD, [b.constant_r1([1.0, 2.0, 3.0])])
+    with pytest.raises(BuildError, match=r"ComputationBuilder\.map\(.*takes \(f32\[\], f32\[\]\)") as caught:
+        b.build()
+    assert caught.value.label == "call_c1"

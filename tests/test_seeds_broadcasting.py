@@ -6,10 +6,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hloom.hlo import BuildError, ComputationBuilder, Opcode, Shape, ShapeError
 from hloom.hlo.broadcasting import plan_broadcast
+from hypothesis import example, given
 
 from support.op_values import NDArray
 from support.seed_program import B, Given, Handle, Program, built, check, f32, run
@@ -167,3 +169,37 @@ def test_every_logical_method_broadcasts(method: str) -> None:
 def test_what_fits_already_is_left_alone() -> None:
     computation, _ = built(added(MATRIX, MATRIX))
     assert [i.opcode for i in computation.hlo.instructions] == [Opcode.PARAMETER, Opcode.PARAMETER, Opcode.ADD]
+
+
+# ---- any shapes, against NumPy
+
+
+@st.composite
+def fitting(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """(dimensions of one operand, of the other, broadcast_dimensions) that fit together."""
+    sizes = draw(st.lists(st.integers(0, 3), max_size=4))
+    higher = tuple(draw(st.sampled_from([size, 1])) for size in sizes)
+    places = tuple(d for d in range(len(sizes)) if draw(st.booleans()))
+    lower = tuple(draw(st.sampled_from([sizes[d], 1])) for d in places)
+    if len(lower) == len(higher):
+        return lower, higher, draw(st.sampled_from([(), places]))
+    return (lower, higher, places) if draw(st.booleans()) else (higher, lower, places)
+
+
+@given(fitting())
+@example(((), (), ()))
+def test_as_numpy_broadcasts_with_the_missing_dimensions_put_in(
+    shapes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
+) -> None:
+    lhs, rhs, places = shapes
+    rank = max(len(lhs), len(rhs))
+    x = np.arange(np.prod(lhs), dtype=np.float32).reshape(lhs)
+    y = np.arange(np.prod(rhs), dtype=np.float32).reshape(rhs) * 100
+
+    def widened(array: NDArray) -> NDArray:
+        if array.ndim == rank:
+            return array
+        return array.reshape([array.shape[places.index(d)] if d in places else 1 for d in range(rank)])
+
+    expected = widened(x) + widened(y)
+    check(run(added(x, y, *places), "evaluator"), expected)

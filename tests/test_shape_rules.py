@@ -13,18 +13,25 @@ from hloom.hlo.builder import check_shape, make_constant
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
 from hloom.hlo.ops import SPECS, Trait
 
+from support.op_case import Token
 from support.op_table import CASES, Array, Operand, binary_computation
+from support.violations_indexing import INDEXING_VIOLATIONS
+from support.violations_structure import STRUCTURE_VIOLATIONS
+from support.violations_window import WINDOW_VIOLATIONS
 
 E = ElementType
 O = Opcode  # noqa: E741
 
 NEEDS_DECLARED = {
     *(O.BITCAST, O.BITCAST_CONVERT, O.BROADCAST, O.CONVERT, O.IOTA, O.PARAMETER, O.RESHAPE, O.RNG_BIT_GENERATOR),
+    *(O.CUSTOM_CALL, O.INFEED, O.RECV, O.DYNAMIC_RESHAPE),
 }
 
 
 def s(text: str) -> Shape:
     """A shape from e.g. ``f32[2,3]`` or ``(f32[], s32[2])``."""
+    if "token" in text or "((" in text:
+        return Shape.parse(text)
     if text.startswith("("):
         return Shape.tuple([s(part) for part in re.findall(r"\w+\[[\d,]*\]", text)])
     name, dims = re.fullmatch(r"(\w+)\[([\d,]*)\]", text).groups()  # type: ignore[union-attr]
@@ -32,7 +39,7 @@ def s(text: str) -> Shape:
 
 
 def _shape(operand: Operand) -> Shape:
-    return operand.shape if isinstance(operand, Array) else Shape.tuple([_shape(o) for o in operand])
+    return operand.shape if isinstance(operand, Array | Token) else Shape.tuple([_shape(o) for o in operand])
 
 
 @pytest.mark.parametrize("opcode", Opcode, ids=lambda o: o.value)
@@ -44,7 +51,7 @@ def test_cases_of_the_table_are_well_formed(opcode: Opcode) -> None:
         if opcode in NEEDS_DECLARED:
             with pytest.raises(ShapeError, match="must be given"):
                 check_shape(opcode, operands, attributes, None)
-        elif opcode is not O.DOT or case.result.element_type is operands[0].element_type:
+        elif opcode not in (O.DOT, O.CONVOLUTION) or {o.element_type for o in operands} == {case.result.element_type}:
             assert check_shape(opcode, operands, attributes, None) == case.result, case.id
 
 
@@ -81,6 +88,8 @@ _ADD_F32 = binary_computation(O.ADD, E.F32)
 _ADD_S32 = binary_computation(O.ADD, E.S32)
 _BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
 _THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+_MAP_F32 = a.MapAttributes((0,), _identity(s("f32[]")))
+_BATCH_NORM = a.BatchNormAttributes(0.1, 0)
 _UNIFORM = a.RngAttributes(a.RandomDistribution.UNIFORM)
 _PHILOX = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
 _IDENTITY_F32 = _identity(s("f32[]"))
@@ -92,6 +101,21 @@ def _compare_as(comparison: a.ComparisonType) -> a.CompareAttributes:
     return a.CompareAttributes(a.ComparisonDirection.EQ, comparison)
 
 
+_LEFT = a.TriangularSolveAttributes(left_side=True)
+
+
+def _fft(kind: str, *lengths: int) -> a.FftAttributes:
+    return a.FftAttributes(a.FftType(kind), lengths)
+
+
+def _custom_call(
+    *aliases: tuple[tuple[int, ...], int, tuple[int, ...]], layouts: list[str] | None = None
+) -> a.CustomCallAttributes:
+    constraints = None if layouts is None else tuple(s(text) for text in layouts)
+    pairs = tuple(a.OutputOperandAlias(*alias) for alias in aliases)
+    return a.CustomCallAttributes("x", operand_layout_constraints=constraints, output_to_operand_aliasing=pairs)
+
+
 VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("abs_c1", O.ABS, ["u8[2]"], NO_ATTRIBUTES, None),
     ("add_c1", O.ADD, ["(f32[])", "(f32[])"], NO_ATTRIBUTES, None),
@@ -99,6 +123,25 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("add_c3", O.ADD, ["f32[2]", "f32[1]"], NO_ATTRIBUTES, None),
     ("add_c3", O.ADD, ["f32[2]", "f32[]"], NO_ATTRIBUTES, None),
     ("add_arity", O.ADD, ["f32[2]"], NO_ATTRIBUTES, None),
+    ("fft_c1", O.FFT, ["f32[4]"], _fft("FFT", 4), None),
+    ("fft_c1", O.FFT, ["c64[4]"], _fft("RFFT", 4), None),
+    ("fft_c1", O.FFT, ["f16[4]"], _fft("RFFT", 4), None),
+    ("fft_c2", O.FFT, ["c64[4]"], _fft("FFT"), None),
+    ("fft_c2", O.FFT, ["c64[4]"], _fft("FFT", 4, 4), None),
+    ("fft_c2", O.FFT, ["c64[2,2,2,2]"], _fft("FFT", 2, 2, 2, 2), None),
+    ("fft_c3", O.FFT, ["c64[4]"], _fft("FFT", 5), None),
+    ("fft_c3", O.FFT, ["c64[4,3]"], _fft("IRFFT", 3, 4), None),
+    ("fft_c4", O.FFT, ["c64[4]"], _fft("IRFFT", 8), None),
+    ("fft_c4", O.FFT, ["c64[1]"], _fft("IRFFT", 0), None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["s32[2,2]", "s32[2,2]"], _LEFT, None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f64[2,2]"], _LEFT, None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["(f32[2,2])", "f32[2,2]"], _LEFT, None),
+    ("triangular-solve_c2", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2]"], _LEFT, None),
+    ("triangular-solve_c2", O.TRIANGULAR_SOLVE, ["f32[2]", "f32[2]"], _LEFT, None),
+    ("triangular-solve_c3", O.TRIANGULAR_SOLVE, ["f32[2,3]", "f32[2,3]"], _LEFT, None),
+    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[3,2]"], _LEFT, None),
+    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2,3]"], a.TriangularSolveAttributes(), None),
+    ("triangular-solve_c5", O.TRIANGULAR_SOLVE, ["f32[1,2,2]", "f32[3,2,2]"], _LEFT, None),
     ("iota_attributes", O.IOTA, [], NO_ATTRIBUTES, "f32[2]"),
     ("add_result", O.ADD, ["f32[2]", "f32[2]"], NO_ATTRIBUTES, "f32[3]"),
     ("compare_c1", O.COMPARE, ["(f32[])", "(f32[])"], _LT, None),
@@ -139,6 +182,20 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("concatenate_c3", O.CONCATENATE, ["f32[2]", "f32[2]"], a.ConcatenateAttributes(1), None),
     ("concatenate_c4", O.CONCATENATE, ["f32[2,3]", "f32[2,4]"], a.ConcatenateAttributes(0), None),
     ("concatenate_c4", O.CONCATENATE, ["f32[2]", "f32[2,2]"], a.ConcatenateAttributes(0), None),
+    ("cholesky_c1", O.CHOLESKY, ["s32[2,2]"], a.CholeskyAttributes(True), None),
+    ("cholesky_c1", O.CHOLESKY, ["(f32[2,2])"], a.CholeskyAttributes(True), None),
+    ("cholesky_c2", O.CHOLESKY, ["f32[2]"], a.CholeskyAttributes(True), None),
+    ("cholesky_c3", O.CHOLESKY, ["f32[2,3]"], a.CholeskyAttributes(True), None),
+    ("custom-call_c1", O.CUSTOM_CALL, ["f32[2]"], _custom_call(), None),
+    ("custom-call_c2", O.CUSTOM_CALL, ["f32[2]"], a.CustomCallAttributes(""), "f32[2]"),
+    ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[2]", "f32[2]"]), "f32[2]"),
+    ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=[]), "f32[2]"),
+    ("custom-call_c4", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[3]"]), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 1, ())), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((0,), 0, ())), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["(f32[2])"], _custom_call(((), 0, (1,))), "f32[2]"),
+    ("custom-call_c6", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ())), "f32[3]"),
+    ("custom-call_c7", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ()), ((), 0, ())), "f32[2]"),
     ("copy_c1", O.COPY, ["(f32[2])"], NO_ATTRIBUTES, None),
     ("dynamic-slice_c1", O.DYNAMIC_SLICE, [], a.DynamicSliceAttributes(()), None),
     ("dynamic-slice_c2", O.DYNAMIC_SLICE, ["f32[2]"], a.DynamicSliceAttributes((1,)), None),
@@ -189,6 +246,28 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "u32[4]"),
+    ("map_c1", O.MAP, [], _MAP_F32, None),
+    ("map_c2", O.MAP, ["f32[2]", "f32[3]"], _MAP_F32, None),
+    ("map_c3", O.MAP, ["f32[2,3]"], _MAP_F32, None),
+    ("map_c4", O.MAP, ["s32[2]"], _MAP_F32, None),
+    ("map_c5", O.MAP, ["f32[2]"], a.MapAttributes((0,), _returns("f32[]", np.zeros(3))), None),
+    ("reduce-precision_c1", O.REDUCE_PRECISION, ["s32[2]"], a.ReducePrecisionAttributes(5, 2), None),
+    ("reduce-precision_c2", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(0, 2), None),
+    ("reduce-precision_c3", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(5, -1), None),
+    ("stochastic-convert_c1", O.STOCHASTIC_CONVERT, ["s32[2]", "u32[2]"], NO_ATTRIBUTES, "s8[2]"),
+    ("stochastic-convert_c2", O.STOCHASTIC_CONVERT, ["f32[2]", "u16[2]"], NO_ATTRIBUTES, "s8[2]"),
+    ("stochastic-convert_c3", O.STOCHASTIC_CONVERT, ["f32[2]", "u32[3]"], NO_ATTRIBUTES, "s8[2]"),
+    ("stochastic-convert_c4", O.STOCHASTIC_CONVERT, ["f32[2]", "u32[2]"], NO_ATTRIBUTES, "u8[2]"),
+    ("batch-norm-training_c1", O.BATCH_NORM_TRAINING, ["s32[2]", "s32[2]", "s32[2]"], _BATCH_NORM, None),
+    ("batch-norm-training_c2", O.BATCH_NORM_TRAINING, ["f32[]", "f32[2]", "f32[2]"], _BATCH_NORM, None),
+    ("batch-norm-training_c3", O.BATCH_NORM_TRAINING, ["f32[2,3]", "f32[2]", "f32[3]"], _BATCH_NORM, None),
+    ("batch-norm-inference_c1", O.BATCH_NORM_INFERENCE, ["s32[2]"] * 5, _BATCH_NORM, None),
+    ("batch-norm-inference_c2", O.BATCH_NORM_INFERENCE, ["f32[]"] + ["f32[2]"] * 4, _BATCH_NORM, None),
+    ("batch-norm-inference_c3", O.BATCH_NORM_INFERENCE, ["f32[2]"] * 4 + ["f64[2]"], _BATCH_NORM, None),
+    ("batch-norm-grad_c1", O.BATCH_NORM_GRAD, ["c64[2]"] * 5, _BATCH_NORM, None),
+    ("batch-norm-grad_c2", O.BATCH_NORM_GRAD, ["f32[]"] * 5, _BATCH_NORM, None),
+    ("batch-norm-grad_c3", O.BATCH_NORM_GRAD, ["f32[2]", "f32[3]"] + ["f32[2]"] * 3, _BATCH_NORM, None),
+    ("batch-norm-grad_c4", O.BATCH_NORM_GRAD, ["f32[2]"] * 4 + ["f32[3]"], _BATCH_NORM, None),
     ("rng_c1", O.RNG, ["f32[]", "f32[]"], _UNIFORM, "(f32[2])"),
     ("rng_c2", O.RNG, ["f32[]"], _UNIFORM, "f32[2]"),
     ("rng_c3", O.RNG, ["f32[]", "f32[2]"], _UNIFORM, "f32[2]"),
@@ -218,6 +297,9 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(-1), None),
     ("parameter_c1", O.PARAMETER, [], a.ParameterAttributes(0), None),
     ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
+    *INDEXING_VIOLATIONS,
+    *STRUCTURE_VIOLATIONS,
+    *WINDOW_VIOLATIONS,
 ]
 
 

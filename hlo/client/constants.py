@@ -41,8 +41,7 @@ class Constants(BuilderCore):
         (number,) = self._integers([parameter_number], "the parameter's number")
         if number in self._session.parameters:
             self._refuse(f"there is a parameter {number} already", "builder_c4")
-        if not isinstance(shape, Shape):
-            self._refuse(f"the shape of a parameter must be a Shape, not {type(shape).__name__}", "parameter_c1")
+        shape, name = self._of_kind(shape, Shape, "the shape"), self._of_kind(name, str, "the name")
         handle = self._enqueue(Opcode.PARAMETER, (), ParameterAttributes(number), shape, name=name)
         self._session.parameters[number] = handle.instruction
         return handle
@@ -52,9 +51,8 @@ class Constants(BuilderCore):
         """A constant with the value of a Literal; of a tuple of Literals, a tuple of constants."""
         if isinstance(literal, tuple):
             return self._enqueue(Opcode.TUPLE, [self.constant_literal(element) for element in literal])
-        if not isinstance(literal, Literal):
-            self._refuse(f"a literal must be a Literal, not {type(literal).__name__}", "builder_c9")
-        return self._enqueue(Opcode.CONSTANT, (), ConstantAttributes(literal))
+        found = self._of_kind(literal, Literal, "a literal")
+        return self._enqueue(Opcode.CONSTANT, (), ConstantAttributes(found))
 
     @operation
     def constant_r0(self, value: ArrayLike, dtype: ElementTypeLike = None) -> Handle:
@@ -143,6 +141,17 @@ class Constants(BuilderCore):
             self._refuse(f"the operand must be an array, not {shape}", "builder_c10")
         return shape
 
+    def _element_type(self, given: ElementTypeLike) -> ElementType:
+        """builder_c11: an element type, or a dtype that is one."""
+        if isinstance(given, ElementType):
+            return given
+        if given is None:  # which NumPy takes for f64
+            self._refuse("None is no element type", "builder_c11")
+        try:
+            return element_type_of(given)
+        except TypeError as error:
+            self._refuse(f"{given!r} is no element type: {error}", "builder_c11")
+
     def _literal(self, array: NDArray) -> Handle:
         return self._enqueue(Opcode.CONSTANT, (), ConstantAttributes(Literal(array)))
 
@@ -151,7 +160,7 @@ class Constants(BuilderCore):
 
     def _array_of(self, values: ArrayLike, rank: int, dtype: ElementTypeLike) -> NDArray:
         """`values` with the wanted dtype, or the one that the seeds give to Python's numbers."""
-        wanted = dtype.dtype if isinstance(dtype, ElementType) else None if dtype is None else np.dtype(dtype)
+        wanted = None if dtype is None else self._element_type(dtype).dtype
         try:
             array = np.asarray(values)
             if wanted is None and array.dtype.kind in _NARROW and not _has_numpy(values):

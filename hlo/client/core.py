@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 B = TypeVar("B", bound="BuilderCore")
+K = TypeVar("K")
 Handle = ComputationDataHandle
 Integers = Iterable[int]
 
@@ -234,6 +235,12 @@ class BuilderCore:
             why = f"{operand!r} is of another builder, or of a computation that was built already"
             raise ShapeError(why, "builder_c2")
         return operand.instruction
+
+    def _of_kind(self, value: object, kind: type[K], what: str) -> K:
+        """builder_c11: `value` is a `kind`."""
+        if not isinstance(value, kind):
+            raise ShapeError(f"{what} must be a {kind.__name__}, not {value!r}", "builder_c11")
+        return value
 
     def _called(self, computation: Computation) -> HloComputation:
         """builder_c5: the argument is a Computation."""

@@ -76,6 +76,11 @@ def literal_of(value: Any, shape: Shape) -> LiteralValue:
     return Literal(value, shape.element.dtype)
 
 
+def array_tree(literal: LiteralValue) -> Any:
+    """The literal's arrays, nested in tuples as they are."""
+    return tuple(map(array_tree, literal)) if isinstance(literal, tuple) else literal.array
+
+
 def _arrays(literal: LiteralValue) -> Iterator[NDArray]:
     if isinstance(literal, tuple):
         for element in literal:

@@ -17,7 +17,7 @@ from ..attributes import (
     ReducePrecisionAttributes,
 )
 from ..broadcasting import Expansion, plan_broadcast
-from ..element_type import ElementType, element_type_of
+from ..element_type import ElementType
 from ..ir import NO_ATTRIBUTES, Attributes
 from ..opcode import Opcode
 from ..shape import Shape
@@ -133,18 +133,22 @@ class Elementwise(Constants):
 
     @operation
     def ceil(self, operand: Handle) -> Handle:
+        """The next integer above."""
         return self._enqueue(Opcode.CEIL, [operand])
 
     @operation
     def cos(self, operand: Handle) -> Handle:
+        """The cosine, of radians."""
         return self._enqueue(Opcode.COS, [operand])
 
     @operation
     def exp(self, operand: Handle) -> Handle:
+        """e to the power of x."""
         return self._enqueue(Opcode.EXP, [operand])
 
     @operation
     def floor(self, operand: Handle) -> Handle:
+        """The next integer below."""
         return self._enqueue(Opcode.FLOOR, [operand])
 
     @operation
@@ -159,6 +163,7 @@ class Elementwise(Constants):
 
     @operation
     def neg(self, operand: Handle) -> Handle:
+        """-x; integers wrap around."""
         return self._enqueue(Opcode.NEGATE, [operand])
 
     @operation
@@ -179,10 +184,12 @@ class Elementwise(Constants):
 
     @operation
     def sin(self, operand: Handle) -> Handle:
+        """The sine, of radians."""
         return self._enqueue(Opcode.SIN, [operand])
 
     @operation
     def sqrt(self, operand: Handle) -> Handle:
+        """The square root; NaN for negative numbers."""
         return self._enqueue(Opcode.SQRT, [operand])
 
     @operation
@@ -199,6 +206,7 @@ class Elementwise(Constants):
 
     @operation
     def tanh(self, operand: Handle) -> Handle:
+        """The hyperbolic tangent."""
         return self._enqueue(Opcode.TANH, [operand])
 
     @operation
@@ -225,15 +233,13 @@ class Elementwise(Constants):
     def convert_element_type(self, operand: Handle, new_element_type: ElementType | DTypeLike) -> Handle:
         """Each element as `new_element_type`, an ElementType or a dtype. To integers: towards zero, saturating."""
         shape = self._array(operand)
-        element_type = new_element_type
-        if not isinstance(element_type, ElementType):
-            element_type = element_type_of(element_type)
+        element_type = self._element_type(new_element_type)
         return self._enqueue(Opcode.CONVERT, [operand], shape=Shape.array(element_type, shape.dimensions))
 
     @operation
     def reduce_precision(self, operand: Handle, exponent_bits: int, mantissa_bits: int) -> Handle:
         """Round to a format with so many bits, to nearest even; what is too large becomes infinite."""
-        attributes = ReducePrecisionAttributes(exponent_bits, mantissa_bits)
+        attributes = ReducePrecisionAttributes(*self._integers((exponent_bits, mantissa_bits), "numbers of bits"))
         return self._enqueue(Opcode.REDUCE_PRECISION, [operand], attributes)
 
     # ---- three operands

@@ -26,6 +26,8 @@ class BuildError(ShapeError):
     * builder_c8: what is to be computed at once is constant: it depends on no parameter and on nothing from outside
     * builder_c9: a constant has an element type, and the rank and range that the method's name says
     * builder_c10: an op that exists for some ranks or element types only is given one of these
+    * builder_c11: any other argument is of its kind: a Shape, an element type, a number, a PaddingConfig, one of
+      Padding, dimension numbers, text
     """
 
     def __init__(self, message: str, label: str = "", method: str = "") -> None:

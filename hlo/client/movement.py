@@ -89,9 +89,7 @@ class Movement(Elementwise):
     @operation
     def pad(self, operand: Handle, padding_value: Handle, padding_config: PaddingConfig) -> Handle:
         """`padding_value` around the operand and between its elements. Between comes first: negative edges remove."""
-        if not isinstance(padding_config, PaddingConfig):
-            self._refuse(f"expected a PaddingConfig, not {type(padding_config).__name__}", "builder_c6")
-        config = padding_config.dimensions
+        config = self._of_kind(padding_config, PaddingConfig, "the padding").dimensions
         attributes = PadAttributes(
             self._integers([d.edge_padding_low for d in config], "edge_padding_low"),
             self._integers([d.edge_padding_high for d in config], "edge_padding_high"),

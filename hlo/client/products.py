@@ -178,6 +178,7 @@ class Products(Movement):
 
     def _check_spatial(self, lhs: Handle, rhs: Handle, numbers: ConvolutionDimensionNumbers) -> None:
         """builder_c6: the spatial dimensions are there, so that their sizes can be asked for."""
+        self._of_kind(numbers, ConvolutionDimensionNumbers, "dimension_numbers")
         for what, operand, spatial in (("input", lhs, numbers.input_spatial), ("kernel", rhs, numbers.kernel_spatial)):
             shape = self._array(operand)
             if len(spatial) != len(numbers.input_spatial) or any(not 0 <= d < shape.rank for d in spatial):
@@ -186,18 +187,16 @@ class Products(Movement):
     def _made_padding(
         self, area: Integers, window: Integers, strides: Integers, padding: Padding
     ) -> tuple[tuple[int, int], ...]:
-        """`make_padding`. builder_c6: strides are positive, and the padding is one of Padding."""
-        if not isinstance(padding, Padding):
-            why = f"the padding must be Padding.SAME or Padding.VALID, not {padding!r}: pairs go to general padding"
-            self._refuse(why, "builder_c6")
+        """`make_padding`. builder_c6: strides are positive; builder_c11: the padding is one of Padding."""
+        self._of_kind(padding, Padding, "the padding")
         if any(s < 1 for s in strides):
             self._refuse(f"window strides {list(strides)} must be positive", "builder_c6")
         return make_padding(tuple(area), tuple(window), tuple(strides), padding)
 
     def _pairs(self, padding: Pairs, count: int) -> tuple[tuple[int, int], ...]:
-        """builder_c6: (low, high) for each of `count` dimensions."""
+        """builder_c6: (low, high) for each of `count` dimensions; builder_c11: and not one of Padding."""
         if isinstance(padding, Padding):
-            self._refuse("the padding must be (low, high) for each dimension, not one of Padding", "builder_c6")
+            self._refuse(f"general padding is (low, high) for each dimension, not {padding}", "builder_c11")
         found = []
         for pair in padding:
             low, high = self._integers(pair, "an entry of the padding", 2)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
+
 from ..attributes import (
     BatchNormAttributes,
     CollectiveAttributes,
@@ -152,6 +154,8 @@ class Reductions(Products):
 
     def _batch_norm(self, epsilon: float, feature_index: int) -> BatchNormAttributes:
         (index,) = self._integers([feature_index], "feature_index")
+        if not isinstance(epsilon, int | float | np.floating):
+            self._refuse(f"epsilon must be a number, not {epsilon!r}", "builder_c11")
         return BatchNormAttributes(float(epsilon), index)
 
     def _window_padding(

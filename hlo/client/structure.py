@@ -109,8 +109,8 @@ class ComputationBuilder(Reductions):
     @operation
     def custom_call(self, call_target_name: str, operands: Sequence[Handle], shape: Shape) -> Handle:
         """What the function registered as `call_target_name` makes of `operands`: a value of type `shape`."""
-        attributes = CustomCallAttributes(call_target_name)
-        return self._enqueue(Opcode.CUSTOM_CALL, operands, attributes, shape)
+        attributes = CustomCallAttributes(self._of_kind(call_target_name, str, "the target"))
+        return self._enqueue(Opcode.CUSTOM_CALL, operands, attributes, self._of_kind(shape, Shape, "the shape"))
 
     @operation
     def custom_call_op(self, call_target_name: str, operands: Sequence[Handle], shape: Shape) -> Handle:
@@ -120,7 +120,8 @@ class ComputationBuilder(Reductions):
     @effect
     def trace(self, tag: str, operand: Handle) -> None:
         """Log `tag` and the operand when the computation runs (level INFO of the logger `hloom.trace`)."""
-        attributes = CustomCallAttributes(TRACE_TARGET, backend_config=tag, has_side_effect=True)
+        config = self._of_kind(tag, str, "the tag")
+        attributes = CustomCallAttributes(TRACE_TARGET, backend_config=config, has_side_effect=True)
         self._enqueue(Opcode.CUSTOM_CALL, [operand], attributes, Shape.tuple(()))
 
     # ---- queues; all of one computation are used in the order in which they are enqueued
@@ -128,7 +129,7 @@ class ComputationBuilder(Reductions):
     @operation
     def infeed(self, shape: Shape, config: str = "") -> Handle:
         """The next value of the queue into the device; it must be of type `shape`."""
-        result = Shape.tuple([shape, Shape.token()])
+        result = Shape.tuple([self._of_kind(shape, Shape, "the shape"), Shape.token()])
         fed = self._enqueue(Opcode.INFEED, [self._token()], InfeedAttributes(config), result)
         self._session.token = self._enqueue(Opcode.GET_TUPLE_ELEMENT, [fed], GetTupleElementAttributes(1)).instruction
         return self._enqueue(Opcode.GET_TUPLE_ELEMENT, [fed], GetTupleElementAttributes(0))
@@ -136,7 +137,7 @@ class ComputationBuilder(Reductions):
     @effect
     def outfeed(self, operand: Handle, shape: Shape | None = None, outfeed_config: str = "") -> None:
         """Put the operand into the queue out of the device. `shape`: its type, with the layout wanted."""
-        shape = self._instruction(operand).shape if shape is None else shape
+        shape = self._instruction(operand).shape if shape is None else self._of_kind(shape, Shape, "the shape")
         attributes = OutfeedAttributes(shape, outfeed_config)
         self._session.token = self._enqueue(Opcode.OUTFEED, [operand, self._token()], attributes).instruction
 
@@ -145,19 +146,23 @@ class ComputationBuilder(Reductions):
     @operation
     def rng_normal(self, mu: Handle, sigma: Handle, shape: Shape) -> Handle:
         """Normally distributed numbers of mean `mu` and standard deviation `sigma`."""
-        return self._enqueue(Opcode.RNG, [mu, sigma], RngAttributes(RandomDistribution.NORMAL), shape)
+        return self._rng([mu, sigma], RandomDistribution.NORMAL, shape)
 
     @operation
     def rng_uniform(self, a: Handle, b: Handle, shape: Shape) -> Handle:
         """Numbers uniformly distributed in [a, b)."""
-        return self._enqueue(Opcode.RNG, [a, b], RngAttributes(RandomDistribution.UNIFORM), shape)
+        return self._rng([a, b], RandomDistribution.UNIFORM, shape)
 
     @operation
     def rng_bernoulli(self, mean: Handle, shape: Shape) -> Handle:
         """1 with probability `mean`, else 0."""
-        return self._enqueue(Opcode.RNG, [mean], RngAttributes(RandomDistribution.BERNOULLI), shape)
+        return self._rng([mean], RandomDistribution.BERNOULLI, shape)
 
     # ---- what the others use
+
+    def _rng(self, parameters: Sequence[Handle], distribution: RandomDistribution, shape: Shape) -> Handle:
+        found = self._of_kind(shape, Shape, "the shape")
+        return self._enqueue(Opcode.RNG, parameters, RngAttributes(distribution), found)
 
     def _token(self) -> Handle:
         """What the next use of a queue comes after."""
@@ -185,6 +190,8 @@ class ComputationBuilder(Reductions):
         count = math.prod(sizes)
         flat = [self.reshape(o, (count,)) for o in operands]
         output = self.broadcast(self._literal(np.zeros((), result.element.dtype)), (count,))
+        if not count:
+            return self.reshape(output, sizes)
         init = self.tuple([self._literal(np.zeros((), np.int64)), output, *flat, *static])
         body = _map_body(self, computation, len(flat), init.shape)
         condition = _map_condition(self, count, init.shape)

@@ -76,6 +76,9 @@ def _built_in() -> dict[str, BuiltIn]:
     table["Eigh"] = BuiltIn("composed", "eigh", "T[*,n,n] -> T[*,n,n], R[*,n]")
     table["LuDecomposition"] = BuiltIn("composed", "lu_decomposition", "T[*,m,n] -> T[*,m,n], s32[*,k], s32[*,m]")
     table["ProductOfElementaryHouseholderReflectors"] = BuiltIn("composed", "householder_product", LAPACK["orgqr"][1])
+    for name in ("TopK", "mhlo.topk"):
+        table[name] = BuiltIn("ordering", "topk")
+    table["hloom.trace"] = BuiltIn("trace", "trace")
     for name in ("AllocateBuffer", "CreateBuffer"):
         table[name] = BuiltIn("annotations", "unwritten")
     for name in IDENTITIES:
@@ -93,5 +96,16 @@ IDENTITIES = (
 
 BUILT_IN: dict[str, BuiltIn] = _built_in()
 
-UNAVAILABLE: dict[str, str] = dict.fromkeys(("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback", "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback", "tf.call_tf_function"), "it calls a Python function of the process that lowered the program, which the program's text does not hold") | {"tpu_custom_call": "its code is for TPUs", "mosaic_gpu_v2": "its code is for GPUs"}  # fmt: skip
+_CALLBACKS = (
+    "xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback",
+    "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback",
+    "tf.call_tf_function",
+)  # fmt: skip
+_CALLBACK = "it calls a Python function of the process that lowered the program, which the program's text does not hold"
+
+UNAVAILABLE: dict[str, str] = {
+    **dict.fromkeys(_CALLBACKS, _CALLBACK),
+    "tpu_custom_call": "its code is for TPUs",
+    "mosaic_gpu_v2": "its code is for GPUs",
+}
 """Targets that are known and cannot be run from text, and why."""

@@ -58,7 +58,9 @@ def _copy_done(shape: Shape, attributes: Any, started: tuple[Value, ...]) -> Val
 
 @EVALUATE.register(Opcode.INFEED)
 def _infeed(shape: Shape, attributes: Any, token: Value) -> Value:
-    return HOST_QUEUES.take(INFEED, shape.elements[0]), _TOKEN
+    """Data without arrays, `()`, is not read from the queue."""
+    data = shape.elements[0]
+    return (HOST_QUEUES.take(INFEED, data) if any(data.leaves()) else _zeros(data)), _TOKEN
 
 
 @EVALUATE.register(Opcode.OUTFEED)

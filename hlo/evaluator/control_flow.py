@@ -36,7 +36,7 @@ def _conditional(shape: Shape, attributes: ConditionalAttributes, index: NDArray
 
 
 @EVALUATE.register(Opcode.SCAN)
-def _scan(shape: Shape, attributes: ScanAttributes, *operands: Value) -> Any:
+def _scan(shape: Shape, attributes: ScanAttributes, *operands: Any) -> Any:
     """`to_apply` on slice after slice (from the last one on if reversed) and the carries of the step before."""
     axis, first_carry = attributes.dimension, len(operands) - attributes.num_carries
     arrays, carries = operands[:first_carry], operands[first_carry:]

@@ -237,7 +237,8 @@ def _has_no_zero_signs(x: NDArray) -> bool:
 
 
 def _complex(real: NDArray, imag: NDArray) -> Any:
-    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype == np.float32 else np.complex128)
+    dtype = np.complex64 if real.dtype == np.float32 else np.complex128
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
     result.real, result.imag = real, imag
     return result
 
@@ -260,6 +261,14 @@ def _shift_right_arithmetic(x: NDArray, y: NDArray) -> Any:
     bits, last = _as_signed(x), 8 * x.dtype.itemsize - 1
     distance = np.minimum(_as_unsigned(y), last).astype(bits.dtype)
     return np.asarray(bits >> distance).view(x.dtype)
+
+
+@EVALUATE.register(Opcode.MULHI)
+def _mulhi(shape: Shape, attributes: Any, x: NDArray, y: NDArray) -> NDArray:
+    """The upper half of the product in twice the width: Python's integers are as wide as it takes."""
+    width = shape.element.bit_width
+    products = [(int(a) * int(b)) >> width for a, b in zip(x.ravel(), y.ravel())]
+    return np.array(products, shape.element.dtype).reshape(x.shape)
 
 
 _arithmetic(Opcode.ADD, np.add)

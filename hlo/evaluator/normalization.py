@@ -44,7 +44,8 @@ class _Batch:
 def _training(
     shape: Shape, attributes: BatchNormAttributes, array: NDArray, scale: NDArray, offset: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset, with the variance as mean of squares less squared mean."""
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset; the variance is the mean of squares less the squared
+    mean."""
     batch = _Batch(attributes, array)
     x, count = array.astype(batch.wide), batch.wide.type(batch.count)
     mean = batch.sum(x) / count

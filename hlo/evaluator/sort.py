@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..attributes import SortAttributes, TopKAttributes
+from ..element_type import element_type_of
 from ..opcode import Opcode
 from ..shape import Shape
 from .applied import Applied
@@ -61,16 +62,20 @@ def _merged_places(before: Before, places: NDArray, width: int, size: int) -> ND
         earlier = before(np.where(is_left, middle, places), np.where(is_left, places, middle)) == is_left
         searching = low < high
         low, high = np.where(searching & earlier, middle + 1, low), np.where(searching & ~earlier, middle, high)
-    return run // 2 * 2 * width + (places - run * width) + (low - start)
+    merged: NDArray = run // 2 * 2 * width + (places - run * width) + (low - start)
+    return merged
 
 
 @EVALUATE.register(Opcode.TOPK)
 def _topk(shape: Shape, attributes: TopKAttributes, operand: NDArray) -> Value:
     """In descending order (ascending for the smallest), of equal elements the first one first. Floats in their total
     order: NaN above all, -NaN below all."""
+    element = element_type_of(operand.dtype)
     keys = operand
-    if operand.dtype.kind not in "biu":
-        bits = operand.view(f"i{operand.dtype.itemsize}")
+    if element.is_small:
+        keys = operand.astype(np.float32 if element.is_floating else np.int32)
+    if element.is_floating:
+        bits = keys.view(f"i{keys.dtype.itemsize}")
         keys = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
     order = np.argsort(~keys if attributes.largest else keys, axis=-1, kind="stable")[..., : attributes.k]
     return np.take_along_axis(operand, order, -1), order.astype(np.int32)

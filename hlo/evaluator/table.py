@@ -50,7 +50,7 @@ def evaluate_computation(computation: HloComputation, arguments: Sequence[Value]
 def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
     """Run `module` on `arguments`, one array-like a leaf of the entry's parameters; the result's leaves.
 
-    ExecutionError if their number, dtypes or dimensions are not the parameters', or if the module needs several devices.
+    ExecutionError if their number, dtypes or dimensions are not the parameters', or if it needs several devices.
     """
     if module.replica_count * module.num_partitions > 1:
         devices = f"{module.replica_count} replicas and {module.num_partitions} partitions"

@@ -234,8 +234,8 @@ def _ragged_all_to_all_rule(
     """The second operand. Operands: input, output, input offsets, send sizes, output offsets, receive sizes.
 
     c1: there are six arrays; c2: input and output have one element type, one rank of at least 1 and the same dimensions
-    after the first; c3: the last four are s32 or s64 arrays of rank 1, all of one type; c4: groups are not empty, and no
-    device is in two.
+    after the first; c3: the last four are s32 or s64 arrays of rank 1, all of one type; c4: groups are not empty, and
+    no device is in two.
     """
     opcode = _O.RAGGED_ALL_TO_ALL
     if len(operands) != 6 or any(o.is_tuple for o in operands):

@@ -121,11 +121,11 @@ def _select_rule(operands: Sequence[Shape], attributes: Attributes, declared: Sh
 
 
 def _clamp_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """Operands: lower bound, value, upper bound. c1: the element type is an integer or a float; c2: all have one
+    """Operands: lower bound, value, upper bound. c1: the element type is not complex; c2: all have one
     element type; c3: each bound is a scalar or has the value's dimensions."""
     low, value, high = operands
-    if value.element_type not in INTEGERS | FLOATS:
-        fail(Opcode.CLAMP, operands, f"element types admitted are {names(INTEGERS | FLOATS)}", 1)
+    if value.element_type not in ANY - COMPLEX:
+        fail(Opcode.CLAMP, operands, f"element types admitted are {names(ANY - COMPLEX)}", 1)
     for bound in (low, high):
         if bound.element_type is not value.element_type:
             fail(Opcode.CLAMP, operands, "operands must have one element type", 2)
@@ -277,6 +277,7 @@ SPECS: tuple[OpSpec, ...] = (
     *_binary(NUMBERS, _O.DIVIDE, _O.POWER, traits=Trait.EXPENSIVE),
     *_binary(INTEGERS | FLOATS, _O.REMAINDER, traits=Trait.EXPENSIVE),
     *_binary(FLOATS | COMPLEX, _O.ATAN2, traits=Trait.EXPENSIVE),
+    *_binary(INTEGERS, _O.MULHI, traits=Trait.COMMUTATIVE),
     *_binary(INTEGERS, _O.SHIFT_LEFT, _O.SHIFT_RIGHT_ARITHMETIC, _O.SHIFT_RIGHT_LOGICAL),
     *_binary(frozenset(_COMPLEX_OF), _O.COMPLEX, result=_complex),
     # others

@@ -16,12 +16,12 @@ from ..opcode import Opcode
 from .patterns import make_zeros
 from .rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
 
-_INLINED = frozenset({Opcode.ASYNC_START, Opcode.CALL, Opcode.FUSION})
+INLINED = frozenset({Opcode.ASYNC_START, Opcode.CALL, Opcode.FUSION})
 
 
 @dataclass(frozen=True, slots=True)
 class CallInliner:
-    """Replaces CALL, FUSION and ASYNC_START by a copy of the callee; copies keep their metadata, and names where these are free."""
+    """Replaces CALL, FUSION and ASYNC_START by a copy of the callee; copies keep metadata, and names that are free."""
 
     name: str = "call-inliner"
 
@@ -30,13 +30,13 @@ class CallInliner:
 
 
 def _inline_calls(computation: HloComputation) -> HloComputation:
-    if all(i.opcode not in _INLINED for i in computation.instructions):
+    if all(i.opcode not in INLINED for i in computation.instructions):
         return computation
 
     effects: Effects = {}
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.opcode not in _INLINED:
+        if moved.opcode not in INLINED:
             return moved
         (callee,) = moved.called_computations()
         root, copies = clone_computation(callee, dict(zip(callee.parameters, moved.operands, strict=True)))

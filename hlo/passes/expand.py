@@ -7,8 +7,7 @@ idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,20 +17,38 @@ from ..attributes import (
     ReduceAttributes,
     TransposeAttributes,
 )
-from ..builder import make_constant, make_instruction, make_parameter
+from ..builder import make_constant, make_instruction
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
 from .expand_asynchronous import ASYNCHRONOUS
 from .expand_collective import COLLECTIVE
-from .expand_custom_call import annotation, unwritten_memory
+from .expand_convolution import (
+    batch_groups_as_feature_groups,
+    canonical_dimensions,
+    convolution_in_one_type,
+    convolution_of_nothing,
+    phases_of_dilated_input,
+    reversed_window,
+)
+from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_elementwise import complex_extremum, stochastic_convert
 from .expand_linalg import half_in_f32
 from .expand_map import mapped
+from .expand_normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from .expand_random import rng, rng_bit_generator
 from .expand_scan import scan
-from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
+from .expand_small_types import (
+    COMPUTED_WIDER,
+    bitcast_of_other_width,
+    bitcast_to_other_type,
+    computed_wider,
+    wider_type,
+)
+from .expand_sort import topk_by_sort
+from .expand_window import window_of_everything
+from .reducers import binary_reducer
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -77,21 +94,13 @@ def _summed_in_f32(element_type: ElementType) -> bool:
     return element_type in _HALF or (element_type.is_small and element_type.is_floating)
 
 
-@cache
-def binary_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
-    """The computation of two scalars that is one binary op."""
-    scalar = Shape.array(element_type)
-    x, y = make_parameter(0, scalar, "x"), make_parameter(1, scalar, "y")
-    root = make_instruction(opcode, (x, y))
-    return HloComputation(f"{opcode.value}_{element_type.value}", (x, y, root), root)
-
-
 _MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
 
 
 def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
-    """Sums, products and extrema of f16, bf16 and smaller floats: accumulate in f32, round once. As XLA's CPU compiler
-    does, except that it rounds sums of f8 at every step. Integers of less than a byte are accumulated in a byte."""
+    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats: accumulate in f32, round once. As
+    XLA's CPU compiler does, except that it rounds sums of f8 at every step. Integers of less than a byte are
+    accumulated in a byte."""
     element = reduce.operands[0].shape.element
     if len(reduce.operands) != 2 or not (element in _HALF or element.is_small):
         return None
@@ -100,8 +109,8 @@ def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
         return None
     wide = ElementType.F32 if element.is_floating else wider_type(element)
     operands = [_converted(o, wide) for o in reduce.operands]
-    attributes = ReduceAttributes(reduce.attributes.dimensions, binary_reducer(opcode, wide))
-    return _converted(make_instruction(Opcode.REDUCE, operands, attributes), element)
+    attributes = replace(reduce.attributes, to_apply=binary_reducer(opcode, wide))
+    return _converted(make_instruction(reduce.opcode, operands, attributes), element)
 
 
 def _monoid(reducer: HloComputation) -> Opcode | None:
@@ -184,16 +193,30 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.MINIMUM: (computed_wider, complex_extremum),
     Opcode.MAP: (mapped,),
     Opcode.STOCHASTIC_CONVERT: (stochastic_convert,),
+    Opcode.BATCH_NORM_GRAD: (batch_norm_grad,),
+    Opcode.BATCH_NORM_INFERENCE: (batch_norm_inference,),
+    Opcode.BATCH_NORM_TRAINING: (batch_norm_training,),
+    Opcode.BITCAST: (bitcast_to_other_type,),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
-    Opcode.CUSTOM_CALL: (annotation, unwritten_memory),
+    Opcode.CONVOLUTION: (
+        convolution_of_nothing,
+        convolution_in_one_type,
+        batch_groups_as_feature_groups,
+        reversed_window,
+        phases_of_dilated_input,
+        canonical_dimensions,
+    ),
+    Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_in_wider_type,),
+    Opcode.REDUCE_WINDOW: (window_of_everything, reduce_in_wider_type),
     Opcode.RNG: (rng,),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
     **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
     **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
     Opcode.SCAN: (scan,),
+    Opcode.TOPK: (topk_by_sort,),
     Opcode.TRIANGULAR_SOLVE: (half_in_f32,),
 }
 """By opcode: the rules that are tried, in this order."""

@@ -10,11 +10,14 @@ import numpy as np
 
 from ..attributes import BroadcastAttributes
 from ..builder import make_constant, make_instruction, make_tuple
+from ..custom_call_targets.call import Call
+from ..custom_call_targets.ordering import topk_attributes
 from ..custom_call_targets.table import IDENTITIES
 from ..custom_calls import bind_custom_call, call_of, registered_custom_calls
 from ..ir import HloInstruction
 from ..opcode import Opcode
 
+_TOPK = ("TopK", "mhlo.topk")
 _UNWRITTEN = ("AllocateBuffer", "CreateBuffer")
 
 
@@ -23,7 +26,7 @@ def annotation(call: HloInstruction) -> HloInstruction | None:
     target = call.attributes.custom_call_target
     if target not in IDENTITIES or target in registered_custom_calls():
         return None
-    bind_custom_call(call_of(call.attributes, [o.shape for o in call.operands], call.shape))
+    bind_custom_call(_call(call))
     if call.shape.is_tuple and not call.shape.elements:
         return make_tuple([])
     if len(call.operands) == 1 and call.shape.compatible(call.operands[0].shape):
@@ -36,7 +39,19 @@ def unwritten_memory(call: HloInstruction) -> HloInstruction | None:
     target = call.attributes.custom_call_target
     if target not in _UNWRITTEN or target in registered_custom_calls():
         return None
-    bind_custom_call(call_of(call.attributes, [], call.shape))
+    bind_custom_call(_call(call))
     zero = make_constant(np.zeros((), call.shape.element.dtype))
     shape = call.shape.with_default_layout()
     return make_instruction(Opcode.BROADCAST, (zero,), BroadcastAttributes(()), shape)
+
+
+def topk(call: HloInstruction) -> HloInstruction | None:
+    """`TopK`: the op topk."""
+    target = call.attributes.custom_call_target
+    if target not in _TOPK or target in registered_custom_calls():
+        return None
+    return make_instruction(Opcode.TOPK, call.operands, topk_attributes(_call(call)))
+
+
+def _call(instruction: HloInstruction) -> Call:
+    return call_of(instruction.attributes, [o.shape for o in instruction.operands], instruction.shape)

@@ -95,10 +95,9 @@ def _loop(instruction: HloInstruction) -> HloInstruction:
 
     given = make_parameter(0, state.shape, "state")
     index, result, *arrays = (make_get_tuple_element(given, k) for k in range(len(state.operands)))
-    scalars = [
-        reshape(make_instruction(_O.DYNAMIC_SLICE, (array, index), DynamicSliceAttributes((1,))), ()) for array in arrays
-    ]
-    value = reshape(make_call(instruction.attributes.to_apply, scalars), (1,))
+    one = DynamicSliceAttributes((1,))
+    slices = [make_instruction(_O.DYNAMIC_SLICE, (array, index), one) for array in arrays]
+    value = reshape(make_call(instruction.attributes.to_apply, [reshape(s, ()) for s in slices]), (1,))
     updated = make_instruction(_O.DYNAMIC_UPDATE_SLICE, (result, value, index))
     following = make_instruction(_O.ADD, (index, make_constant(np.int64(1))))
     body = make_computation("map_body", make_tuple([following, updated, *arrays]), [given])

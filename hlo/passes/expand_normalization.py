@@ -88,8 +88,8 @@ def batch_norm_inference(instruction: HloInstruction) -> HloInstruction:
 
 
 def batch_norm_grad(instruction: HloInstruction) -> HloInstruction:
-    """With g the gradient, c = x - mean, v = variance + epsilon, n elements a feature: of the scale, sum(g c) / sqrt(v);
-    of the offset, sum(g); of x, scale / sqrt(v) / n * (n g - sum(g) - c sum(g c) / v)."""
+    """With g the gradient, c = x - mean, v = variance + epsilon, n elements a feature: of the scale,
+    sum(g c) / sqrt(v); of the offset, sum(g); of x, scale / sqrt(v) / n * (n g - sum(g) - c sum(g c) / v)."""
     batch = _Batch(instruction)
     x, scale, mean, variance, g = map(batch.wide, instruction.operands)
     spread = batch.plus_epsilon(variance)

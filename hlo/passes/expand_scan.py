@@ -63,7 +63,9 @@ def _body(state: Shape, attributes: ScanAttributes, arrays: int, results: int, l
         at = make_instruction(Opcode.SUBTRACT, (make_constant(np.int64(length - 1)), step))
     slices = [_slice(array, at, attributes.dimension) for array in elements[:arrays]]
     made = make_call(attributes.to_apply, [*slices, *elements[arrays + results :]])
-    values = [make_get_tuple_element(made, k) for k in range(len(made.shape.elements))] if made.shape.is_tuple else [made]
+    values = [made]
+    if made.shape.is_tuple:
+        values = [make_get_tuple_element(made, k) for k in range(len(made.shape.elements))]
     updated = [
         _put(result, value, at, attributes.dimension) for result, value in zip(elements[arrays:], values[:results])
     ]

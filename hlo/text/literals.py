@@ -123,8 +123,8 @@ def read_literal(scanner: Scanner, shape: Shape) -> Literal:
     """Read a value of `shape`, an array of any layout (text is in logical order). HloParseError if it has too few or
     too many elements, or one that the element type cannot hold."""
     start = scanner.skip()
-    if shape.is_tuple:
-        raise scanner.error("constants of tuple shape are not supported: expected an array shape", start)
+    assert shape.is_array, "the parser takes tuples apart"
+    refuse_elided(scanner)
     flat = _read_plain(scanner, shape)
     if flat is None:
         elements = _Elements(scanner, shape.element)
@@ -140,6 +140,13 @@ def read_literal(scanner: Scanner, shape: Shape) -> Literal:
     return Literal(array)
 
 
+def refuse_elided(scanner: Scanner) -> None:
+    """HloParseError if `{...}` comes next."""
+    if _ELIDED.match(scanner.text, scanner.skip()):
+        raise scanner.error("the constant's value was left out when this text was printed: expected its elements")
+
+
+_ELIDED = re.compile(r"\{\s*\.\.\.")
 _PLAIN = re.compile(r"[-0-9.eE,\s{}]*")
 _PLAIN_TOKEN = re.compile(r"[-0-9.eE\s]+")
 _BRACES_TO_SPACES = str.maketrans("{}", "  ")
@@ -165,7 +172,7 @@ def _read_plain(scanner: Scanner, shape: Shape) -> NDArray | None:
     if values and not (low <= min(values) and max(values) <= high):
         return None
     if shape.element.is_floating:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             flat = np.array(values, np.float64).astype(shape.element.dtype)
         if not np.isfinite(flat).all() or (values and _is_beyond_f4(shape.element, max(values), min(values))):
             return None
@@ -192,8 +199,6 @@ def _read_nested(scanner: Scanner, dimensions: tuple[int, ...], elements: _Eleme
     depth = 0
     while True:
         scanner.expect("{", f"to open dimension {depth} of the constant")
-        if scanner.text.startswith("...", scanner.skip()):
-            raise scanner.error("the constant's value was left out when this text was printed: expected its elements")
         if depth == innermost:
             elements.read_row(dimensions[depth])
         elif dimensions[depth] > 0:
@@ -271,7 +276,7 @@ class _Elements:
         """All elements, flat. `start`: where to report a value that is out of range."""
         if not (self._type.is_floating or self._type.is_complex):
             return np.array(self._values, self._type.dtype)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             flat = np.array(self._values, np.float64).astype(self._type.real.dtype)
         numbers = [v for v in self._values if math.isfinite(v)] or [0.0]
         infinities, nans = self._infinities, len(self._nans)
@@ -295,6 +300,8 @@ class _Elements:
                 self._values.append(_PREDS[token])
             elif _INTEGER.fullmatch(token) and low <= int(token) <= high:
                 self._values.append(int(token))
+            elif self._type is ElementType.U64 and _INTEGER.fullmatch(token) and -(2**63) <= int(token) < 0:
+                self._values.append(int(token) + 2**64)  # as in two's complement, which XLA's parser takes too
             else:
                 raise self._bad(token, position)
 

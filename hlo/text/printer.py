@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
-from .attribute_writer import WRITERS, composite_frontend_attributes, frontend_attributes_text, integers
+from .attribute_text import composite_frontend_attributes, frontend_attributes_text, integers
+from .attribute_writer import WRITERS
 from .escape import escape
 from .literals import literal_text
 from .names import Names, module_name
@@ -59,12 +60,17 @@ def operation_text(instruction: HloInstruction, names: Names, elide_over: int | 
     written = [f"{instruction.shape.to_text()} {opcode.value}({inside})"]
     if writer is not None:
         written.extend(writer(instruction, names.of_computation))
+    written += [f"{key}={text}" for key, text in instruction.annotations if key == "sharding"]
     frontend_attributes = list(instruction.frontend_attributes)
     if opcode is Opcode.CALL and instruction.attributes.composite is not None:
         frontend_attributes[:0] = composite_frontend_attributes(instruction.attributes.composite)
     if frontend_attributes:
         written.append(frontend_attributes_text(frontend_attributes))
+    written += [f"{key}={text}" for key, text in instruction.annotations if key not in _PRINTED_ELSEWHERE]
     return ", ".join(written)
+
+
+_PRINTED_ELSEWHERE = ("sharding", "backend_config")
 
 
 def _computation_text(computation: HloComputation, names: Names, elide_over: int | None) -> str:
@@ -79,6 +85,7 @@ def _computation_text(computation: HloComputation, names: Names, elide_over: int
     for instruction in computation.instructions:
         root = "ROOT " if instruction is computation.root else ""
         metadata = "" if instruction.metadata is None else _metadata_text(instruction.metadata)
+        metadata += "".join(f", {key}={text}" for key, text in instruction.annotations if key == "backend_config")
         lines.append(f"  {root}{instruction_text(instruction, names, elide_over)}{metadata}")
     return "\n".join([*lines, "}"])
 
@@ -91,6 +98,7 @@ def _metadata_text(metadata: Metadata) -> str:
         fields.append(f'source_file="{escape(metadata.source_file)}"')
     if metadata.source_line:
         fields.append(f"source_line={metadata.source_line}")
+    fields += [f"{key}={text}" for key, text in metadata.others]
     return f", metadata={{{' '.join(fields)}}}" if fields else ""
 
 
@@ -101,10 +109,15 @@ def _header(module: HloModule) -> str:
     if module.input_output_aliases:
         aliases = ", ".join(_alias_text(alias) for alias in module.input_output_aliases)
         fields.append(f"input_output_alias={{ {aliases} }}")
+    if module.buffer_donors:
+        donors = ", ".join(f"({donor.parameter}, {integers(donor.parameter_index)})" for donor in module.buffer_donors)
+        fields.append(f"buffer_donor={{ {donors} }}")
     fields.append(f"entry_computation_layout={{{_entry_layout(module)}}}")
-    for key, count in (("replica_count", module.replica_count), ("num_partitions", module.num_partitions)):
-        if count != 1:
-            fields.append(f"{key}={count}")
+    if module.replica_count != 1:
+        fields.append(f"replica_count={module.replica_count}")
+    if module.num_partitions != 1:
+        fields.append(f"num_partitions={module.num_partitions}")
+    fields += [f"{key}={text}" for key, text in module.annotations]
     if module.frontend_attributes:
         fields.append(frontend_attributes_text(module.frontend_attributes))
     return ", ".join(fields)

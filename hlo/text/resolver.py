@@ -6,15 +6,17 @@ from typing import Any
 
 from ..builder import make_instruction, with_unique_names
 from ..errors import HloParseError, ShapeError
-from ..ir import HloComputation, HloInstruction, HloModule, InputOutputAlias
+from ..ir import BufferDonor, HloComputation, HloInstruction, HloModule, InputOutputAlias
 from ..layout import Layout
 from ..opcode import Opcode
 from ..ops import spec_of
 from ..shape import Shape
-from .attribute_reader import FORMS, read_composite
+from .attribute_reader import FORMS
+from .common_attributes import read_composite
 from .scanner import Scanner
-from .syntax import ComputationName, ParsedComputation, ParsedInstruction, ParsedModule
+from .syntax import ComputationName, ParsedComputation, ParsedInstruction, ParsedModule, ParsedOperand
 
+_SHOWN = 20
 MAX_CALL_DEPTH = 100
 """Computations that call computations, at most: more than programs need, few enough for recursive evaluation."""
 
@@ -35,15 +37,16 @@ class _Resolver:
         entry: ParsedComputation | None = None
         for computation in self.parsed.computations:
             if computation.name in self._parsed_by_name:
-                raise self._error(f"two computations are called {computation.name}", computation.position)
+                message = f"two computations are called {computation.name}"
+                raise self._error(message, computation.position, "module_c1")
             self._parsed_by_name[computation.name] = computation
             if computation.is_entry:
                 if entry is not None:
                     raise self._error(f"both {entry.name} and {computation.name} are ENTRY", computation.position)
                 entry = computation
+        entry = entry or self.parsed.computations[-1]
         for name in self._callees_first():
             self._built[name] = self._computation(self._parsed_by_name[name])
-        entry = entry or self.parsed.computations[-1]
         parameter_layouts, result_layouts = self._entry_layouts(self._built[entry.name])
         module = HloModule(
             self.parsed.name,
@@ -53,13 +56,16 @@ class _Resolver:
             entry_parameter_layouts=parameter_layouts,
             entry_result_layouts=result_layouts,
             frontend_attributes=self.parsed.frontend_attributes,
+            buffer_donors=self._donors(self._built[entry.name]),
             replica_count=self.parsed.replica_count,
             num_partitions=self.parsed.num_partitions,
+            annotations=tuple(self.parsed.annotations.items()),
         )
         return with_unique_names(module)
 
-    def _error(self, message: str, position: int) -> HloParseError:
-        return self.scanner.error(message, position)
+    def _error(self, message: str, position: int, label: str = "syntax") -> HloParseError:
+        """`label`: that of the verifier's or the op's rule that is broken; the message is to end with it."""
+        return self.scanner.error(message if label == "syntax" else f"{message} [{label}]", position, label)
 
     def _callees_first(self) -> list[str]:
         """The names of all computations, each after those that it calls. Without recursion: text may be deep."""
@@ -76,7 +82,8 @@ class _Resolver:
                     del path[name]
                     depth[name] = 1 + max((depth[c.name] for c in called), default=0)
                     if depth[name] > MAX_CALL_DEPTH:
-                        raise self._error(f"calls are nested deeper than {MAX_CALL_DEPTH}", called[0].position)
+                        message = f"calls are nested deeper than {MAX_CALL_DEPTH}"
+                        raise self._error(message, called[0].position, "module_c3")
                     continue
                 path[name] = None
                 stack.append((name, True))
@@ -90,45 +97,46 @@ class _Resolver:
                         raise self._error(
                             f"computation {reference.name} calls itself, directly or through others",
                             reference.position,
+                            "module_c3",
                         )
                     if reference.name not in depth:
                         stack.append((reference.name, False))
         return list(depth)
 
     def _computation(self, parsed: ParsedComputation) -> HloComputation:
-        """Instructions that are only annotations of their operand disappear."""
         by_name: dict[str, HloInstruction] = {}
         instructions: list[HloInstruction] = []
         root: HloInstruction | None = None
         for item in parsed.instructions:
             if item.name in by_name:
-                raise self._error(f"two instructions of {parsed.name} are called {item.name}", item.position)
-            operands = self._operands(item, by_name)
-            if item.opcode is None:
-                instruction = operands[0]
-                if not instruction.shape.compatible(item.shape):
-                    raise self._error(f"an annotation of {instruction.shape} cannot be {item.shape}", item.position)
-            else:
-                instruction = self._instruction(item, item.opcode, operands)
-                instructions.append(instruction)
+                message = f"two instructions of {parsed.name} are called {item.name}"
+                raise self._error(message, item.position, "module_c2")
+            operands = self._operands(item.operands, by_name)
+            self._operands(item.predecessors, by_name)
+            instruction = self._instruction(item, operands)
+            instructions.append(instruction)
             by_name[item.name] = instruction
             if item.is_root:
                 if root is not None:
                     raise self._error(f"computation {parsed.name} has a second ROOT", item.position)
                 root = instruction
-        computation = HloComputation(parsed.name, tuple(instructions), root or instruction)
+        name = parsed.name.partition(" ")[0]  # the parser made up what has a space
+        computation = HloComputation(name, tuple(instructions), root or instruction)
         self._check_parameters(parsed, computation)
         self._check_signature(parsed, computation)
         return computation
 
-    def _operands(self, item: ParsedInstruction, by_name: dict[str, HloInstruction]) -> tuple[HloInstruction, ...]:
+    def _operands(
+        self, references: tuple[ParsedOperand, ...], by_name: dict[str, HloInstruction]
+    ) -> tuple[HloInstruction, ...]:
         operands = []
-        for reference in item.operands:
+        for reference in references:
             operand = by_name.get(reference.name)
             if operand is None:
                 raise self._error(
                     f"expected the name of an earlier instruction, but there is no {reference.name}",
                     reference.position,
+                    "computation_c2",
                 )
             if reference.shape is not None and not reference.shape.compatible(operand.shape):
                 raise self._error(
@@ -138,9 +146,9 @@ class _Resolver:
             operands.append(operand)
         return tuple(operands)
 
-    def _instruction(
-        self, item: ParsedInstruction, opcode: Opcode, operands: tuple[HloInstruction, ...]
-    ) -> HloInstruction:
+    def _instruction(self, item: ParsedInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+        opcode = item.opcode
+        self._check_wrapped(item, operands)
         values = {key: self._resolved(value) for key, value in item.values.items()}
         frontend_attributes = item.frontend_attributes
         try:
@@ -155,12 +163,26 @@ class _Resolver:
                 operands,
                 attributes,
                 item.shape,
-                name=item.name,
+                name=item.given_name,
                 metadata=item.metadata,
                 frontend_attributes=frontend_attributes,
+                annotations=tuple(item.annotations.items()),
             )
         except ShapeError as error:
-            raise self._error(str(error), item.position) from error
+            raise self.scanner.error(str(error), item.position, error.label) from error
+
+    def _check_wrapped(self, item: ParsedInstruction, operands: tuple[HloInstruction, ...]) -> None:
+        """`negate-done` must belong to what `negate-start` began."""
+        if item.wrapped is None or item.opcode is Opcode.ASYNC_START:
+            return
+        start = operands[0] if operands else None
+        while start is not None and start.opcode is Opcode.ASYNC_UPDATE:
+            start = start.operands[0]
+        computation = start.attributes.calls if start is not None and start.opcode is Opcode.ASYNC_START else None
+        if computation is None or computation.root.opcode is not item.wrapped:
+            suffix = "done" if item.opcode is Opcode.ASYNC_DONE else "update"
+            message = f"{item.wrapped.value}-{suffix} needs what {item.wrapped.value}-start gave"
+            raise self._error(message, item.position, f"{item.opcode.value}_c1")
 
     def _resolved(self, value: Any) -> Any:
         if isinstance(value, ComputationName):
@@ -172,8 +194,9 @@ class _Resolver:
     def _check_parameters(self, parsed: ParsedComputation, computation: HloComputation) -> None:
         numbers = [p.attributes.number for p in computation.parameters]
         if numbers != list(range(len(numbers))):
-            message = f"the parameters of {parsed.name} are numbered {numbers}: expected 0 to {len(numbers) - 1}"
-            raise self._error(message, parsed.position)
+            shown = str(numbers) if len(numbers) <= _SHOWN else f"{str(numbers[:_SHOWN])[:-1]}, ...]"
+            message = f"the parameters of {parsed.name} are numbered {shown}: expected 0 to {len(numbers) - 1}"
+            raise self._error(message, parsed.position, "computation_c3")
 
     def _check_signature(self, parsed: ParsedComputation, computation: HloComputation) -> None:
         if parsed.signature is None:
@@ -202,7 +225,7 @@ class _Resolver:
             ):
                 types = f"({', '.join(map(str, parameters))})->{result}"
                 message = f"the layout does not fit the entry computation: expected one of {types}"
-                raise self._error(message, self.parsed.entry_layout_position)
+                raise self._error(message, self.parsed.entry_layout_position, "module_c5")
             parameters, result = given, given_result
         layouts = [_unusual(leaf) for shape in parameters for leaf in shape.leaves()]
         return _trimmed(layouts), _trimmed([_unusual(leaf) for leaf in result.leaves()])
@@ -219,12 +242,24 @@ class _Resolver:
                 parameter = _leaf(entry.parameters[alias.parameter].shape, alias.parameter_index)
             if output is None or parameter is None or not parameter.compatible(output):
                 message = f"an alias of output {list(alias.output_index)} needs a parameter of its type"
-                raise self._error(message, self.parsed.aliases_position)
+                raise self._error(message, self.parsed.aliases_position, "module_c4")
             if alias.output_index in outputs or source in inputs:
-                raise self._error("an output or a parameter is aliased twice", self.parsed.aliases_position)
+                message = "an output or a parameter is aliased twice"
+                raise self._error(message, self.parsed.aliases_position, "module_c4")
             outputs.add(alias.output_index)
             inputs.add(source)
         return self.parsed.aliases
+
+    def _donors(self, entry: HloComputation) -> tuple[BufferDonor, ...]:
+        """The buffer donors, each a leaf of a parameter, none twice."""
+        for donor in self.parsed.donors:
+            known = 0 <= donor.parameter < len(entry.parameters)
+            if not known or _leaf(entry.parameters[donor.parameter].shape, donor.parameter_index) is None:
+                message = f"buffer donor ({donor.parameter}, {list(donor.parameter_index)}) is no leaf of a parameter"
+                raise self._error(message, self.parsed.donors_position, "module_c6")
+        if len(set(self.parsed.donors)) != len(self.parsed.donors):
+            raise self._error("a buffer donor is named twice", self.parsed.donors_position, "module_c6")
+        return self.parsed.donors
 
 
 def _unusual(shape: Shape) -> Layout | None:

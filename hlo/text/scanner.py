@@ -16,8 +16,10 @@ _SKIP = re.compile(_SPACE, re.DOTALL)
 _WORD = re.compile(_SPACE + r"([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
 _NAME = re.compile(_SPACE + r"%?([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
 _INTEGER = re.compile(_SPACE + r"(-?[0-9]+)", re.DOTALL)
-_STRING = re.compile(_SPACE + r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+_QUOTED = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')"""
+_STRING = re.compile(f"{_SPACE}({_QUOTED})", re.DOTALL)
 _STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}]', re.DOTALL)
+_STRING_OR_SPACE = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(?:\s+|/\*.*?\*/|//[^\n]*)+', re.DOTALL)
 _BARE_VALUE = re.compile(r"[^\s,{}()\"=]+")
 _FOUND = re.compile(r"[A-Za-z0-9_.%\-]+|.", re.DOTALL)
 _INT64 = range(-(2**63), 2**63)
@@ -36,15 +38,18 @@ class Scanner:
         self.file = file
         self.position = 0
 
-    def error(self, message: str, position: int | None = None) -> HloParseError:
-        """An error at `position`, by default where the next token begins. The caller raises it."""
+    def error(self, message: str, position: int | None = None, label: str = "syntax") -> HloParseError:
+        """An error at `position`, by default where the next token begins. The caller raises it.
+
+        `label`: that of the rule which a text breaks that is grammatical; `message` ends with it.
+        """
         if position is None:
             position = self.skip()
         line_start = self.text.rfind("\n", 0, position) + 1
         line_end = self.text.find("\n", position)
         source = self.text[line_start : line_end if line_end >= 0 else len(self.text)]
         line = self.text.count("\n", 0, position) + 1
-        return HloParseError(message, line, position - line_start + 1, source, self.file)
+        return HloParseError(message, line, position - line_start + 1, source, self.file, label)
 
     def expected(self, what: str) -> HloParseError:
         """An error at the next token: `what` was expected, and what stands there. The caller raises it."""
@@ -125,14 +130,14 @@ class Scanner:
         return int(digits)
 
     def string(self, what: str) -> str:
-        """A string in double quotes, its escapes resolved."""
+        """A string in double or single quotes, its escapes resolved."""
         match = _STRING.match(self.text, self.position)
         if match is None:
-            if self.peek('"'):
+            if self.peek('"') or self.peek("'"):
                 raise self.error("expected '\"' at the end of this string")
             raise self.expected(what)
         try:
-            value = unescape(match.group(1))
+            value = unescape(match.group(1)[1:-1])
         except ValueError as error:
             raise self.error(str(error)) from None
         self.position = match.end()
@@ -149,6 +154,13 @@ class Scanner:
             if match is None:
                 raise self.expected("a value")
             self.position = match.end()
+
+    def value_text(self) -> str:
+        """The text of any attribute value, on one line and without comments; strings in it stay as they are."""
+        start = self.skip()
+        self.skip_value()
+        text = self.text[start : self.position]
+        return _STRING_OR_SPACE.sub(lambda match: match.group(1) or " ", text)
 
     def braced(self, what: str) -> str:
         """The text from the `{` that comes next to its `}`, both included; braces in strings do not count."""

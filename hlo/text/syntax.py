@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir import InputOutputAlias, Metadata
+from ..ir import BufferDonor, InputOutputAlias, Metadata
 from ..opcode import Opcode
 from ..shape import Shape
 
 FrontendAttributes = tuple[tuple[str, str], ...]
+Annotations = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,26 @@ class ParsedOperand:
 @dataclass(slots=True)
 class ParsedInstruction:
     name: str
+    """By which operands refer to it. One that the parser made up has a space or a `#`, which no name in text has."""
     position: int
     is_root: bool
-    shape: Shape
-    opcode: Opcode | None
-    """None: a custom call that only annotates its operand, and is read as that operand."""
+    shape: Shape | None
+    """None: left out, to be inferred."""
+    opcode: Opcode
     operands: tuple[ParsedOperand, ...]
     values: dict[str, Any]
     """The opcode's own attributes by key, each as its reader in `attribute_reader.py` gives it."""
     metadata: Metadata | None = None
     frontend_attributes: FrontendAttributes = ()
+    annotations: dict[str, str] = field(default_factory=dict)
+    predecessors: tuple[ParsedOperand, ...] = ()
+    wrapped: Opcode | None = None
+    """What `negate-start`, `negate-update` or `negate-done` wrap."""
+
+    @property
+    def given_name(self) -> str:
+        """The name that the text gives it, or ""."""
+        return "" if " " in self.name or "#" in self.name else self.name
 
     def called(self) -> list[ComputationName]:
         """The computations that the attributes name."""
@@ -70,9 +81,12 @@ class ParsedModule:
     is_scheduled: bool = False
     aliases: tuple[InputOutputAlias, ...] = ()
     aliases_position: int = 0
+    donors: tuple[BufferDonor, ...] = ()
+    donors_position: int = 0
+    replica_count: int = 1
+    num_partitions: int = 1
+    annotations: dict[str, str] = field(default_factory=dict)
     entry_layout: tuple[tuple[Shape, ...], Shape] | None = None
     entry_layout_position: int = 0
     frontend_attributes: FrontendAttributes = ()
-    replica_count: int = 1
-    num_partitions: int = 1
     computations: list[ParsedComputation] = field(default_factory=list)

@@ -33,6 +33,7 @@ _FUNCTIONS: dict[Opcode, str] = {
     Opcode.LOGISTIC: "logistic",
     Opcode.MAXIMUM: "maximum",
     Opcode.MINIMUM: "minimum",
+    Opcode.MULHI: "mulhi",
     Opcode.POPULATION_COUNT: "popcnt",
     Opcode.POWER: "pow",
     Opcode.ROUND_NEAREST_AFZ: "round_away",
@@ -179,6 +180,8 @@ def _select(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
 @ELEMENT.register(Opcode.CLAMP)
 def _clamp(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     low, x, high = e.operands(instruction, index)
+    if instruction.shape.element is ElementType.PRED:
+        return binary("&", binary("|", low, x), high)
     return call("minimum", call("maximum", low, x), high)
 
 

@@ -35,11 +35,11 @@ ELEMENT.unsupported(
 )
 ELEMENT.unsupported([_O.SCAN], "it is expanded to a while loop")
 ELEMENT.unsupported([_O.SCATTER], "it has a row of its own in the program: it writes where its indices say")
-ELEMENT.unsupported([_O.SORT, _O.TOPK], "not written yet")
-ELEMENT.unsupported([_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER], "not written yet")
-ELEMENT.unsupported([_O.CONVOLUTION], "not written yet")
+ELEMENT.unsupported([_O.SORT, _O.TOPK], "it has a row of its own in the program: it sorts whole rows")
 ELEMENT.unsupported([_O.RAGGED_DOT, _O.SCALED_DOT], "not written yet")
-ELEMENT.unsupported([_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "not written yet")
+ELEMENT.unsupported(
+    [_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "it is expanded to sums and arithmetic"
+)
 ELEMENT.unsupported(
     [_O.CHOLESKY, _O.CUSTOM_CALL, _O.FFT, _O.TRIANGULAR_SOLVE],
     "a library or a registered function computes it in a row of its own",

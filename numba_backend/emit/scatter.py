@@ -202,7 +202,7 @@ class _ScatterEmitter:
         """A component of the index, and the test that it leaves room for the window."""
         pointer = self.pointers[self.count]
         place = plus(offset, self.size("t", start.place))
-        value = call("int64", Expr(f"{pointer.name}[{place}]", self.writer.depth))
+        value = call("int64", self._element(pointer, place))
         # (A u64 beyond s64 becomes negative here, which is outside too.)
         name = self.writer.let("start", value)
         return f"0 <= {name} and {name} <= {self.size('m', start.last)}", name

@@ -1,16 +1,17 @@
 """Sorting with any comparator: a merge sort of each row, with the comparator written out in it.
 
     def sort(lo, hi, x0, w0, out0, n0, n1, n2):
-        for i in range(lo, hi):
-            base = i // n1 * n2 + i % n1               the row's first element; the others follow n1 apart
-            source = lo * 2 * n0                       scratch: two rows for each piece of work, used in turn
-            target = source + n0
-            ...                                        the row is copied to w0[source], runs of 8 in order
-            while width < n0:
-                ...                                    runs are merged in pairs, from source to target
-                source, target = target, source
-            for t in range(n0):
-                out0[base + t * n1] = w0[source + t]
+        for group in range(lo, hi):
+            for i in range(group * m0, minimum(group * m0 + m0, m1)):
+                base = i // n1 * n2 + i % n1           the row's first element; the others follow n1 apart
+                source = group * 2 * n0                scratch: two rows for each group, used in turn
+                target = source + n0
+                ...                                    the row is copied to w0[source], runs of 8 in order
+                while width < n0:
+                    ...                                runs are merged in pairs, from source to target
+                    source, target = target, source
+                for t in range(n0):
+                    out0[base + t * n1] = w0[source + t]
 
 It is stable. Bounds come from the loops, never from the comparator, so one that is no strict weak order leaves the row
 in some order and does no harm. Elements are moved as they lie in memory.
@@ -31,6 +32,9 @@ from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, Size
 
 RUN = 8
 """Elements that are put in order by insertion."""
+
+MAX_GROUPS = 64
+"""Rows go in so many groups at most: what threads share, and each has scratch memory of its own."""
 
 _NANOSECONDS = 3.0
 """One element's part in one merge."""
@@ -53,7 +57,9 @@ class RowSorter:
         self.size = dimensions[axis]
         self.stride = math.prod(dimensions[axis + 1 :])
         self.rows = math.prod(dimensions[:axis]) * self.stride
-        self.sizes = [SizeParameter("n0", self.size)]
+        group = -(-self.rows // MAX_GROUPS)
+        self.groups = -(-self.rows // group)
+        self.sizes = [SizeParameter("m0", group), SizeParameter("m1", self.rows), SizeParameter("n0", self.size)]
         if self.stride != 1:
             self.sizes += [SizeParameter("n1", self.stride), SizeParameter("n2", self.stride * self.size)]
         self.inputs = [PointerParameter(f"x{k}", t, k, None) for k, t in enumerate(types)]
@@ -66,8 +72,10 @@ class RowSorter:
 
     @contextmanager
     def row(self) -> Iterator[None]:
-        """The loop over rows, with `base`."""
-        with self.writer.block("for i in range(lo, hi):"):
+        """The loops over groups and their rows, with `base`."""
+        block = self.writer.block
+        rows = "for i in range(group * m0, minimum(group * m0 + m0, m1)):"
+        with block("for group in range(lo, hi):"), block(rows):
             self.line("base = i * n0" if self.stride == 1 else "base = i // n1 * n2 + i % n1")
             yield
 
@@ -86,23 +94,20 @@ class RowSorter:
         )  # fmt: skip
         header = f"def {name}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
         source = "\n".join([header, *("    " + line for line in self.writer.text())]) + "\n"
-        return EmittedKernel(source, parameters, self.rows, cost)
+        return EmittedKernel(source, parameters, self.groups, cost * self.rows / self.groups)
 
 
-def scratch_bytes(instruction: HloInstruction) -> list[int]:
-    """How much scratch memory the kernel of a sort needs, for each operand."""
-    return [2 * operand.shape.byte_size for operand in instruction.operands]
-
-
-def emit_sort(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a sort; its operands are the instruction's, then the scratch memory."""
+def merge_sort_of(instruction: HloInstruction) -> MergeSort:
+    """The kernel of a sort with any comparator."""
     shapes = [o.shape for o in instruction.operands]
     types = [s.element for s in shapes]
     attributes = instruction.attributes
-    return _MergeSort(attributes.to_apply, types, shapes[0].dimensions, attributes.dimension).emit()
+    return MergeSort(attributes.to_apply, types, shapes[0].dimensions, attributes.dimension)
 
 
-class _MergeSort(RowSorter):
+class MergeSort(RowSorter):
+    """The kernel that sorts rows by a comparator."""
+
     def __init__(
         self, comparator: HloComputation, types: list[ElementType], dimensions: tuple[int, ...], axis: int
     ) -> None:
@@ -110,9 +115,13 @@ class _MergeSort(RowSorter):
         self.comparator = comparator
         self.outputs = [PointerParameter(f"out{k}", t, None, k) for k, t in enumerate(types)]
 
+    def scratch_bytes(self) -> list[int]:
+        """For each group, two rows of each operand."""
+        return [2 * self.groups * self.size * t.byte_width for t in self.types]
+
     def emit(self) -> EmittedKernel:
         with self.row():
-            self.line("source = lo * 2 * n0", "target = source + n0")
+            self.line("source = group * 2 * n0", "target = source + n0")
             with self.writer.block("for t in range(n0):"):
                 for x, w in zip(self.inputs, self.work, strict=True):
                     self.line(f"{w.name}[source + t] = {x.name}[{self.at('t')}]")
@@ -134,23 +143,23 @@ class _MergeSort(RowSorter):
     def _insert(self) -> None:
         """Put each run of a few elements in order by insertion."""
         writer = self.writer
-        with writer.block(f"for start in range(0, n0, {RUN}):"):
-            with writer.block(f"for t in range(start + 1, minimum(start + {RUN}, n0)):"):
-                kept = [writer.let("kept", Expr(f"{w.name}[source + t]", writer.depth)) for w in self.work]
-                self.line("p = t", "moving = True")
-                with writer.block("while moving:"):
-                    values = [loaded(w.element_type, k) for w, k in zip(self.work, kept, strict=True)]
-                    values = [Expr(v.text, writer.depth, v.precedence) for v in values]
-                    others = [self.element(w, "source + p - 1") for w in self.work]
-                    test = self.before(values, others)
-                    with writer.block(f"if {test}:", guarded=True):
-                        for w in self.work:
-                            self.line(f"{w.name}[source + p] = {w.name}[source + p - 1]")
-                        self.line("p -= 1", "moving = p > start")
-                    with writer.block("else:", guarded=True):
-                        self.line("moving = False")
-                for w, k in zip(self.work, kept, strict=True):
-                    self.line(f"{w.name}[source + p] = {k}")
+        starts, run = f"for start in range(0, n0, {RUN}):", f"for t in range(start + 1, minimum(start + {RUN}, n0)):"
+        with writer.block(starts), writer.block(run):
+            kept = [writer.let("kept", Expr(f"{w.name}[source + t]", writer.depth)) for w in self.work]
+            self.line("p = t", "moving = True")
+            with writer.block("while moving:"):
+                values = [loaded(w.element_type, k) for w, k in zip(self.work, kept, strict=True)]
+                values = [Expr(v.text, writer.depth, v.precedence) for v in values]
+                others = [self.element(w, "source + p - 1") for w in self.work]
+                test = self.before(values, others)
+                with writer.block(f"if {test}:", guarded=True):
+                    for w in self.work:
+                        self.line(f"{w.name}[source + p] = {w.name}[source + p - 1]")
+                    self.line("p -= 1", "moving = p > start")
+                with writer.block("else:", guarded=True):
+                    self.line("moving = False")
+            for w, k in zip(self.work, kept, strict=True):
+                self.line(f"{w.name}[source + p] = {k}")
 
     def _merge(self) -> None:
         """Merge runs in pairs until there is one. Which side an element comes from is computed and not branched on."""

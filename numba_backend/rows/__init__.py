@@ -5,11 +5,13 @@ from __future__ import annotations
 from . import (  # each registers its rules
     asynchronous,
     collective,
+    convolution,
     custom_call,
     indexing,
     linalg,
     random,
     sort,
+    window,
 )
 from .table import ROWS, RowContext, RowRule
 
@@ -19,9 +21,11 @@ __all__ = [
     "RowRule",
     "asynchronous",
     "collective",
+    "convolution",
     "custom_call",
     "indexing",
     "linalg",
     "random",
     "sort",
+    "window",
 ]

@@ -18,17 +18,18 @@ from .host import NDArray, host_row
 from .table import RowContext, register
 
 
-@register(Opcode.INFEED)
+@register(Opcode.INFEED, how="Python: takes from the process's queue")
 def _infeed(context: RowContext, instruction: HloInstruction) -> None:
     data = instruction.shape.elements[0]
 
     def take(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
         _fill(results, HOST_QUEUES.take(INFEED, data))
 
-    host_row(context, instruction, take)
+    if any(data.leaves()):
+        host_row(context, instruction, take)
 
 
-@register(Opcode.OUTFEED)
+@register(Opcode.OUTFEED, how="Python: puts into the process's queue")
 def _outfeed(context: RowContext, instruction: HloInstruction) -> None:
     data = instruction.operands[0].shape
 
@@ -38,7 +39,7 @@ def _outfeed(context: RowContext, instruction: HloInstruction) -> None:
     host_row(context, instruction, put)
 
 
-@register(Opcode.SEND)
+@register(Opcode.SEND, how="Python: puts into the channel's queue")
 def _send(context: RowContext, instruction: HloInstruction) -> None:
     """The result is (data, context, token); nobody reads the data there but it must hold them."""
     data, name = instruction.operands[0].shape, channel(instruction.attributes.channel_id)
@@ -52,7 +53,7 @@ def _send(context: RowContext, instruction: HloInstruction) -> None:
     host_row(context, instruction, put)
 
 
-@register(Opcode.RECV)
+@register(Opcode.RECV, how="Python: begins, the done takes")
 def _recv(context: RowContext, instruction: HloInstruction) -> None:
     """The context holds the channel, for the done, which takes the data."""
     number = (instruction.attributes.channel_id or 0) % 2**32
@@ -65,7 +66,7 @@ def _recv(context: RowContext, instruction: HloInstruction) -> None:
     host_row(context, instruction, begin)
 
 
-@register(Opcode.RECV_DONE)
+@register(Opcode.RECV_DONE, how="Python: takes from the channel's queue")
 def _recv_done(context: RowContext, instruction: HloInstruction) -> None:
     data = instruction.shape.elements[0]
 
@@ -75,7 +76,7 @@ def _recv_done(context: RowContext, instruction: HloInstruction) -> None:
     host_row(context, instruction, take)
 
 
-@register(Opcode.SEND_DONE)
+@register(Opcode.SEND_DONE, how="no code: the send has put")
 def _send_done(context: RowContext, instruction: HloInstruction) -> None:
     """What was sent lies in its queue already."""
 

@@ -11,7 +11,7 @@ from .host import NDArray, host_row
 from .table import RowContext, register
 
 
-@register(Opcode.RAGGED_ALL_TO_ALL)
+@register(Opcode.RAGGED_ALL_TO_ALL, how="NumPy")
 def _ragged_all_to_all(context: RowContext, instruction: HloInstruction) -> None:
     groups = instruction.attributes.replica_groups.groups
     own = next((group for group in groups if 0 in group), (0,) if not groups else ())

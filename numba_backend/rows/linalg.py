@@ -30,7 +30,7 @@ def _flat(array: NDArray) -> NDArray:
     return array.reshape(count, *array.shape[-2:])
 
 
-@register(Opcode.CHOLESKY)
+@register(Opcode.CHOLESKY, how="LAPACK potrf")
 def _cholesky(context: RowContext, instruction: HloInstruction) -> None:
     """potrf, in place, on a copy of the triangle. A^T = conj(A) = U^H U gives A = U^T (U^T)^H."""
     lower, element_type = instruction.attributes.lower, instruction.shape.element
@@ -53,7 +53,7 @@ def _cholesky(context: RowContext, instruction: HloInstruction) -> None:
 _TRANS = {TransposeKind.NO_TRANSPOSE: "N", TransposeKind.TRANSPOSE: "T", TransposeKind.ADJOINT: "C"}
 
 
-@register(Opcode.TRIANGULAR_SOLVE)
+@register(Opcode.TRIANGULAR_SOLVE, how="BLAS trsm")
 def _triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
     """trsm, in place, on a copy of b: op(a) x = b is x^T op(a^T) = b^T."""
     attributes, element_type = instruction.attributes, instruction.shape.element
@@ -71,7 +71,7 @@ def _triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
     host_row(context, instruction, function)
 
 
-@register(Opcode.FFT)
+@register(Opcode.FFT, how="SciPy's pocketfft")
 def _fft(context: RowContext, instruction: HloInstruction) -> None:
     """SciPy's pocketfft, which computes in the operand's precision and splits batches over threads."""
     try:

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..emit.sort import emit_sort, scratch_bytes
+from ..emit.radix_sort import radix_sort_of
+from ..emit.sort import merge_sort_of
+from ..emit.topk import emit_topk
 from .table import RowContext, register
 
 
-@register(Opcode.SORT)
+@register(Opcode.SORT, how="a kernel of its own")
 def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
-    scratch = [context.scratch(nbytes) for nbytes in scratch_bytes(instruction)]
+    sorter = radix_sort_of(instruction) or merge_sort_of(instruction)
+    scratch = [context.scratch(nbytes) for nbytes in sorter.scratch_bytes()]
     operands = [*context.operands(instruction), *scratch]
-    context.kernel(instruction.name, emit_sort(instruction), operands, context.results(instruction))
+    context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))
+
+
+@register(Opcode.TOPK, how="a kernel of its own")
+def _topk(context: RowContext, instruction: HloInstruction) -> None:
+    if instruction.shape.elements[0].num_elements:
+        kernel = emit_topk(instruction)
+        context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))

@@ -43,14 +43,18 @@ ROWS: dict[Opcode, RowRule] = {}
 SHARE: dict[Opcode, Callable[[HloInstruction, int, int], bool]] = {}
 """share(instruction, operand leaf, result leaf): may the result be written over the operand? Default: never."""
 
+HOW: dict[Opcode, str] = {}
+"""What computes the row, in a few words for `docs/ops.md`."""
 
-def register(*opcodes: Opcode) -> Callable[[RowRule], RowRule]:
-    """Decorator: the function is the row rule of `opcodes`."""
+
+def register(*opcodes: Opcode, how: str = "") -> Callable[[RowRule], RowRule]:
+    """Decorator: the function is the row rule of `opcodes`; `how`: see `HOW`."""
 
     def decorate(rule: RowRule) -> RowRule:
         for opcode in opcodes:
             assert opcode not in ROWS, f"two row rules for {opcode}"
             ROWS[opcode] = rule
+            HOW[opcode] = how
         return rule
 
     return decorate

@@ -53,8 +53,15 @@ class Array:
         return Shape.array(self.element_type, self.dimensions)
 
 
-Operand: TypeAlias = "Array | tuple[Operand, ...]"
-"""An array, or a tuple of operands: the module then has a parameter for each array and makes the tuple itself."""
+@dataclass(frozen=True)
+class Token:
+    """An operand that is a token: the module makes it with after-all."""
+
+    shape = Shape.token()
+
+
+Operand: TypeAlias = "Array | Token | tuple[Operand, ...]"
+"""An array, a token, or a tuple of operands: the module has a parameter for each array and makes the tuple itself."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ class OpCase:
 def _leaves(operand: Operand) -> Iterator[Array]:
     if isinstance(operand, Array):
         yield operand
-    else:
+    elif not isinstance(operand, Token):
         for element in operand:
             yield from _leaves(element)
 
@@ -96,6 +103,8 @@ def build_module(case: OpCase) -> HloModule:
     source = iter(parameters)
 
     def instruction(operand: Operand) -> HloInstruction:
+        if isinstance(operand, Token):
+            return make_instruction(O.AFTER_ALL)
         return next(source) if isinstance(operand, Array) else make_tuple([instruction(o) for o in operand])
 
     operands = [instruction(o) for o in case.operands]
@@ -136,6 +145,8 @@ OTHER_SIZES: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (3, 0, 2), (1, 37))
 
 
 def describe(operand: Operand) -> str:
+    if isinstance(operand, Token):
+        return "token"
     if isinstance(operand, Array):
         return "x".join([str(operand.element_type.value), *map(str, operand.dimensions)])
     return "(" + ",".join(map(describe, operand)) + ")"

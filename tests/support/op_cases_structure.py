@@ -117,6 +117,8 @@ def _structure() -> Iterator[OpCase]:
         yield make_case(O.OPT_BARRIER, [array], array.shape)
         element = a.GetTupleElementAttributes(1)
         yield make_case(O.GET_TUPLE_ELEMENT, [(Array(E.S32), array)], array.shape, element)
+    domain = a.DomainAttributes('{kind="sharding", entry={maximal device=0}, exit={maximal device=0}}')
+    yield make_case(O.DOMAIN, [Array(E.F32, (3,))], shape_of(E.F32, (3,)), domain)
     yield make_case(O.TUPLE, [], Shape.tuple([]))
     yield make_case(
         O.TUPLE,

@@ -15,10 +15,12 @@ import numpy as np
 from hloom.hlo import Opcode
 from jax._src import xla_bridge
 from jax._src.lib import xla_client
-from jaxlib import _hlo, _jax
+from jaxlib import _hlo, _jax, lapack
 
 from .op_table import OpCase, build_module
 from .op_values import NDArray
+
+lapack._lapack.initialize()  # JAX does it when it first lowers to LAPACK
 
 _JAX_FUNCTIONS: dict[Opcode, Callable[..., Any]] = {
     Opcode.ACOS: jax.lax.acos,
@@ -27,9 +29,10 @@ _JAX_FUNCTIONS: dict[Opcode, Callable[..., Any]] = {
     Opcode.ASINH: jax.lax.asinh,
     Opcode.ATANH: jax.lax.atanh,
     Opcode.COSH: jax.lax.cosh,
+    Opcode.MULHI: jax.lax.mulhi,
     Opcode.SINH: jax.lax.sinh,
 }
-"""HLO ops that XLA has no CPU code for: JAX expands them before."""
+"""HLO ops that XLA has no CPU code for, or that StableHLO has not: JAX lowers them in other ways."""
 
 
 def run_hlo_text(text: str, *arguments: NDArray) -> list[NDArray]:

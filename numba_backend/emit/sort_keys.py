@@ -1,0 +1,269 @@
+"""Comparators that compare keys, one after the other: what they are, and keys as unsigned integers of the same order.
+
+Such a comparator is `f(a) < f(b)`, or `f(a) < f(b) or (f(a) == f(b) and <such a comparator>)`, or the same with a
+select, where f is any computation. That is what JAX writes for sort, argsort and lexsort. Integers of a known number of
+bits can be sorted without comparing any (see radix_sort.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...hlo.attributes import ComparisonDirection, ComparisonType
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from .element import CAST
+from .source import Expr, call
+
+_D = ComparisonDirection
+_HALF = (ElementType.F16, ElementType.BF16)
+_KEY_TYPES = frozenset((
+    ElementType.PRED, ElementType.S8, ElementType.S16, ElementType.S32, ElementType.S64, ElementType.U8,
+    ElementType.U16, ElementType.U32, ElementType.U64, *_HALF, ElementType.F32, ElementType.F64,
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """What is compared: `value`, computed from the first element's parameters (those of even number)."""
+
+    value: HloInstruction
+    descending: bool
+    total: bool
+    """Floats in their total order; else -0.0 and 0.0 are equal. (NaN, which such a comparison has no place for, is
+    put where the total order has it.)"""
+
+    @property
+    def element_type(self) -> ElementType:
+        return self.value.shape.element
+
+    @property
+    def bits(self) -> int:
+        """How many bits an integer key has."""
+        return self.element_type.bit_width
+
+    @property
+    def canonical_constants(self) -> tuple[HloInstruction, HloInstruction] | None:
+        """(zero, NaN) that stand for all zeros and all NaN, if the key is made in that way."""
+        if _uncanonical(self.value) is None:
+            return None
+        _, nan, number = self.value.operands
+        return number.operands[1], nan
+
+    @property
+    def operand(self) -> int | None:
+        """The operand that is the key itself, if it is one, or one with its zeros made equal, and its NaN."""
+        source = _uncanonical(self.value)
+        source = self.value if source is None else source
+        return source.attributes.number // 2 if source.opcode is Opcode.PARAMETER else None
+
+    @property
+    def is_invertible(self) -> bool:
+        """False when more is lost than which zero or NaN it was: kernels hold f16 and bf16 as f32, which may change the
+        payload of a NaN."""
+        return self.element_type not in _HALF or self.canonical_constants is not None
+
+    @property
+    def merges_values(self) -> bool:
+        """True when different elements may have the same key."""
+        return self.element_type.is_floating and (not self.total or _uncanonical(self.value) is not None)
+
+
+def keys_of(comparator: HloComputation) -> tuple[SortKey, ...] | None:
+    """The keys that a comparator compares, most significant first; None if it is of another kind."""
+    keys: list[SortKey] = []
+    node: HloInstruction | None = comparator.root
+    while node is not None:
+        parsed = _first_key(node)
+        if parsed is None:
+            return None
+        key, node = parsed
+        keys.append(key)
+    return tuple(keys)
+
+
+def _first_key(node: HloInstruction) -> tuple[SortKey, HloInstruction | None] | None:
+    """(key, what decides when it is equal or None): a comparator taken apart."""
+    if node.opcode is Opcode.COMPARE:
+        key = _key(node)
+        return None if key is None else (key, None)
+    if node.opcode is Opcode.OR:
+        for less, other in (node.operands, node.operands[::-1]):
+            key = _key(less)
+            if key is None or other.opcode is not Opcode.AND:
+                continue
+            for same, rest in (other.operands, other.operands[::-1]):
+                if _is_tie(same, less, _D.EQ):
+                    return key, rest
+    if node.opcode is Opcode.SELECT:
+        test, yes, no = node.operands
+        for direction, less, rest in ((_D.EQ, no, yes), (_D.NE, yes, no)):
+            key = _key(less)
+            if key is not None and _is_tie(test, less, direction):
+                return key, rest
+    return None
+
+
+def _key(node: HloInstruction) -> SortKey | None:
+    """`f(a) < f(b)`, in any of the ways to say it."""
+    if node.opcode is not Opcode.COMPARE or node.attributes.direction not in (_D.LT, _D.GT):
+        return None
+    x, y = node.operands
+    if x.shape.element not in _KEY_TYPES or not _mirrored(x, y):
+        return None
+    side = _side(x)
+    if side is None:
+        return None
+    descending = (node.attributes.direction is _D.GT) != (side == 1)
+    total = node.attributes.type is ComparisonType.TOTALORDER
+    return SortKey(x if side == 0 else y, descending, total)
+
+
+def _is_tie(test: HloInstruction, less: HloInstruction, direction: ComparisonDirection) -> bool:
+    """True when `test` says whether the sides of `less` are equal."""
+    if test.opcode is not Opcode.COMPARE or test.attributes.direction is not direction:
+        return False
+    if (test.attributes.type is ComparisonType.TOTALORDER) != (less.attributes.type is ComparisonType.TOTALORDER):
+        return False
+    return any(_same(test.operands, sides) for sides in (less.operands, less.operands[::-1]))
+
+
+def _same(a: tuple[HloInstruction, ...], b: tuple[HloInstruction, ...]) -> bool:
+    return all(x is y for x, y in zip(a, b, strict=True))
+
+
+def _side(node: HloInstruction) -> int | None:
+    """0 when the value depends on parameters of even number only, 1 for odd ones; else None."""
+    found: set[int] = set()
+    stack, seen = [node], {node}
+    while stack:
+        top = stack.pop()
+        if top.opcode is Opcode.PARAMETER:
+            found.add(top.attributes.number % 2)
+        for operand in top.operands:
+            if operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
+    return found.pop() if len(found) == 1 else None
+
+
+def _mirrored(x: HloInstruction, y: HloInstruction) -> bool:
+    """True when y is computed from the second element as x is from the first, or the other way round."""
+    stack, seen = [(x, y)], {(x, y)}
+    while stack:
+        a, b = stack.pop()
+        if a.opcode is Opcode.PARAMETER or b.opcode is Opcode.PARAMETER:
+            if a.opcode is not b.opcode or a.attributes.number ^ 1 != b.attributes.number:
+                return False
+            continue
+        if a is b and not _reads_parameters(a):
+            continue
+        alike = a.opcode is b.opcode and a.shape == b.shape and len(a.operands) == len(b.operands)
+        if not alike or a.attributes != b.attributes:
+            return False
+        for pair in zip(a.operands, b.operands, strict=True):
+            if pair not in seen:
+                seen.add(pair)
+                stack.append(pair)
+    return True
+
+
+def _reads_parameters(node: HloInstruction) -> bool:
+    stack, seen = [node], {node}
+    while stack:
+        top = stack.pop()
+        if top.opcode is Opcode.PARAMETER:
+            return True
+        new = [o for o in top.operands if o not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return False
+
+
+def _uncanonical(value: HloInstruction) -> HloInstruction | None:
+    """x, when `value` is x with all zeros and all NaN made equal: `select(x != x, nan, select(x == 0, 0, x))`."""
+    if value.opcode is not Opcode.SELECT:
+        return None
+    is_nan, nan, number = value.operands
+    if number.opcode is not Opcode.SELECT or not _is_constant(nan, np.nan):
+        return None
+    is_zero, zero, x = number.operands
+    tests = (is_nan, _D.NE, x), (is_zero, _D.EQ, zero)
+    for test, direction, other in tests:
+        plain = test.opcode is Opcode.COMPARE and test.attributes.type is not ComparisonType.TOTALORDER
+        if not plain or test.attributes.direction is not direction or set(test.operands) != {x, other}:
+            return None
+    return x if _is_constant(zero, 0) else None
+
+
+def _is_constant(node: HloInstruction, value: float) -> bool:
+    if node.opcode is not Opcode.CONSTANT or node.shape.dimensions:
+        return False
+    return bool(np.array_equal(np.asarray(node.attributes.literal.array, np.float64), value, equal_nan=True))
+
+
+def integer_key(key: SortKey, value: Expr) -> Expr:
+    """The key, held as its element type, as an unsigned integer: u64 for 64 bits, else u32."""
+    element, depth = key.element_type, value.depth
+    if element.is_floating and not key.total:
+        zero = "float64(0)" if element is ElementType.F64 else "float32(0)"
+        text = f"select({value.within(3)} == {zero}, {zero}, {value})"
+        value = Expr(text, depth)
+    if key.bits == 64:
+        return _wide_key(key, value)
+    last = (1 << key.bits) - 1
+    middle = 1 << (key.bits - 1)
+    if element is ElementType.PRED:
+        number = call("int64", call("uint8", value))
+    elif element is ElementType.F32:
+        number = Expr(f"int64(total_order_key({value})) + {middle}", depth, 6)
+    elif element in _HALF:
+        bits = f"int64(f32_to_{element.value}({value}))"
+        number = Expr(f"select({bits} < {middle}, {bits} + {middle}, {last} - {bits})", depth)
+    elif element.is_signed:
+        number = Expr(f"int64({value}) + {middle}", depth, 6)
+    else:
+        number = call("int64", value)
+    if key.descending:
+        number = Expr(f"{last} - {number.within(7)}", depth, 6)
+    return replace(call("uint32", number), depth=depth)
+
+
+def _wide_key(key: SortKey, value: Expr) -> Expr:
+    """s64, u64, f64: the sign bit turned round where there is one."""
+    if key.element_type is ElementType.F64:
+        value = call("total_order_key", value)
+    number = call("uint64", value)
+    if key.element_type is not ElementType.U64:
+        number = Expr(f"bit_xor({number}, shl(uint64(1), uint64(63)))")
+    if key.descending:
+        number = call("bit_not", number)
+    return Expr(number.text, value.depth)
+
+
+def element_of(key: SortKey, number: str) -> str:
+    """The inverse of `integer_key`: the element, as it goes to memory."""
+    element = key.element_type
+    if key.bits == 64:
+        text = f"bit_not({number})" if key.descending else number
+        if element is ElementType.U64:
+            return text
+        text = f"int64(bit_xor({text}, shl(uint64(1), uint64(63))))"
+        return text if element is ElementType.S64 else f"bitcast_s64_f64({_unordered(text, 64)})"
+    last, middle = (1 << key.bits) - 1, 1 << (key.bits - 1)
+    text = f"({last} - int64({number}))" if key.descending else f"int64({number})"
+    if element is ElementType.F32:
+        return f"bitcast_s32_f32(int32({_unordered(f'({text} - {middle})', 32)}))"
+    if element in _HALF:
+        return f"uint16(select({text} < {middle}, {last} - {text}, {text} - {middle}))"
+    if element is ElementType.PRED:
+        return f"uint8({text})"
+    return f"{CAST[element]}({text} - {middle})" if element.is_signed else f"{CAST[element]}({text})"
+
+
+def _unordered(number: str, bits: int) -> str:
+    """The bits of a float from its place in the total order."""
+    return f"select({number} < 0, {number} ^ {(1 << bits - 1) - 1}, {number})"

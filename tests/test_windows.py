@@ -1,0 +1,124 @@
+"""Windows beyond the op table: cumulative ones of all lengths, what compiled code is shared, what becomes a reduce."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hloom.hlo import ElementType, HloComputation, HloModule, Opcode, Shape
+from hloom.hlo import attributes as a
+from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
+from hloom.hlo.passes.pipeline import optimize
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.emit.window_scan import FEW_ROWS, LANES, PIECE
+
+from hloom import hlo
+from tests.support.op_cases_reduce import argmax_computation, binary_computation
+from tests.support.op_cases_window import last_of_two, placed, window_of
+
+E = ElementType
+O = Opcode  # noqa: E741
+
+
+def _module(
+    types: tuple[ElementType, ...], dims: tuple[int, ...], window: a.Window, reducer: HloComputation
+) -> HloModule:
+    arrays = [make_parameter(k, Shape.array(t, dims)) for k, t in enumerate(types)]
+    inits = [make_parameter(len(types) + k, Shape.array(t)) for k, t in enumerate(types)]
+    root = make_instruction(O.REDUCE_WINDOW, [*arrays, *inits], a.ReduceWindowAttributes(window, reducer))
+    return make_module("window", make_computation("main", root, [*arrays, *inits]))
+
+
+def _cumulative(rank: int, dimension: int, size: int, backwards: bool) -> a.Window:
+    part = (size, 1, 0, size - 1) if backwards else (size, 1, size - 1, 0)
+    return window_of(*(part if d == dimension else (1,) for d in range(rank)))
+
+
+_LONG = 5 * PIECE + 17
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(
+    ("dims", "dimension"),
+    [
+        ((2,), 0), ((_LONG,), 0), ((8 * PIECE,), 0), ((3, _LONG), 1), ((FEW_ROWS, 300), 1), ((LANES + 1, 300), 1),
+        ((300, 3), 0), ((2, 300, 3), 1), ((20, 30, 3), 1), ((5, 2500), 0), ((2, 5, 2500), 1),
+    ],
+)  # fmt: skip
+def test_cumulative_windows_of_all_forms(dims: tuple[int, ...], dimension: int, backwards: bool) -> None:
+    """Integers, so that the order does not matter, and a reducer that is not commutative, so that it does."""
+    rng = np.random.default_rng(0)
+    window = _cumulative(len(dims), dimension, dims[dimension], backwards)
+    x = rng.integers(-9, 9, dims).astype(np.int32)
+    flip = np.flip(x, dimension) if backwards else x
+    expected = np.cumsum(flip, dimension, dtype=np.int32) + np.int32(5)
+    expected = np.flip(expected, dimension) if backwards else expected
+    module = _module((E.S32,), dims, window, binary_computation(O.ADD, E.S32))
+    np.testing.assert_array_equal(NumbaCompiler().compile(module).execute([x, np.int32(5)])[0], expected)
+
+    rare = np.where(rng.random(dims) < 0.01, x, 0).astype(np.int32)
+    flip = np.flip(rare, dimension) if backwards else rare
+    where = np.where(flip != 0, np.indices(dims)[dimension], -1)
+    latest = np.maximum.accumulate(where, dimension)
+    if backwards:
+        return
+    expected = np.where(latest >= 0, np.take_along_axis(rare, np.maximum(latest, 0), dimension), 0)
+    module = _module((E.S32,), dims, window, last_of_two(E.S32))
+    np.testing.assert_array_equal(NumbaCompiler().compile(module).execute([rare, np.int32(0)])[0], expected)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("dims", [(_LONG,), (2, _LONG), (20, 50)])
+def test_cumulative_pairs(dims: tuple[int, ...], backwards: bool) -> None:
+    rng = np.random.default_rng(0)
+    window = _cumulative(len(dims), len(dims) - 1, dims[-1], backwards)
+    x = rng.permutation(int(np.prod(dims))).reshape(dims).astype(np.float32)
+    index = np.broadcast_to(np.arange(dims[-1], dtype=np.int32), dims).copy()
+    module = _module((E.F32, E.S32), dims, window, argmax_computation(E.F32, E.S32))
+    inputs = [x, index, np.float32(-np.inf), np.int32(np.iinfo(np.int32).max)]
+    largest, place = NumbaCompiler().compile(module).execute(inputs)
+    flip = np.flip(x, -1) if backwards else x
+    expected = np.maximum.accumulate(flip, -1)
+    expected = np.flip(expected, -1) if backwards else expected
+    np.testing.assert_array_equal(largest, expected)
+    np.testing.assert_array_equal(np.take_along_axis(x, place, -1), expected)
+
+
+def _kernels(module: HloModule) -> set[str]:
+    """The texts, without the comments that say how big things are."""
+    texts = NumbaCompiler().compile(module).kernels().values()
+    return {"\n".join(line for line in text.splitlines() if not line.startswith("#")) for text in texts}
+
+
+@pytest.mark.parametrize("window", [((1,), (3, 2, 1, 1), (3, 2, 1, 1)), ((1,), (2, 2), (2, 2))])
+def test_a_new_size_compiles_nothing(window: tuple[tuple[int, ...], ...]) -> None:
+    reducer = binary_computation(O.MAXIMUM, E.F32)
+    sizes = ((32, 28, 30), (64, 55, 52))
+    first, second = (_kernels(_module((E.F32,), dims, window_of(*window), reducer)) for dims in sizes)
+    assert first == second
+
+
+def test_a_new_length_of_a_cumulative_sum_compiles_nothing() -> None:
+    add = binary_computation(O.ADD, E.F32)
+    first, second = (_kernels(_module((E.F32,), (n,), _cumulative(1, 0, n, False), add)) for n in (10_000, 70_000))
+    assert first == second
+    assert len(first) == 3
+
+
+def test_a_window_of_everything_is_a_reduce() -> None:
+    add = binary_computation(O.ADD, E.F32)
+    optimized, _ = optimize(_module((E.F32,), (3, 4, 5), window_of((1,), (4,), (5,)), add))
+    text = optimized.to_text()
+    assert " reduce(" in text
+    assert "reduce-window" not in text
+    near_miss, _ = optimize(_module((E.F32,), (3, 4, 5), window_of((1,), (4,), (4,)), add))
+    assert " reduce-window(" in near_miss.to_text()
+
+
+def test_long_cumulative_sums_agree_with_the_evaluator() -> None:
+    module = _module((E.F32,), (4, _LONG), _cumulative(2, 1, _LONG, False), binary_computation(O.ADD, E.F32))
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (4, _LONG)).astype(np.float32)
+    expected = np.cumsum(x.astype(np.float64), 1)
+    actual = NumbaCompiler().compile(module).execute([x, np.float32(0)])[0]
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    assert placed((4, _LONG), _cumulative(2, 1, _LONG, False)) == (4, _LONG)
+    assert hlo.verify(module) is None
