@@ -368,6 +368,55 @@ def test_eigenvectors_of_a_large_batch(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("lower", [True, False])
+def test_eigh_of_xla(backend: str, lower: bool) -> None:
+    """Reads one triangle; a matrix that LAPACK fails on gives NaN."""
+    rng = np.random.default_rng(2)
+    full = rng.standard_normal((3, 4, 4)) + 1j * rng.standard_normal((3, 4, 4))
+    full = full + full.conj().swapaxes(1, 2)
+    full[2, 0, 0] = np.nan
+    triangle = np.tril(full) if lower else np.triu(full)
+    config = f', backend_config="{int(lower)},1,100,1e-6"'
+    text = module("(c128[3,4,4], f64[3,4])", "c128[3,4,4]", "Eigh", config)
+    vectors, values = hloom.run_hlo(text, triangle, backend=backend)
+    np.testing.assert_allclose(full[:2] @ vectors[:2], vectors[:2] * values[:2, None], atol=1e-12)
+    assert np.isnan(values[2]).all() and np.isnan(vectors[2]).all()
+    with pytest.raises(ShapeError, match="begin with 0 or 1"):
+        hloom.run_hlo(text.replace('"1,1', '"x,1').replace('"0,1', '"x,1'), triangle, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("m", "n"), [(4, 3), (3, 4), (3, 3)])
+def test_lu_decomposition_of_jax(backend: str, m: int, n: int) -> None:
+    a = np.random.default_rng(3).standard_normal((2, m, n)).astype(np.float32)
+    k = min(m, n)
+    result = f"(f32[2,{m},{n}], s32[2,{k}], s32[2,{m}])"
+    lu, pivots, order = hloom.run_hlo(module(result, f"f32[2,{m},{n}]", "LuDecomposition"), a, backend=backend)
+    lower, upper = np.tril(lu, -1)[..., :k] + np.eye(m, k, dtype=np.float32), np.triu(lu)[:, :k]
+    np.testing.assert_allclose(lower @ upper, np.take_along_axis(a, order[..., None], 1), atol=1e-5)
+    assert (pivots >= np.arange(k)).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("direction", "expected"), [("GT", [3, 2]), ("LT", [1, 2])])
+def test_topk_with_a_comparator(backend: str, direction: str, expected: list[float]) -> None:
+    text = f"""HloModule m
+    compare {{
+      a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT r = pred[] compare(a, b), direction={direction}
+    }}
+    ENTRY e {{
+      x = f32[3] parameter(0)
+      ROOT r = (f32[2], s32[2]) custom-call(x), custom_call_target="TopK", called_computations={{compare}}
+    }}"""
+    values, places = hloom.run_hlo(text, np.array([1, 3, 2], np.float32), backend=backend)
+    assert values.tolist() == expected and places.tolist() == [1 if direction == "GT" else 0, 2]
+    with pytest.raises(ShapeError, match="by GT or LT"):
+        hloom.run_hlo(text.replace(direction, "EQ"), np.zeros(3, np.float32), backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_perturbed_tridiagonal_solve_of_a_singular_system(backend: str) -> None:
     """What XLA's `tridiagonal_solve_perturbed_ffi` gives."""
     zero, dl = np.zeros(3, np.float32), np.array([9, 1, 2], np.float32)
