@@ -14,6 +14,7 @@ from hloom.hlo.attributes import CustomCallApiVersion, CustomCallAttributes
 from hloom.hlo.backend import get_compiler
 from hloom.hlo.custom_call_targets.config import read_config
 from hloom.hlo.custom_call_targets.table import BUILT_IN, IDENTITIES
+from hloom.hlo.custom_calls import call_of
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse
 
@@ -173,6 +174,7 @@ def test_backend_config_arrives_as_keywords(backend: str, register: Callable[...
         ("{x = dense<[1, 2]> : tensor<2xi64>}", np.array([1, 2])),
         ("{x = dense<3> : tensor<2x2xi32>}", np.full((2, 2), 3)),
         ("{x = {y = 1 : i32}}", {"y": 1}),
+        ("{x = dense<1> : tensor<0x4xi32>}", np.ones((0, 4))),
         ("{x = []}", ()),
         ("{x = array<i32>}", ()),
         ("{x = f32}", "f32"),
@@ -192,6 +194,17 @@ def test_malformed_backend_config(text: str) -> None:
         return
     with pytest.raises(ValueError):
         read_config(text)
+
+
+def test_a_hostile_backend_config_costs_nothing() -> None:
+    huge = read_config("{x = dense<1> : tensor<9999999x9999999xi64>}")["x"]
+    assert huge.shape == (9999999, 9999999)
+    nested = CustomCallAttributes("Qr", "{a = " * 100_000 + "1" + "}" * 100_000, CustomCallApiVersion.TYPED_FFI)
+    with pytest.raises(CustomCallError, match="cannot be read"):
+        call_of(nested, [], Shape.parse("f32[]"))
+    digits = CustomCallAttributes("Qr", "{a = " + "9" * 100_000 + " : i64}", CustomCallApiVersion.TYPED_FFI)
+    with pytest.raises(CustomCallError, match="cannot be read"):
+        call_of(digits, [], Shape.parse("f32[]"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 from collections.abc import Iterator
 
@@ -73,7 +74,7 @@ def test_pieces_have_workspaces_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     lapack.loop_natively(ctypes.cast(routine, ctypes.c_void_p).value or 0, 6, addresses, steps, work)
     assert len(seen) == 6 and len(set(seen)) == 3 and shared.array.ctypes.data not in seen
     places = sorted(set(seen))
-    assert all(b - a >= 800 for a, b in zip(places, places[1:]))
+    assert all(b - a >= 800 for a, b in itertools.pairwise(places))
 
 
 def test_one_thread_does_it_alone(one_thread: None, monkeypatch: pytest.MonkeyPatch) -> None:
