@@ -15,7 +15,9 @@ from hloom.hlo.ops import SPECS, Trait
 
 from support.op_case import Token
 from support.op_table import CASES, Array, Operand, binary_computation
+from support.violations_indexing import INDEXING_VIOLATIONS
 from support.violations_structure import STRUCTURE_VIOLATIONS
+from support.violations_window import WINDOW_VIOLATIONS
 
 E = ElementType
 O = Opcode  # noqa: E741
@@ -49,7 +51,7 @@ def test_cases_of_the_table_are_well_formed(opcode: Opcode) -> None:
         if opcode in NEEDS_DECLARED:
             with pytest.raises(ShapeError, match="must be given"):
                 check_shape(opcode, operands, attributes, None)
-        elif opcode is not O.DOT or case.result.element_type is operands[0].element_type:
+        elif opcode not in (O.DOT, O.CONVOLUTION) or {o.element_type for o in operands} == {case.result.element_type}:
             assert check_shape(opcode, operands, attributes, None) == case.result, case.id
 
 
@@ -86,6 +88,7 @@ _ADD_F32 = binary_computation(O.ADD, E.F32)
 _ADD_S32 = binary_computation(O.ADD, E.S32)
 _BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
 _THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+_UNIFORM = a.RngAttributes(a.RandomDistribution.UNIFORM)
 _PHILOX = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
 _IDENTITY_F32 = _identity(s("f32[]"))
 _IDENTITY_S32 = _identity(s("s32[]"))
@@ -241,6 +244,13 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "u32[4]"),
+    ("rng_c1", O.RNG, ["f32[]", "f32[]"], _UNIFORM, "(f32[2])"),
+    ("rng_c2", O.RNG, ["f32[]"], _UNIFORM, "f32[2]"),
+    ("rng_c3", O.RNG, ["f32[]", "f32[2]"], _UNIFORM, "f32[2]"),
+    ("rng_c4", O.RNG, ["f32[]", "f64[]"], _UNIFORM, "f32[2]"),
+    ("rng_c4", O.RNG, ["s32[]"], a.RngAttributes(a.RandomDistribution.BERNOULLI), "pred[2]"),
+    ("rng_c5", O.RNG, ["s32[]", "s32[]"], a.RngAttributes(a.RandomDistribution.NORMAL), "s32[2]"),
+    ("rng-get-and-update-state_c1", O.RNG_GET_AND_UPDATE_STATE, [], a.RngGetAndUpdateStateAttributes(-1), "u64[2]"),
     ("call_c1", O.CALL, ["f32[]"], a.CallAttributes(_ADD_F32), None),
     ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("f32[]", True), _IDENTITY_S32), None),
     ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("s32[]", True), _IDENTITY_F32), None),
@@ -263,7 +273,9 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(-1), None),
     ("parameter_c1", O.PARAMETER, [], a.ParameterAttributes(0), None),
     ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
+    *INDEXING_VIOLATIONS,
     *STRUCTURE_VIOLATIONS,
+    *WINDOW_VIOLATIONS,
 ]
 
 

@@ -30,7 +30,7 @@ def call_native(arguments):
 to them (a tuple) or to be the only one, the operands' addresses, the results' addresses."""
 
 
-@register(Opcode.CUSTOM_CALL, how="LAPACK for JAX's targets; else the registered function, native or Python")
+@register(Opcode.CUSTOM_CALL, how="LAPACK for the targets that JAX emits; else what is registered, native or Python")
 def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
     attributes = instruction.attributes
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
