@@ -41,6 +41,7 @@ from .expand_convolution import (
 from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_linalg import half_in_f32
 from .expand_scan import scan
+from .expand_indexing import gather_of_empty_slices
 from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
 from .expand_sort import topk_by_sort
 from .expand_window import half_window_in_f32, window_of_everything
@@ -325,6 +326,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     ),
     Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
+    Opcode.GATHER: (gather_of_empty_slices,),
     Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.REDUCE_WINDOW: (window_of_everything, half_window_in_f32(_converted, binary_reducer)),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
