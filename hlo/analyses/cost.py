@@ -6,6 +6,7 @@ Source: the quantities of XLA's HloCostAnalysis, by its names.
 from __future__ import annotations
 
 from collections import Counter
+from math import prod
 
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
@@ -59,6 +60,19 @@ def _of_instruction(instruction: HloInstruction, known: dict[HloComputation, Cou
         case Opcode.REDUCE:
             count = instruction.operands[0].shape.num_elements
             cost["flops"] = count * _of_computation(called[0], known)["flops"]
+        case Opcode.REDUCE_WINDOW:
+            first = next(iter(instruction.shape.leaves()))
+            count = first.num_elements * prod(part.size for part in instruction.attributes.window)
+            cost["flops"] = count * _of_computation(called[0], known)["flops"]
+        case Opcode.SELECT_AND_SCATTER:
+            source = instruction.operands[1].shape.num_elements
+            count = source * (prod(part.size for part in instruction.attributes.window) - 1)
+            select, scatter = (_of_computation(c, known)["flops"] for c in called)
+            cost["flops"] = max(count, 0) * select + source * scatter
+        case Opcode.CONVOLUTION:
+            kernel, numbers = instruction.operands[1].shape.dimensions, instruction.attributes.dimension_numbers
+            terms = prod(kernel[d] for d in (numbers.kernel_input_feature, *numbers.kernel_spatial))
+            cost["flops"] = 2 * instruction.shape.num_elements * terms
         case Opcode.DOT:
             lhs = instruction.operands[0].shape.dimensions
             contracted = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +18,10 @@ _NARROW = (ElementType.F16, ElementType.BF16)
 
 @EVALUATE.register(Opcode.CONVOLUTION)
 def _convolution(shape: Shape, attributes: ConvolutionAttributes, lhs: NDArray, rhs: NDArray) -> NDArray:
-    """In the result's element type: integers wrap around, pred is and/or; f16 and bf16 in f32, rounded once."""
+    """In the result's element type: integers wrap around, pred is and/or. Floats narrower than f32 are computed in it,
+    and rounded once."""
     element_type, numbers = shape.element, attributes.dimension_numbers
-    compute = np.dtype(np.float32) if element_type in _NARROW else element_type.dtype
+    compute = _computed_in(element_type)
     source = lhs.astype(compute).transpose(numbers.input_batch, numbers.input_feature, *numbers.input_spatial)
     kernel = rhs.astype(compute).transpose(
         numbers.kernel_output_feature, numbers.kernel_input_feature, *numbers.kernel_spatial
@@ -35,6 +37,15 @@ def _convolution(shape: Shape, attributes: ConvolutionAttributes, lhs: NDArray, 
     for part, weights, result in zip(inputs, np.split(kernel, groups, axis=0), outputs, strict=True):
         _add_products(result, part, weights, attributes.window)
     return total.transpose(np.argsort(order)).astype(element_type.dtype, copy=False)
+
+
+def _computed_in(element_type: ElementType) -> np.dtype[Any]:
+    """Small integers as int8 or uint8, of which the upper bits do not matter to the lower ones."""
+    if element_type in _NARROW or (element_type.is_small and element_type.is_floating):
+        return np.dtype(np.float32)
+    if element_type.is_small:
+        return np.dtype(np.int8 if element_type.is_signed else np.uint8)
+    return element_type.dtype
 
 
 def _area(source: NDArray, window: Window) -> NDArray:

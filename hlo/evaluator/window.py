@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..attributes import ReduceWindowAttributes, SelectAndScatterAttributes, Window
 from ..element_type import ElementType
-from ..ir import HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
-from .applied import as_ufunc
-from .table import EVALUATE, NDArray, Value, interpret
+from .applied import Applied, as_ufunc
+from .table import EVALUATE, NDArray, Value
 
 _NARROW = (ElementType.F16, ElementType.BF16)
 
@@ -64,11 +62,13 @@ def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: 
     leaves = list(shape.leaves())
     results = leaves[0].dimensions
     ufunc = as_ufunc(attributes.to_apply) if count == 1 else None
-    if ufunc is not None and leaves[0].element in _NARROW:
-        arrays, inits = ((x.astype(np.float32) for x in group) for group in (arrays, inits))  # type: ignore[assignment]
-    arrays = tuple(arrays)
+    element_type = leaves[0].element
+    if ufunc is not None and (element_type in _NARROW or element_type.is_small):
+        # As int8 or uint8, of which the upper bits do not matter to the lower ones; as f32, rounded at the end.
+        wide = np.dtype(np.float32 if element_type.is_floating else np.int8 if element_type.is_signed else np.uint8)
+        arrays, inits = tuple(x.astype(wide) for x in arrays), tuple(x.astype(wide) for x in inits)
     sums = [np.full(results, init) for init in inits]
-    apply = _Applied(attributes.to_apply)
+    apply = Applied(attributes.to_apply)
     flat = [array.reshape(-1) for array in arrays]
     for origins in _elements(arrays[0].shape, attributes.window, results):
         there = origins >= 0
@@ -76,7 +76,7 @@ def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: 
             continue
         elements = [array[origins[there]] for array in flat]
         before = [total[there] for total in sums]
-        after = (ufunc(before[0], elements[0]),) if ufunc is not None else apply(*before, *elements)
+        after = (ufunc(before[0], elements[0]),) if ufunc is not None else apply([*before, *elements])
         for total, new in zip(sums, after, strict=True):
             total[there] = new
     rounded = tuple(total.astype(leaf.element.dtype, copy=False) for total, leaf in zip(sums, leaves, strict=True))
@@ -91,19 +91,19 @@ def _select_and_scatter(
     each element of the source, in row-major order, is combined with what lies where its place selected."""
     flat = array.reshape(-1)
     selected = np.full(source.shape, -1, np.int64)
-    select, scatter = _Applied(attributes.select), _Applied(attributes.scatter)
+    select, scatter = Applied(attributes.select), Applied(attributes.scatter)
     for origins in _elements(array.shape, attributes.window, source.shape):
         there, first = origins >= 0, selected < 0
         selected[there & first] = origins[there & first]
         later = there & ~first
         if later.any():
-            (keep,) = select(flat[selected[later]], flat[origins[later]])
+            (keep,) = select([flat[selected[later]], flat[origins[later]]])
             selected[later] = np.where(keep, selected[later], origins[later])
     result = np.full(array.size, init, array.dtype)
     targets, values = selected[selected >= 0], source[selected >= 0]
     # In rounds, so that a round meets each target once: the k-th round has each target's k-th value.
     for places in _rounds(targets):
-        (result[targets[places]],) = scatter(result[targets[places]], values[places])
+        (result[targets[places]],) = scatter([result[targets[places]], values[places]])
     return result.reshape(shape.dimensions)
 
 
@@ -116,30 +116,3 @@ def _rounds(targets: NDArray) -> Iterator[NDArray]:
     for k in range(int(occurrence.max(initial=-1)) + 1):
         yield order[occurrence == k]
 
-
-class _Applied:
-    """A computation on scalars, applied to all elements of one-dimensional arrays, one after the other."""
-
-    def __init__(self, computation: HloComputation) -> None:
-        self._computation = computation
-        self._takes_arrays = all(i.opcode in _ON_ARRAYS for i in computation.instructions)
-
-    def __call__(self, *arrays: NDArray) -> tuple[Any, ...]:
-        if self._takes_arrays:
-            results = self._once(list(arrays))
-            return tuple(np.broadcast_to(result, arrays[0].shape) for result in results)
-        rows = [self._once([np.asarray(x) for x in elements]) for elements in zip(*arrays, strict=True)]
-        return tuple(np.array(column) for column in zip(*rows, strict=True))
-
-    def _once(self, operands: list[NDArray]) -> tuple[Any, ...]:
-        result = interpret(self._computation, operands)
-        return result if isinstance(result, tuple) else (result,)
-
-
-_ON_ARRAYS = frozenset({
-    Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.COMPARE, Opcode.SELECT,
-    Opcode.CONVERT, Opcode.COPY, Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR,
-    Opcode.XOR, Opcode.NOT, Opcode.SUBTRACT, Opcode.NEGATE, Opcode.ABS, Opcode.EXP, Opcode.LOG, Opcode.LOG1P,
-    Opcode.DIVIDE,
-})  # fmt: skip
-"""Ops whose rule, given arrays where the computation says scalar, does the same to each element."""

@@ -10,30 +10,32 @@ this adds are transposes, reshapes and conversions, which fuse with their neighb
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..attributes import (
-    BroadcastAttributes,
+    ConcatenateAttributes,
     ConvolutionAttributes,
     ConvolutionDimensionNumbers,
     ReverseAttributes,
-    TransposeAttributes,
+    SliceAttributes,
+    WindowDimension,
 )
-from ..builder import make_constant, make_instruction
+from ..builder import make_instruction
 from ..element_type import ElementType
 from ..ir import HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
+from .expand_small_types import wider_type
+from .patterns import convert, make_zeros, reshape, transpose
 
 FEW_PLACES = 64
 """With fewer places than this an image is a narrow matrix: with channels last, all images together are one."""
 
-_HALF = (ElementType.F16, ElementType.BF16)
+MAX_PHASES = 8
+"""Along one dimension: each is a convolution of its own, and one with more holes than that is left as it is."""
 
-Convert = Callable[[HloInstruction, ElementType], HloInstruction]
+_HALF = (ElementType.F16, ElementType.BF16)
 
 
 def canonical_numbers(spatial: int, channels_last: bool) -> ConvolutionDimensionNumbers:
@@ -56,23 +58,23 @@ def convolution_of_nothing(convolution: HloInstruction) -> HloInstruction | None
     """Zeros, where there is nothing to add up."""
     if convolution.shape.num_elements and all(o.shape.num_elements for o in convolution.operands):
         return None
-    zero = make_constant(np.zeros((), convolution.shape.element.dtype))
-    return make_instruction(Opcode.BROADCAST, (zero,), BroadcastAttributes(()), convolution.shape)
+    return make_zeros(convolution.shape)
 
 
-def convolution_in_one_type(convert: Convert) -> Callable[[HloInstruction], HloInstruction | None]:
-    """The rule: operands in the type in which the products are added up, the result's; f32 for f16 and bf16."""
-
-    def rule(convolution: HloInstruction) -> HloInstruction | None:
-        result = convolution.shape.element
-        computed = ElementType.F32 if result in _HALF else result
-        if all(o.shape.element is computed for o in (*convolution.operands, convolution)):
-            return None
-        operands = [convert(o, computed) for o in convolution.operands]
-        shape = Shape.array(computed, convolution.shape.dimensions)
-        return convert(make_instruction(Opcode.CONVOLUTION, operands, convolution.attributes, shape), result)
-
-    return rule
+def convolution_in_one_type(convolution: HloInstruction) -> HloInstruction | None:
+    """Operands in the type in which the products are added up: the result's, but f32 for floats narrower than that, and
+    a byte for integers of less."""
+    result = convolution.shape.element
+    computed = result
+    if result in _HALF or (result.is_small and result.is_floating):
+        computed = ElementType.F32
+    elif result.is_small:
+        computed = wider_type(result)
+    if all(o.shape.element is computed for o in (*convolution.operands, convolution)):
+        return None
+    operands = [convert(o, computed) for o in convolution.operands]
+    shape = Shape.array(computed, convolution.shape.dimensions)
+    return convert(make_instruction(Opcode.CONVOLUTION, operands, convolution.attributes, shape), result)
 
 
 def batch_groups_as_feature_groups(convolution: HloInstruction) -> HloInstruction | None:
@@ -85,13 +87,13 @@ def batch_groups_as_feature_groups(convolution: HloInstruction) -> HloInstructio
     batch, feature = attributes.dimension_numbers.input_batch, attributes.dimension_numbers.input_feature
     sizes = list(array.shape.dimensions)
     split = [*sizes[:batch], groups, sizes[batch] // groups, *sizes[batch + 1 :]]
-    viewed = _reshaped(array, split)
+    viewed = reshape(array, split)
     order = [d for d in range(len(split)) if d != batch]
     order.insert(order.index(feature + (feature > batch)), batch)
-    moved = _transposed(viewed, order)
+    moved = transpose(viewed, order)
     sizes[batch] //= groups
     sizes[feature] *= groups
-    merged = _reshaped(moved, sizes)
+    merged = reshape(moved, sizes)
     new = replace(attributes, batch_group_count=1, feature_group_count=groups)
     return make_instruction(Opcode.CONVOLUTION, (merged, kernel), new, convolution.shape)
 
@@ -110,6 +112,62 @@ def reversed_window(convolution: HloInstruction) -> HloInstruction | None:
     return make_instruction(Opcode.CONVOLUTION, (array, turned), new, convolution.shape)
 
 
+def phases_of_dilated_input(convolution: HloInstruction) -> HloInstruction | None:
+    """A convolution over an input with holes (the gradient of a strided one) as one convolution a phase, without them.
+
+    Along a dimension dilated by s, result s * q + p meets only every s-th element of the kernel, and those meet the
+    input's elements from q on, one after the other. The phases' results take turns.
+    """
+    attributes: ConvolutionAttributes = convolution.attributes
+    for position, part in enumerate(attributes.window):
+        if 1 < part.base_dilation <= MAX_PHASES and part.stride == part.window_dilation == 1 and not part.reversed:
+            return _in_phases(convolution, position)
+    return None
+
+
+def _in_phases(convolution: HloInstruction, position: int) -> HloInstruction:
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, part = attributes.dimension_numbers, attributes.window[position]
+    array, kernel = convolution.operands
+    step, target = part.base_dilation, numbers.output_spatial[position]
+    size = array.shape.dimensions[numbers.input_spatial[position]]
+    sizes = convolution.shape.dimensions
+    count = -(-sizes[target] // step)
+    phase_sizes = [count if d == target else size for d, size in enumerate(sizes)]
+    shape = Shape.array(convolution.shape.element, phase_sizes)
+    phases = []
+    for phase in range(step):
+        first = (part.padding_low - phase) % step
+        if first >= part.size:
+            phases.append(make_zeros(shape))
+            continue
+        taken = _every(kernel, numbers.kernel_spatial[position], first, step)
+        taps = -(-(part.size - first) // step)
+        low = (part.padding_low - phase - first) // step
+        window = list(attributes.window)
+        window[position] = WindowDimension(taps, 1, low, count + taps - 1 - low - size)
+        new = replace(attributes, window=tuple(window))
+        phases.append(make_instruction(Opcode.CONVOLUTION, (array, taken), new, shape))
+    alone = [*phase_sizes[: target + 1], 1, *phase_sizes[target + 1 :]]
+    turns = make_instruction(
+        Opcode.CONCATENATE, [reshape(phase, alone) for phase in phases], ConcatenateAttributes(target + 1)
+    )
+    padded = [count * step if d == target else size for d, size in enumerate(sizes)]
+    result = reshape(turns, padded)
+    if count * step == sizes[target]:
+        return result
+    rank = len(sizes)
+    return make_instruction(Opcode.SLICE, (result,), SliceAttributes((0,) * rank, tuple(sizes), (1,) * rank))
+
+
+def _every(operand: HloInstruction, dimension: int, first: int, step: int) -> HloInstruction:
+    """Every `step`-th element along a dimension, from `first` on."""
+    sizes, rank = operand.shape.dimensions, operand.shape.rank
+    starts, strides = [0] * rank, [1] * rank
+    starts[dimension], strides[dimension] = first, step
+    return make_instruction(Opcode.SLICE, (operand,), SliceAttributes(tuple(starts), sizes, tuple(strides)))
+
+
 def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     """Transposes around a convolution, until its dimensions are in the order of a canonical form."""
     attributes: ConvolutionAttributes = convolution.attributes
@@ -118,13 +176,13 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     if wanted == numbers:
         return None
     array, kernel = convolution.operands
-    array = _transposed(array, _moved(_input(numbers), _input(wanted)))
-    kernel = _transposed(kernel, _moved(_kernel(numbers), _kernel(wanted)))
+    array = transpose(array, _moved(_input(numbers), _input(wanted)))
+    kernel = transpose(kernel, _moved(_kernel(numbers), _kernel(wanted)))
     own = _moved(_result(numbers), _result(wanted))
     shape = Shape.array(convolution.shape.element, [convolution.shape.dimensions[d] for d in own])
     new = replace(attributes, dimension_numbers=wanted)
     result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape)
-    return _transposed(result, _moved(_result(wanted), _result(numbers)))
+    return transpose(result, _moved(_result(wanted), _result(numbers)))
 
 
 def _wants_channels_last(convolution: HloInstruction) -> bool:
@@ -162,13 +220,3 @@ def _moved(source: Sequence[int], target: Sequence[int]) -> list[int]:
     for old, new in zip(source, target, strict=True):
         order[new] = old
     return order
-
-
-def _transposed(operand: HloInstruction, order: Sequence[int]) -> HloInstruction:
-    if list(order) == list(range(len(order))):
-        return operand
-    return make_instruction(Opcode.TRANSPOSE, (operand,), TransposeAttributes(tuple(order)))
-
-
-def _reshaped(operand: HloInstruction, sizes: Sequence[int]) -> HloInstruction:
-    return make_instruction(Opcode.RESHAPE, (operand,), shape=Shape.array(operand.shape.element, sizes))

@@ -7,6 +7,7 @@ text, and writes a computation out where it is applied.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from ...hlo.builder import make_parameter
@@ -17,7 +18,7 @@ from ...hlo.shape import Shape
 from .element import ElementEmitter, loaded, stored
 from .reduce import applied, combined
 from .sizes import Sizes
-from .source import EmittedKernel, Expr, PointerParameter, SizeParameter, Writer
+from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, Scope, SizeParameter, Writer
 
 LITERAL_LIMIT = 16
 """Numbers up to here are written into the text, where the caller says that this makes better loops."""
@@ -72,7 +73,7 @@ class KernelText:
             return str(value)
         return self.argument(name, value)
 
-    def block(self, header: str):  # type: ignore[no-untyped-def]
+    def block(self, header: str) -> AbstractContextManager[Scope]:
         """Lines inside come under `header`."""
         return self.writer.block(header, guarded=True)
 
@@ -100,7 +101,7 @@ class KernelText:
 
     def finish(self, extent: int, cost: float) -> EmittedKernel:
         """The kernel; `cost` in nanoseconds an iteration of the sliced loop."""
-        parameters = (*self._pointers, *self._sizes, *self._elements.scalars)
+        parameters: tuple[KernelParameter, ...] = (*self._pointers, *self._sizes, *self._elements.scalars)
         header = f"def {self.name}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
         source = "\n".join([header, *("    " + line for line in self.writer.text())]) + "\n"
         return EmittedKernel(source, parameters, extent, cost)

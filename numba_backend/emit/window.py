@@ -40,6 +40,8 @@ BLOCK = 1024
 """Results of a row that wait in the cache together."""
 UNROLLED = 32
 """Elements of a window, times operands, up to which it is unrolled."""
+SHORT = 8
+"""Results at an edge of the array up to which loops over the window do not pay."""
 MANY_ROWS = 16
 """Rows from which on threads share them; fewer rows are cut into blocks, which threads share."""
 
@@ -269,6 +271,10 @@ class _ReduceWindow:
             with text.block("else:"):
                 text.line("begin = high")
                 text.line("end = stop")
+            if self.rows.last.moves:
+                with text.block(f"if end - begin < {SHORT}:"):
+                    self._one_by_one("begin", "end")
+                    text.line("begin = end")
             with text.block("if begin < end:"):
                 self._by_element("begin", "end")
 
@@ -347,6 +353,26 @@ class _ReduceWindow:
             text.line(f"cell = {cell}")
             with text.block(f"if cell % {last.holes} == 0:"):
                 self._join(f"base + cell // {last.holes}")
+
+    def _one_by_one(self, low: str, high: str) -> None:
+        """A few results at the edge, each from what its window has of the array."""
+        text, last = self.text, self.rows.last
+        names = [f"acc{k}" for k in range(len(self.sources))]
+        with text.block(f"for j in range({low}, {high}):"):
+            text.assign(names, [Expr(f"init{k}") for k in range(len(names))])
+            text.line(f"at{last.number} = {last.origin('j')}")
+            with ExitStack() as stack:
+                base = self.rows.windows(stack)
+                text.line(f"base = {base}")
+                stack.enter_context(text.block(f"for k in range({last.window}):"))
+                text.line(f"cell = at{last.number} + {last.shift('k')}")
+                tests = last.tests("cell")
+                if tests:
+                    stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
+                values = [source.load("base + cell") for source in self.sources]
+                text.assign(names, text.combine(self.instruction, [Expr(n) for n in names], values))
+            for name, output in zip(names, self.outputs, strict=True):
+                text.line(output.store("first + j", Expr(name)))
 
     def _join(self, offset: str) -> None:
         text = self.text

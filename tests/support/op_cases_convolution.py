@@ -11,7 +11,7 @@ from hloom.hlo import attributes as a
 
 from .op_case import ALL, Array, OpCase, make_case, shape_of
 from .op_cases_window import placed, window_of
-from .op_values import finite, positive
+from .op_values import Values, finite, positive, small_floats
 
 E = ElementType
 O = Opcode  # noqa: E741
@@ -43,6 +43,7 @@ def _case(
     *,
     groups: int = 1,
     batch_groups: int = 1,
+    kind: Values | None = None,
 ) -> OpCase:
     digits = "".join(map(str, range(len(spatial))))
     labels = labels or f"bf{digits}_oi{digits}->bf{digits}"
@@ -54,7 +55,7 @@ def _case(
     sizes = dict(zip(digits, (w.size for w in window), strict=True))
     rhs = _sizes(kernel, {"o": outputs, "i": features // groups, **sizes})
     out = _sizes(result, {"b": batch // batch_groups, "f": outputs, **dict(zip(digits, counts, strict=True))})
-    kind = finite if types[0].is_integral or types[0] is E.PRED else positive
+    kind = kind or (finite if types[0].is_integral or types[0] is E.PRED else positive)
     terms = math.prod(w.size for w in window) * features // groups
     attributes = a.ConvolutionAttributes(window, _numbers(labels), groups, batch_groups)
     parts = [".".join(map(str, (w.size, w.stride, w.padding_low, w.padding_high, w.base_dilation, w.window_dilation,
@@ -84,6 +85,8 @@ def cases() -> Iterator[OpCase]:
     ]  # fmt: skip
     for t, result in wider:
         yield _case((t, t, result), 2, 3, (5, 6), 4, _W33)
+    for t, result in [(E.S4, E.S4), (E.U4, E.U4), (E.F8E4M3FN, E.F32), (E.F8E5M2, E.BF16)]:
+        yield _case((t, t, result), 2, 3, (5, 6), 4, _W33, kind=small_floats)
     yield _case((E.F32, E.BF16, E.F32), 2, 3, (5, 6), 4, _W33)
     for spatial, window in [
         ((), ()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from hloom.hlo import (
     ElementType,
     HloComputation,
@@ -25,7 +26,7 @@ from .op_cases_reduce import (
     binary_computation,
     log_add_exp_computation,
 )
-from .op_values import Values, any_value, finite, positive, small_floats
+from .op_values import NDArray, Values, any_value, finite, positive, small_floats
 
 E = ElementType
 O = Opcode  # noqa: E741
@@ -95,6 +96,11 @@ def _note(window: a.Window) -> str:
     return "window-" + ",".join(parts)
 
 
+def zeros(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
+    """Nothing else."""
+    return np.zeros(dims, t.dtype)
+
+
 def _pair_sum(types: Sequence[ElementType]) -> HloComputation:
     """The reducer that adds up each of its operands."""
     shapes = [shape_of(t) for t in types]
@@ -125,6 +131,13 @@ def _reduce_window() -> Iterator[OpCase]:
                 result = shape_of(t, placed((2, 9, 7), window))
                 note = opcode.value + ("-cumulative" if window is cumulative else "")
                 yield make_case(O.REDUCE_WINDOW, operands, result, attributes, ulps=ulps, signed_zeros=False, note=note)
+    for t in (E.S4, E.U4, E.F8E4M3FN, E.F8E5M2):
+        # XLA rounds sums of f8 at every step.
+        for opcode in (O.ADD, O.MAXIMUM) if t.is_integral else (O.MAXIMUM,):
+            operands = [Array(t, (2, 9, 7), small_floats), Array(t, (), zeros)]
+            attributes = a.ReduceWindowAttributes(mixed, binary_computation(opcode, t))
+            result = shape_of(t, placed((2, 9, 7), mixed))
+            yield make_case(O.REDUCE_WINDOW, operands, result, attributes, signed_zeros=False, note=opcode.value)
     for dims, window in WINDOWS:
         counts = placed(dims, window)
         for opcode, values, ulps in ((O.ADD, positive, 64), (O.MAXIMUM, small_floats, 0)):

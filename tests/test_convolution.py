@@ -1,0 +1,111 @@
+"""Convolutions beyond the op table: cut into blocks, canonical forms, phases, what compiled code is shared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hloom.hlo import ElementType, HloModule, Opcode, Shape
+from hloom.hlo import attributes as a
+from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
+from hloom.hlo.passes.expand import Expand
+from hloom.hlo.passes.expand_convolution import MAX_PHASES, canonical_numbers
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.rows import convolution as rows
+
+from hloom import hlo
+from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
+
+E = ElementType
+O = Opcode  # noqa: E741
+
+_IN_BLOCKS = [c for c in CASES if c.opcode is O.CONVOLUTION and c.result.element_type in (E.F32, E.C64)]
+FIRST, LAST = "NCHW", "NHWC"
+
+
+@pytest.mark.parametrize("case", _IN_BLOCKS, ids=lambda case: case.id)
+def test_blocks_of_patches(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With blocks of a few places, images are cut along the places, and deep kernels along their first dimension."""
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 600)
+    monkeypatch.setattr(rows, "MANY_PLACES", 5)
+    module, inputs = build_module(case), make_inputs(case)
+    check_results(case, NumbaCompiler().compile(module).execute(inputs), hlo.evaluate(module, *inputs))
+
+
+def _module(
+    image: tuple[int, ...], kernel: tuple[int, ...], window: a.Window, form: str, element_type: ElementType = E.F32,
+    groups: int = 1,
+) -> HloModule:  # fmt: skip
+    x, w = (make_parameter(k, Shape.array(element_type, dims)) for k, dims in enumerate((image, kernel)))
+    attributes = a.ConvolutionAttributes(window, canonical_numbers(len(window), form == LAST), groups)
+    root = make_instruction(O.CONVOLUTION, [x, w], attributes)
+    return make_module("convolution", make_computation("main", root, [x, w]))
+
+
+_SAME = (a.WindowDimension(3, 1, 1, 1), a.WindowDimension(3, 1, 1, 1))
+
+
+def _kernels(module: HloModule) -> set[str]:
+    """The texts, without the comments that say how big things are."""
+    texts = NumbaCompiler().compile(module).kernels().values()
+    return {"\n".join(line for line in text.splitlines() if not line.startswith("#")) for text in texts}
+
+
+@pytest.mark.parametrize("element_type", [E.F32, E.S32])
+def test_a_new_size_compiles_nothing(element_type: ElementType) -> None:
+    small, large = (
+        _kernels(_module((batch, features, size, size + 3), (made, features, 3, 3), _SAME, FIRST, element_type))
+        for batch, features, size, made in ((2, 17, 20, 18), (70, 40, 33, 64))
+    )
+    assert small == large
+    assert len(small) == 1
+
+
+def test_all_blocks_share_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1 << 12)
+    first = NumbaCompiler().compile(_module((3, 20, 30, 30), (20, 20, 3, 3), _SAME, FIRST)).kernels()
+    last = NumbaCompiler().compile(_module((3, 30, 30, 20), (3, 3, 20, 20), _SAME, LAST)).kernels()
+    assert [text.count("\ndef ") for text in (*first.values(), *last.values())] == [1, 1]
+
+
+def test_a_window_of_one_needs_no_patches() -> None:
+    one = (a.WindowDimension(1), a.WindowDimension(1))
+    assert _kernels(_module((3, 20, 9, 9), (5, 20, 1, 1), one, FIRST)) == set()
+    assert _kernels(_module((3, 9, 9, 20), (1, 1, 20, 5), one, LAST)) == set()
+
+
+def _expanded(module: HloModule) -> str:
+    return Expand()(module).to_text()
+
+
+def test_an_input_with_holes_becomes_phases() -> None:
+    holes = (a.WindowDimension(3, 1, 2, 2, 2), a.WindowDimension(2, 1, 1, 1, 3))
+    text = _expanded(_module((2, 16, 20, 20), (16, 16, 3, 2), holes, FIRST))
+    assert "lhs_dilate" not in text
+    assert text.count(" convolution(") == 2 * 2, "of three phases along the last dimension, two meet the kernel"
+
+
+def test_an_input_with_holes_and_a_stride_stays() -> None:
+    holes = (a.WindowDimension(3, 2, 2, 2, 2), a.WindowDimension(3, 1, 2, 2, MAX_PHASES + 1))
+    assert "lhs_dilate" in _expanded(_module((2, 16, 20, 20), (16, 16, 3, 3), holes, FIRST))
+
+
+@pytest.mark.parametrize("form", [FIRST, LAST])
+def test_a_canonical_convolution_stays_as_it_is(form: str) -> None:
+    dims, kernel = ((2, 16, 20, 20), (16, 16, 3, 3)) if form == FIRST else ((2, 20, 20, 16), (3, 3, 16, 16))
+    module = _module(dims, kernel, _SAME, form)
+    assert Expand()(module) is module
+
+
+def test_images_of_few_places_become_one_matrix() -> None:
+    text = _expanded(_module((8, 16, 7, 7), (16, 16, 3, 3), _SAME, FIRST))
+    assert "dim_labels=b01f_01io->b01f" in text
+
+
+def test_products_are_those_of_float64() -> None:
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(dims).astype(np.float32) for dims in ((4, 30, 23, 37), (50, 30, 3, 3)))
+    actual = NumbaCompiler().compile(_module(x.shape, w.shape, _SAME, FIRST)).execute([x, w])[0]
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    expected = np.einsum("bihwkl,oikl->bohw", windows, w.astype(np.float64), optimize=True)
+    np.testing.assert_allclose(actual, expected, atol=1e-3)
