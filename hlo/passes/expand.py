@@ -34,13 +34,10 @@ from .expand_convolution import (
     reversed_window,
 )
 from .expand_custom_call import annotation, topk, unwritten_memory
+from .expand_indexing import gather_of_empty_slices
 from .expand_linalg import half_in_f32
 from .expand_random import rng, rng_bit_generator
 from .expand_scan import scan
-<<<<<<< HEAD
-from .expand_indexing import gather_of_empty_slices
-from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
-=======
 from .expand_small_types import (
     COMPUTED_WIDER,
     bitcast_of_other_width,
@@ -48,7 +45,6 @@ from .expand_small_types import (
     computed_wider,
     wider_type,
 )
->>>>>>> main
 from .expand_sort import topk_by_sort
 from .expand_window import window_of_everything
 from .rewrite import map_computations, rewrite_computation
