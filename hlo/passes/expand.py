@@ -34,6 +34,7 @@ from .expand_convolution import (
 )
 from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_elementwise import complex_extremum, stochastic_convert
+from .expand_indexing import gather_of_empty_slices
 from .expand_linalg import half_in_f32
 from .expand_map import mapped
 from .expand_normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
@@ -209,6 +210,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     ),
     Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
+    Opcode.GATHER: (gather_of_empty_slices,),
     Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.REDUCE_WINDOW: (window_of_everything, reduce_in_wider_type),
     Opcode.RNG: (rng,),
