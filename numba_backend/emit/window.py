@@ -432,12 +432,22 @@ def _select_and_scatter(
     text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
     places: Sequence[Place], sliced: int | None, shared: int,
 ) -> None:  # fmt: skip
-    """Fill, then scatter, inside of `shared` loops: what is filled is then still in the cache."""
+    """Fill, then scatter, inside of `shared` loops: what is filled is then still in the cache. Windows that neither
+    overlap nor leave the array are written whole, which vectorises."""
+    moving = [place for place in places if place.moves]
+    disjoint = all(
+        is_plain(p.axis.part) and p.axis.part.stride >= dilated(p.axis.part.size, p.axis.part.window_dilation)
+        for p in moving
+    )
+    disjoint = disjoint and math.prod(p.axis.part.size for p in moving) <= UNROLLED
     with ExitStack() as stack:
         terms = _loops(text, stack, places, sliced, shared, [p.size for p in places])
         text.line(output.store(offset_of(terms, [p.size for p in places]), Expr("init")))
     with ExitStack() as stack:
         terms = _loops(text, stack, places, sliced, shared, [p.count for p in places])
+        if disjoint:
+            _write_window(text, instruction, values, updates, output, places, terms)
+            return
         _select(text, instruction, values, places, terms)
         with text.block("if found >= 0:"):
             text.line(f"old = {output.load('found')}")
@@ -475,14 +485,8 @@ def _select_unrolled(
     text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
 ) -> None:
     """Without branches, which would be taken at random."""
-    moving = [place for place in places if place.moves]
-    for number, element in enumerate(itertools.product(*(range(p.axis.part.size) for p in moving))):
-        shifts = dict(zip((p.number for p in moving), element, strict=True))
-        cells = [
-            f"at{p.number} + {p.shift(str(shifts[p.number]))}" if p.moves else term
-            for p, term in zip(places, terms, strict=True)
-        ]
-        text.line(f"cell = {offset_of(cells, [p.size for p in places])}")
+    for number, cell in enumerate(_cells(places, terms)):
+        text.line(f"cell = {cell}")
         text.line(f"value = {values.load('cell')}")
         if not number:
             text.line("best = value")
@@ -492,6 +496,44 @@ def _select_unrolled(
         text.line(f"keep = {keep.text}")
         text.line("best = select(keep, best, value)")
         text.line("found = select(keep, found, cell)")
+
+
+def _cells(places: Sequence[Place], terms: Sequence[str]) -> list[str]:
+    """The positions of a window's elements, in order."""
+    moving = [place for place in places if place.moves]
+    found = []
+    for element in itertools.product(*(range(p.axis.part.size) for p in moving)):
+        shifts = dict(zip((p.number for p in moving), element, strict=True))
+        cells = [
+            f"at{p.number} + {p.shift(str(shifts[p.number]))}" if p.moves else term
+            for p, term in zip(places, terms, strict=True)
+        ]
+        found.append(offset_of(cells, [p.size for p in places]))
+    return found
+
+
+def _write_window(
+    text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
+    places: Sequence[Place], terms: Sequence[str],
+) -> None:  # fmt: skip
+    """All elements of one window: the selected one is combined, the others keep the init value."""
+    for place in places:
+        if place.moves:
+            text.line(f"at{place.number} = {place.origin(terms[place.number])}")
+    cells = _cells(places, terms)
+    text.line(f"best = {values.load(cells[0])}")
+    text.line("which = int32(0)")
+    for number, cell in enumerate(cells[1:], start=1):
+        text.line(f"value = {values.load(cell)}")
+        (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
+        text.line(f"keep = {keep.text}")
+        text.line("best = select(keep, best, value)")
+        text.line(f"which = select(keep, which, int32({number}))")
+    text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
+    (new,) = text.apply(instruction.attributes.scatter, [Expr("init"), Expr("update")])
+    text.line(f"new = {new.text}")
+    for number, cell in enumerate(cells):
+        text.line(output.store(cell, Expr(f"select(which == int32({number}), new, init)")))
 
 
 def _select_in_loops(
