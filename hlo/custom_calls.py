@@ -43,6 +43,9 @@ class NativeFunction:
 
 CustomCallFunction: TypeAlias = Callable[..., Any]
 
+_CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_GetVersion).__mro__[1]
+"""The type of all functions of ctypes, which has no public name."""
+
 _registered: dict[str, CustomCallFunction | NativeFunction] = {}
 _lock = threading.Lock()
 
@@ -61,7 +64,7 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
 
     ValueError if `name` is taken and `replace` is false, TypeError if `fn` is no function of such a kind.
     """
-    if not isinstance(name, str) or not name:
+    if not (name and isinstance(name, str)):
         raise TypeError(f"the name of a custom call must be a string that is not empty, not {name!r}")
     function = _native(name, fn) or fn
     if not isinstance(function, NativeFunction) and not callable(function):
@@ -88,9 +91,9 @@ def registered_custom_calls() -> dict[str, CustomCallFunction]:
     return {name: f.owner if isinstance(f, NativeFunction) else f for name, f in functions.items()}  # type: ignore[misc]
 
 
-def _native(name: str, fn: object) -> NativeFunction | None:
+def _native(name: str, fn: Any) -> NativeFunction | None:
     """The function as a native one, if it is one."""
-    if isinstance(fn, ctypes._CFuncPtr):  # what ctypes calls the type of all its functions
+    if isinstance(fn, _CTYPES_FUNCTION):
         address = ctypes.cast(fn, ctypes.c_void_p).value
         if not address:
             raise TypeError(f"custom call {name!r}: the ctypes function is a null pointer")
@@ -98,7 +101,7 @@ def _native(name: str, fn: object) -> NativeFunction | None:
     module = type(fn).__module__
     if not module.startswith("numba.") or type(fn).__name__ != "CFunc":
         return None
-    signature = fn._sig  # type: ignore[attr-defined]
+    signature = fn._sig
     kinds = [type(t).__name__ for t in signature.args]
     is_pointer = all(str(t) == "void*" or kind in ("CPointer", "RawPointer") for t, kind in zip(signature.args, kinds))
     if str(signature.return_type) not in ("none", "void") or len(kinds) != 2 or not is_pointer:
@@ -106,7 +109,7 @@ def _native(name: str, fn: object) -> NativeFunction | None:
             f"custom call {name!r}: a numba.cfunc must have the signature void(voidptr, CPointer(voidptr)), "
             f"for `void(void* out, void** in)`; this one has {signature}"
         )
-    return NativeFunction(int(fn.address), fn)  # type: ignore[attr-defined]
+    return NativeFunction(int(fn.address), fn)
 
 
 def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result: Shape) -> Call:

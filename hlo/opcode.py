@@ -50,6 +50,7 @@ class Opcode(Enum):
     DIVIDE = "divide"
     MAXIMUM = "maximum"
     MINIMUM = "minimum"
+    MULHI = "mulhi"
     MULTIPLY = "multiply"
     OR = "or"
     POWER = "power"

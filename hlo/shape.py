@@ -216,15 +216,15 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
         dimensions.append(_read_dimension(scanner))
         while scanner.accept(","):
             dimensions.append(_read_dimension(scanner))
+            if len(dimensions) > MAX_RANK:
+                raise scanner.error(f"an array has at most {MAX_RANK} dimensions", start)
     scanner.expect("]", "or ',' after a dimension")
-    if len(dimensions) > MAX_RANK:
-        raise scanner.error(f"{len(dimensions)} dimensions are more than {MAX_RANK}", start)
     # The body of a computation may follow its result's shape: only what looks like a layout is one.
     layout = read_layout(scanner) if _LAYOUT_FOLLOWS.match(scanner.text, scanner.position) else None
     try:
         return Shape.array(element_type, dimensions, layout)
     except ShapeError as error:
-        raise scanner.error(str(error), start) from None
+        raise scanner.error(str(error), start, error.label) from None
 
 
 def _read_dimension(scanner: Scanner) -> int:

@@ -12,6 +12,7 @@ from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
 from ..hlo.passes.buffer_assignment import AllocationKind, BufferAssignment
 from ..hlo.shape import Shape
+from ..hlo.text.escape import escape
 from .lowering import LoweredModule
 from .runtime.memory import Block, allocate
 
@@ -121,7 +122,7 @@ class NumbaExecutable(Executable):
             uses.setdefault(use.source, []).append((use.instruction, values))
         found = {}
         for source, users in uses.items():
-            comments = [f"# {name}" + (f": {values}" if values else "") for name, values in users]
+            comments = [f"# {escape(name)}" + (f": {values}" if values else "") for name, values in users]
             found[users[0][0]] = "\n".join([*comments, source])
         return found
 

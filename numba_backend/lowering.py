@@ -23,7 +23,7 @@ from ..hlo.passes.buffer_assignment import (
     is_alias,
 )
 from .dot import gemm_of
-from .emit import canonical, emit_fusion, may_overwrite
+from .emit import Sharing, canonical, emit_fusion
 from .emit.element import storage_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .rows import ROWS
@@ -50,6 +50,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self._canonical: dict[HloComputation, HloComputation] = {}
+        self._sharing: dict[HloComputation, Sharing] = {}
 
     def of(self, fusion: HloInstruction) -> HloComputation:
         computation = fusion.attributes.calls
@@ -60,18 +61,20 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
-        is_fusion = instruction.opcode is Opcode.FUSION
-        share = SHARE.get(instruction.opcode)
-        if not is_fusion and share is None:
+        if instruction.opcode is Opcode.FUSION:
+            body = self.of(instruction)
+            sharing = self._sharing.get(body)
+            if sharing is None:
+                sharing = self._sharing[body] = Sharing(body)
+            allowed = sharing.may_overwrite(operand, output)
+        else:
+            share = SHARE.get(instruction.opcode)
+            allowed = share is not None and share(instruction, operand, output)
+        if not allowed:
             return False
+        # Two pointers to one buffer, of which the code would write through one and read through the other?
         seen = [_origin(o) for o in instruction.operands]
-        if seen.count(seen[operand]) > 1:
-            # Two pointers to one buffer, of which the kernel would write through one and read through the other.
-            return False
-        if is_fusion:
-            return may_overwrite(self.of(instruction), operand, output)
-        assert share is not None
-        return share(instruction, operand, output)
+        return seen.count(seen[operand]) == 1
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:

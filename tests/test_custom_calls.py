@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.errors import CustomCallError, ExecutionError, ShapeError, UnsupportedError
 from hloom.hlo import Opcode, Shape, make_computation, make_instruction, make_module, make_parameter
 from hloom.hlo.attributes import CustomCallApiVersion, CustomCallAttributes
 from hloom.hlo.backend import get_compiler
@@ -19,6 +18,7 @@ from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse
 
 import hloom
+from hloom.errors import CustomCallError, ExecutionError, ShapeError, UnsupportedError
 
 BACKENDS = ("numba", "evaluator")
 NDArray = np.ndarray[Any, Any]
@@ -69,37 +69,22 @@ def test_seeds_section_custom_call_in_python(backend: str, register: Callable[..
     np.testing.assert_array_equal(result, EXPECTED)
 
 
-def _numba_cfunc() -> Any:
+@pytest.fixture(scope="module")
+def numba_cfunc() -> Any:
     import numba
     from numba import types
 
-    @numba.cfunc(types.void(types.voidptr, types.CPointer(types.voidptr)))
+    @numba.cfunc(types.void(types.voidptr, types.CPointer(types.voidptr)))  # type: ignore[untyped-decorator]
     def native(out, arguments):  # type: ignore[no-untyped-def]
-        x = numba.carray(_as_f32(arguments[0]), (2,))
-        y = numba.carray(_as_f32(arguments[1]), (2, 3))
-        z = numba.carray(_as_f32(out), (3, 3))
+        x = numba.carray(arguments[0], (2,), numba.float32)
+        y = numba.carray(arguments[1], (2, 3), numba.float32)
+        z = numba.carray(out, (3, 3), numba.float32)
         for j in range(3):
             z[0, j] = x[1] + y[1, j]
             z[1, j] = x[0] + y[0, j]
             z[2, j] = 0
 
     return native
-
-
-@pytest.fixture(scope="module")
-def numba_cfunc() -> Any:
-    from numba import types
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def as_f32(typingctx, pointer):  # type: ignore[no-untyped-def]
-        def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-        return types.CPointer(types.float32)(types.voidptr), codegen
-
-    globals()["_as_f32"] = as_f32
-    return _numba_cfunc()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -251,7 +236,7 @@ def test_wrong_results(
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_unknown_target_is_refused_at_compile_time(backend: str) -> None:
     compiler = get_compiler(backend)
-    with pytest.raises(UnsupportedError, match="'nobody' is not known.*register_custom_call"):
+    with pytest.raises(UnsupportedError, match=r"'nobody' is not known.*register_custom_call"):
         compiler.compile(parse(module("f32[2]", "f32[2]", "nobody")))
     with pytest.raises(UnsupportedError, match="did you mean 'lapack_spotrf_ffi'"):
         compiler.compile(parse(module("f32[2]", "f32[2]", "lapack_spotrf")))

@@ -15,6 +15,7 @@ from hloom.hlo.ops import SPECS, Trait
 
 from support.op_case import Token
 from support.op_table import CASES, Array, Operand, binary_computation
+from support.violations_indexing import INDEXING_VIOLATIONS
 from support.violations_structure import STRUCTURE_VIOLATIONS
 from support.violations_window import WINDOW_VIOLATIONS
 
@@ -23,7 +24,7 @@ O = Opcode  # noqa: E741
 
 NEEDS_DECLARED = {
     *(O.BITCAST, O.BITCAST_CONVERT, O.BROADCAST, O.CONVERT, O.IOTA, O.PARAMETER, O.RESHAPE, O.RNG_BIT_GENERATOR),
-    *(O.INFEED, O.RECV, O.DYNAMIC_RESHAPE),
+    *(O.CUSTOM_CALL, O.INFEED, O.RECV, O.DYNAMIC_RESHAPE),
 }
 
 
@@ -87,6 +88,7 @@ _ADD_F32 = binary_computation(O.ADD, E.F32)
 _ADD_S32 = binary_computation(O.ADD, E.S32)
 _BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
 _THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+_UNIFORM = a.RngAttributes(a.RandomDistribution.UNIFORM)
 _PHILOX = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
 _IDENTITY_F32 = _identity(s("f32[]"))
 _IDENTITY_S32 = _identity(s("s32[]"))
@@ -97,6 +99,21 @@ def _compare_as(comparison: a.ComparisonType) -> a.CompareAttributes:
     return a.CompareAttributes(a.ComparisonDirection.EQ, comparison)
 
 
+_LEFT = a.TriangularSolveAttributes(left_side=True)
+
+
+def _fft(kind: str, *lengths: int) -> a.FftAttributes:
+    return a.FftAttributes(a.FftType(kind), lengths)
+
+
+def _custom_call(
+    *aliases: tuple[tuple[int, ...], int, tuple[int, ...]], layouts: list[str] | None = None
+) -> a.CustomCallAttributes:
+    constraints = None if layouts is None else tuple(s(text) for text in layouts)
+    pairs = tuple(a.OutputOperandAlias(*alias) for alias in aliases)
+    return a.CustomCallAttributes("x", operand_layout_constraints=constraints, output_to_operand_aliasing=pairs)
+
+
 VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("abs_c1", O.ABS, ["u8[2]"], NO_ATTRIBUTES, None),
     ("add_c1", O.ADD, ["(f32[])", "(f32[])"], NO_ATTRIBUTES, None),
@@ -104,6 +121,25 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("add_c3", O.ADD, ["f32[2]", "f32[1]"], NO_ATTRIBUTES, None),
     ("add_c3", O.ADD, ["f32[2]", "f32[]"], NO_ATTRIBUTES, None),
     ("add_arity", O.ADD, ["f32[2]"], NO_ATTRIBUTES, None),
+    ("fft_c1", O.FFT, ["f32[4]"], _fft("FFT", 4), None),
+    ("fft_c1", O.FFT, ["c64[4]"], _fft("RFFT", 4), None),
+    ("fft_c1", O.FFT, ["f16[4]"], _fft("RFFT", 4), None),
+    ("fft_c2", O.FFT, ["c64[4]"], _fft("FFT"), None),
+    ("fft_c2", O.FFT, ["c64[4]"], _fft("FFT", 4, 4), None),
+    ("fft_c2", O.FFT, ["c64[2,2,2,2]"], _fft("FFT", 2, 2, 2, 2), None),
+    ("fft_c3", O.FFT, ["c64[4]"], _fft("FFT", 5), None),
+    ("fft_c3", O.FFT, ["c64[4,3]"], _fft("IRFFT", 3, 4), None),
+    ("fft_c4", O.FFT, ["c64[4]"], _fft("IRFFT", 8), None),
+    ("fft_c4", O.FFT, ["c64[1]"], _fft("IRFFT", 0), None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["s32[2,2]", "s32[2,2]"], _LEFT, None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f64[2,2]"], _LEFT, None),
+    ("triangular-solve_c1", O.TRIANGULAR_SOLVE, ["(f32[2,2])", "f32[2,2]"], _LEFT, None),
+    ("triangular-solve_c2", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2]"], _LEFT, None),
+    ("triangular-solve_c2", O.TRIANGULAR_SOLVE, ["f32[2]", "f32[2]"], _LEFT, None),
+    ("triangular-solve_c3", O.TRIANGULAR_SOLVE, ["f32[2,3]", "f32[2,3]"], _LEFT, None),
+    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[3,2]"], _LEFT, None),
+    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2,3]"], a.TriangularSolveAttributes(), None),
+    ("triangular-solve_c5", O.TRIANGULAR_SOLVE, ["f32[1,2,2]", "f32[3,2,2]"], _LEFT, None),
     ("iota_attributes", O.IOTA, [], NO_ATTRIBUTES, "f32[2]"),
     ("add_result", O.ADD, ["f32[2]", "f32[2]"], NO_ATTRIBUTES, "f32[3]"),
     ("compare_c1", O.COMPARE, ["(f32[])", "(f32[])"], _LT, None),
@@ -144,6 +180,20 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("concatenate_c3", O.CONCATENATE, ["f32[2]", "f32[2]"], a.ConcatenateAttributes(1), None),
     ("concatenate_c4", O.CONCATENATE, ["f32[2,3]", "f32[2,4]"], a.ConcatenateAttributes(0), None),
     ("concatenate_c4", O.CONCATENATE, ["f32[2]", "f32[2,2]"], a.ConcatenateAttributes(0), None),
+    ("cholesky_c1", O.CHOLESKY, ["s32[2,2]"], a.CholeskyAttributes(True), None),
+    ("cholesky_c1", O.CHOLESKY, ["(f32[2,2])"], a.CholeskyAttributes(True), None),
+    ("cholesky_c2", O.CHOLESKY, ["f32[2]"], a.CholeskyAttributes(True), None),
+    ("cholesky_c3", O.CHOLESKY, ["f32[2,3]"], a.CholeskyAttributes(True), None),
+    ("custom-call_c1", O.CUSTOM_CALL, ["f32[2]"], _custom_call(), None),
+    ("custom-call_c2", O.CUSTOM_CALL, ["f32[2]"], a.CustomCallAttributes(""), "f32[2]"),
+    ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[2]", "f32[2]"]), "f32[2]"),
+    ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=[]), "f32[2]"),
+    ("custom-call_c4", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[3]"]), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 1, ())), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((0,), 0, ())), "f32[2]"),
+    ("custom-call_c5", O.CUSTOM_CALL, ["(f32[2])"], _custom_call(((), 0, (1,))), "f32[2]"),
+    ("custom-call_c6", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ())), "f32[3]"),
+    ("custom-call_c7", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ()), ((), 0, ())), "f32[2]"),
     ("copy_c1", O.COPY, ["(f32[2])"], NO_ATTRIBUTES, None),
     ("dynamic-slice_c1", O.DYNAMIC_SLICE, [], a.DynamicSliceAttributes(()), None),
     ("dynamic-slice_c2", O.DYNAMIC_SLICE, ["f32[2]"], a.DynamicSliceAttributes((1,)), None),
@@ -194,6 +244,13 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "u32[4]"),
+    ("rng_c1", O.RNG, ["f32[]", "f32[]"], _UNIFORM, "(f32[2])"),
+    ("rng_c2", O.RNG, ["f32[]"], _UNIFORM, "f32[2]"),
+    ("rng_c3", O.RNG, ["f32[]", "f32[2]"], _UNIFORM, "f32[2]"),
+    ("rng_c4", O.RNG, ["f32[]", "f64[]"], _UNIFORM, "f32[2]"),
+    ("rng_c4", O.RNG, ["s32[]"], a.RngAttributes(a.RandomDistribution.BERNOULLI), "pred[2]"),
+    ("rng_c5", O.RNG, ["s32[]", "s32[]"], a.RngAttributes(a.RandomDistribution.NORMAL), "s32[2]"),
+    ("rng-get-and-update-state_c1", O.RNG_GET_AND_UPDATE_STATE, [], a.RngGetAndUpdateStateAttributes(-1), "u64[2]"),
     ("call_c1", O.CALL, ["f32[]"], a.CallAttributes(_ADD_F32), None),
     ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("f32[]", True), _IDENTITY_S32), None),
     ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("s32[]", True), _IDENTITY_F32), None),
@@ -216,6 +273,7 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(-1), None),
     ("parameter_c1", O.PARAMETER, [], a.ParameterAttributes(0), None),
     ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
+    *INDEXING_VIOLATIONS,
     *STRUCTURE_VIOLATIONS,
     *WINDOW_VIOLATIONS,
 ]

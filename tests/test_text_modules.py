@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hloom.hlo import (
     ElementType,
+    ExecutionError,
     HloComputation,
     HloInstruction,
     HloModule,
@@ -19,6 +20,7 @@ from hloom.hlo import (
     Metadata,
     Opcode,
     Shape,
+    UnsupportedError,
     evaluate,
     make_computation,
     make_constant,
@@ -29,10 +31,11 @@ from hloom.hlo import (
     verify,
 )
 from hloom.hlo.attributes import CallAttributes, Composite
-from hloom.hlo.ir import NO_ATTRIBUTES
+from hloom.hlo.ir import NO_ATTRIBUTES, BufferDonor
 from hloom.hlo.ops import SPECS
 from hloom.hlo.text.attribute_reader import FORMS
 from hloom.hlo.text.printer import print_computation, print_module
+from hloom.numba_backend.compiler import NumbaCompiler
 
 from support.hlo_texts import INSTRUCTIONS, RECORDED, module_with
 from support.op_table import CASES, build_module
@@ -166,19 +169,126 @@ def test_keywords_as_names() -> None:
     round_trip(module)
 
 
-def test_annotations_disappear() -> None:
-    """JAX's lowering marks shardings with custom calls that return their operand."""
+# What XLA's text may leave out, or say in place
+
+
+def test_types_that_are_left_out_are_inferred() -> None:
+    module = parse(
+        "ENTRY e { x = f32[2,3] parameter(0)\n y = negate(x)\n t = transpose(y), dimensions={1,0}\n"
+        "ROOT d = dot(y, t), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
+    )
+    assert str(module.entry.root.shape) == "f32[2,2]" and module.name == "module_e"
+
+
+def test_operands_may_be_instructions_and_elements_of_tuples() -> None:
     module = parse(
         """HloModule m
-        ENTRY main {
-          x = u32[2]{0} parameter(0)
-          s = u32[2]{0} custom-call(x), custom_call_target="Sharding", sharding={replicated}
-          n = u32[2]{0} not(s)
-          ROOT r = u32[2]{0} custom-call(n), custom_call_target="Sharding", sharding={replicated}
+        ENTRY e {
+          t = (f32[2], (f32[2], f32[])) parameter(0)
+          ROOT r = add(f32[2] negate(t#0), multiply(t#1#0, t#0))
         }"""
     )
-    assert [i.opcode for i in module.entry.instructions] == [Opcode.PARAMETER, Opcode.NOT]
-    assert module.entry.root.opcode is Opcode.NOT
+    verify(module)
+    root = module.entry.root
+    assert [o.opcode for o in root.operands] == [Opcode.NEGATE, Opcode.MULTIPLY]
+    assert root.operands[0].operands[0] is root.operands[1].operands[1], "one instruction for both uses of t#0"
+    (result,) = evaluate(module, np.float32([1, 2]), np.float32([3, 4]), np.float32(9))
+    np.testing.assert_array_equal(result, [2, 6])
+
+
+def test_constants_of_tuple_type() -> None:
+    module = parse(
+        "HloModule m\nENTRY e { ROOT c = (f32[], (s32[2], pred[]), c64[1], ()) "
+        "constant(( 1.5, ({2, 3}, true), {(1, -inf)}, () )) }"
+    )
+    verify(round_trip(module))
+    values = evaluate(module)
+    assert [v.tolist() for v in values] == [1.5, [2, 3], True, [complex(1, -np.inf)]]
+
+
+def test_computations_may_stand_in_place_of_their_names() -> None:
+    module = parse(
+        """HloModule m
+        ENTRY e {
+          x = f32[3] parameter(0)
+          zero = f32[] constant(0)
+          n = s32[] parameter(1)
+          s = f32[] reduce(x, zero), dimensions={0}, to_apply={
+            tmp_0 = f32[] parameter(0)
+            tmp_1 = f32[] parameter(1)
+            ROOT tmp_2 = f32[] add(tmp_0, tmp_1)
+          }
+          ROOT c = f32[] conditional(n, s, s), branch_computations={
+            { tmp_0 = f32[] parameter(0)
+              ROOT tmp_1 = f32[] negate(tmp_0) },
+            { ROOT tmp_0 = f32[] parameter(0) } }
+        }"""
+    )
+    verify(round_trip(module))
+    assert evaluate(module, np.float32([1, 2, 3]), np.int32(0)) == [np.float32(-6)]
+    assert evaluate(module, np.float32([1, 2, 3]), np.int32(1)) == [np.float32(6)]
+
+
+def test_asynchronous_sugar() -> None:
+    """`slice-start` is async-start of a computation that holds the slice; attributes of both may stand there."""
+    module = parse(
+        """HloModule m
+        ENTRY e {
+          x = f32[4] parameter(0)
+          s = ((f32[4]), f32[2], u32[]) slice-start(x), slice={[1:3]}, async_execution_thread="other"
+          u = ((f32[4]), f32[2], u32[]) slice-update(s)
+          ROOT d = f32[2] slice-done(u)
+        }"""
+    )
+    verify(round_trip(module))
+    start = only(module, Opcode.ASYNC_START)
+    assert start.attributes.async_execution_thread == "other"
+    assert start.attributes.calls.root.opcode is Opcode.SLICE
+    assert evaluate(module, np.float32([1, 2, 3, 4]))[0].tolist() == [2, 3]
+
+
+# Attributes that mean nothing on one CPU
+
+
+def test_control_predecessors_are_checked_and_read_over() -> None:
+    module = parse(
+        "HloModule m\nENTRY e { x = f32[] parameter(0)\n y = negate(x)\n ROOT z = abs(x), control-predecessors={%y} }"
+    )
+    assert "control" not in module.to_text()
+
+
+def test_annotations_are_on_one_line_without_comments() -> None:
+    text = """HloModule m
+    ENTRY e { ROOT x = f32[2,2] parameter(0), sharding={devices=[2,1]<=[2] /* two
+      of them */ metadata={op_name="a  b"}}, backend_config="a\\"b" }"""
+    root = parse(text).entry.root
+    assert root.annotations == (
+        ("sharding", '{devices=[2,1]<=[2] metadata={op_name="a  b"}}'),
+        ("backend_config", '"a\\"b"'),
+    )
+
+
+def test_metadata_that_is_not_used_is_kept() -> None:
+    text = module_with(
+        'f32[2,3]{1,0} negate(%x), metadata={op_type="t" op_name="n" source_line=3 source_column=4 new_field={1} '
+        'profile_type={1,2} metadata_payload="p\\n"}'
+    )
+    metadata = parse(text).entry.root.metadata
+    assert metadata is not None and (metadata.op_name, metadata.source_line) == ("n", 3)
+    assert metadata.others == (
+        ("op_type", '"t"'), ("source_column", "4"), ("profile_type", "{1,2}"), ("metadata_payload", '"p\\n"'),
+    )  # fmt: skip
+    round_trip(parse(text))
+
+
+def test_tuples_at_the_entry_may_have_layouts() -> None:
+    header = "HloModule m, entry_computation_layout={((f32[2,3]{0,1}, s32[]))->f32[2,3]{0,1}}"
+    module = parse(
+        f"{header}\nENTRY e {{ t = (f32[2,3], s32[]) parameter(0)\n ROOT g = get-tuple-element(t), index=0 }}"
+    )
+    assert module.entry_parameter_layouts == (Layout((0, 1)), None)
+    assert header in module.to_text()
+    verify(round_trip(module))
 
 
 # Headers
@@ -220,9 +330,25 @@ def test_entry_layout_overrides_those_of_the_instructions() -> None:
     round_trip(module)
 
 
-def test_inert_header_attributes_are_read_over() -> None:
-    inert = "replica_count=2, num_partitions=4, buffer_donor={ (0, {}) }, alias_passthrough_params=true"
-    assert parse(f"HloModule m, {inert}\nENTRY e {{ x = f32[] parameter(0) }}").name == "m"
+def test_header_attributes_without_a_meaning_here_are_kept() -> None:
+    header = (
+        "HloModule m, buffer_donor={ (0, {}), (1, {1}) }, "
+        "entry_computation_layout={(f32[], (s32[], f32[]))->f32[]}, replica_count=2, num_partitions=4, "
+        "alias_passthrough_params=true, allow_spmd_sharding_propagation_to_output={true,false}"
+    )
+    module = parse(f"{header}\nENTRY e {{ ROOT x = f32[] parameter(0)\n y = (s32[], f32[]) parameter(1) }}")
+    assert (module.replica_count, module.num_partitions) == (2, 4)
+    assert module.buffer_donors == (BufferDonor(0), BufferDonor(1, (1,)))
+    assert module.to_text().startswith(header + "\n")
+    verify(round_trip(module))
+
+
+def test_programs_for_several_devices_are_not_run() -> None:
+    module = parse("HloModule m, replica_count=2\nENTRY e { x = f32[] parameter(0) }")
+    with pytest.raises(ExecutionError, match="2 replicas and 1 partitions"):
+        evaluate(module, np.float32(1))
+    with pytest.raises(UnsupportedError, match="2 replicas and 1 partitions"):
+        NumbaCompiler().compile(module)
 
 
 # Names and strings are data

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The generated parts of docs/ops.md: what each opcode has in each layer, and ComputationBuilder's methods.
+"""The generated parts of docs/ops.md: what each opcode has in each layer, and the client interface's methods.
 
 Everything is read off the tables that the library works with, and off the cases that the tests run. A part stands
 between two comments, `<!-- made by tools/ops_table.py: NAME -->` and `<!-- end -->`.
@@ -17,12 +17,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT / "tests"), str(ROOT)]
 
-from hloom.hlo import ComputationBuilder, HloError, Opcode, parse, verify  # noqa: E402
+from hloom.hlo import ComputationBuilder, HloError, LocalClient, Opcode, parse, verify  # noqa: E402
 from hloom.hlo.analyses.values import is_alias  # noqa: E402
 from hloom.hlo.evaluator import EVALUATE  # noqa: E402
 from hloom.hlo.ir import HloModule  # noqa: E402
@@ -35,7 +36,7 @@ from hloom.numba_backend.emit.element import ELEMENT  # noqa: E402
 from hloom.numba_backend.lowering import LOWERED  # noqa: E402
 from hloom.numba_backend.rows.table import HOW, ROWS  # noqa: E402
 
-from support.op_table import CASES, OpCase, build_module  # noqa: E402
+from support.op_table import CASES, WITHOUT_CASES, OpCase, build_module  # noqa: E402
 from support.recorded import UNANSWERED_CASES, UNANSWERED_OPCODES, is_answered  # noqa: E402
 
 import hloom.numba_backend.emit  # noqa: E402, F401  # isort: skip
@@ -71,7 +72,7 @@ def rows() -> list[Row]:
 def _row(spec: OpSpec) -> Row:
     opcode = spec.opcode
     cases = [case for case in CASES if case.opcode is opcode]
-    modules = [build_module(case) for case in cases]
+    modules = [build_module(case) for case in cases] or [m for m in _programs() if _opcode_of(m) is opcode]
     return Row(
         f"`{opcode.value}`",
         spec.family,
@@ -82,6 +83,61 @@ def _row(spec: OpSpec) -> Row:
         _text(modules[:TEXT_CASES]),
         _xla(opcode, cases),
     )
+
+
+@cache
+def _programs() -> tuple[HloModule, ...]:
+    """PROGRAMS as modules, whose roots are of the opcodes that one op on parameters does not show."""
+    return tuple(parse(f"HloModule m\n\nENTRY main {{{body}}}\n") for body in PROGRAMS)
+
+
+def _opcode_of(module: HloModule) -> Opcode:
+    return module.entry.root.opcode
+
+
+PROGRAMS = (
+    """
+  t = token[] after-all()
+  ROOT fed = (f32[3], token[]) infeed(t)
+""",
+    """
+  x = f32[3] parameter(0)
+  t = token[] after-all()
+  ROOT fed = token[] outfeed(x, t), outfeed_shape=f32[3]
+""",
+    """
+  x = f32[3] parameter(0)
+  t = token[] after-all()
+  ROOT sent = (f32[3], u32[], token[]) send(x, t), channel_id=1
+""",
+    """
+  x = f32[3] parameter(0)
+  t = token[] after-all()
+  sent = (f32[3], u32[], token[]) send(x, t), channel_id=1
+  ROOT done = token[] send-done(sent), channel_id=1
+""",
+    """
+  t = token[] after-all()
+  ROOT received = (f32[3], u32[], token[]) recv(t), channel_id=1
+""",
+    """
+  t = token[] after-all()
+  received = (f32[3], u32[], token[]) recv(t), channel_id=1
+  ROOT done = (f32[3], token[]) recv-done(received), channel_id=1
+""",
+    """
+  x = f32[3] parameter(0)
+  n = s32[] constant(3)
+  ROOT sized = f32[3] set-dimension-size(x, n), dimensions={0}
+""",
+    """
+  x = f32[6] parameter(0)
+  m = s32[] constant(2)
+  n = s32[] constant(3)
+  ROOT reshaped = f32[2,3] dynamic-reshape(x, m, n)
+""",
+)
+"""What stands in for the cases that `WITHOUT_CASES` says there are none of."""
 
 
 def _reason(why: str | None) -> str:
@@ -133,7 +189,8 @@ def _fusable(opcode: Opcode, modules: Sequence[HloModule]) -> str:
         if opcode in INLINED:
             return "no: what it calls is"
         if opcode in ROWS or opcode in LOWERED:
-            return "no: it is no loop nest, or one of its own"
+            how = HOW.get(opcode) or LOWERED.get(opcode, "")
+            return "no: a loop nest of its own" if how.startswith("a kernel") else "no: no loop nest"
         return "no: what it is expanded to is" if opcode in EXPANSIONS else "no: no code"
     return FUSED_WHEN.get(opcode, MISSING)
 
@@ -160,12 +217,14 @@ def _text(modules: Iterable[HloModule]) -> str:
 
 def _xla(opcode: Opcode, cases: Sequence[OpCase]) -> str:
     if not cases:
-        return MISSING
+        return f"no: {WITHOUT_CASES[opcode]}" if opcode in WITHOUT_CASES else MISSING
     if opcode in UNANSWERED_OPCODES:
         return f"no: {UNANSWERED_OPCODES[opcode]}"
     answered = sum(map(is_answered, cases))
     unanswered = {UNANSWERED_CASES[case.id] for case in cases if case.id in UNANSWERED_CASES}
-    return f"{answered} cases" + (f"; not where {', nor where '.join(sorted(unanswered))}" if unanswered else "")
+    plural = "" if len(cases) == 1 else "s"
+    counted = f"{answered} case{plural}" if answered == len(cases) else f"{answered} of {len(cases)} case{plural}"
+    return counted + (f"; not where {', nor where '.join(sorted(unanswered))}" if unanswered else "")
 
 
 def ops() -> str:
@@ -194,10 +253,10 @@ def _first_sentence(documented: str | None) -> str:
     return " ".join(first.split()).replace("|", "\\|")
 
 
-def methods() -> str:
-    """ComputationBuilder's methods with what their docstrings say first."""
+def methods(of: type) -> str:
+    """A class's methods with what their docstrings say first."""
     lines = []
-    for name, member in inspect.getmembers(ComputationBuilder):
+    for name, member in inspect.getmembers(of):
         if name.startswith("_") or name.isupper():
             continue
         if isinstance(member, property):
@@ -206,10 +265,15 @@ def methods() -> str:
             parameters = [p for p in inspect.signature(member).parameters.values() if p.name != "self"]
             signature = f"({', '.join(p.name if p.default is p.empty else f'{p.name}=…' for p in parameters)})"
         lines.append(f"| `{name}{signature}` | {_first_sentence(member.__doc__)} |")
-    return "\n".join(["| method | |", "| :-- | :-- |", *lines])
+    return "\n".join([f"| {of.__name__} | |", "| :-- | :-- |", *lines])
 
 
-PARTS: dict[str, Callable[[], str]] = {"opcodes": ops, "expansions": expansions, "methods": methods}
+PARTS: dict[str, Callable[[], str]] = {
+    "opcodes": ops,
+    "expansions": expansions,
+    "ComputationBuilder": lambda: methods(ComputationBuilder),
+    "LocalClient": lambda: methods(LocalClient),
+}
 _BEGIN = r"(?P<begin><!-- made by tools/ops_table\.py: (?P<name>\w+) -->\n)"
 _PART = re.compile(_BEGIN + r".*?(?P<end><!-- end -->)", re.DOTALL)
 

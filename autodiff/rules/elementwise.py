@@ -49,6 +49,7 @@ zero_derivative(
     _O.COUNT_LEADING_ZEROS,
     _O.FLOOR,
     _O.IS_FINITE,
+    _O.MULHI,
     _O.NOT,
     _O.OR,
     _O.POPULATION_COUNT,

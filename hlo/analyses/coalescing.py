@@ -84,6 +84,10 @@ class _Coalescer:
         used = dict.fromkeys(v for values in analysis.leaves.values() for v in values)
         self.buffer: dict[int, Buffer] = {v: self._own_buffer(v, donations) for v in used}
         self.outputs = self._output_buffers(donations)
+        self._output_leaves: dict[int, list[int]] = {}
+        """By the id of a buffer: the leaves of the result that are handed over in it."""
+        for leaf, buffer in enumerate(self.outputs):
+            self._output_leaves.setdefault(id(buffer), []).append(leaf)
 
     def _own_buffer(self, number: int, donations: dict[int, int]) -> Buffer:
         value = self.analysis.values[number]
@@ -96,7 +100,7 @@ class _Coalescer:
             buffer.read_only = True
         return buffer
 
-    def _output_buffers(self, donations: dict[int, int]) -> tuple[Buffer, ...]:
+    def _output_buffers(self, donations: dict[int, int]) -> list[Buffer]:
         """The memory that results are handed over in; donated parameters' buffers serve as such."""
         end = self.analysis.end
         donated = {b.home[1]: b for b in self.buffer.values() if b.home is not None and b.home[0] is Home.PARAMETER}
@@ -110,7 +114,7 @@ class _Coalescer:
             else:
                 buffer = Buffer(self.analysis.values[number].size, [], handed_over, (Home.OUTPUT, leaf))
             found.append(buffer)
-        return tuple(found)
+        return found
 
     def run(self) -> Coalescing:
         analysis = self.analysis
@@ -136,7 +140,7 @@ class _Coalescer:
             self._share(first(), second())
         for a, b in in_place:
             self._share(self.buffer[a], self.buffer[b])
-        result = Coalescing(self.buffer, self.outputs)
+        result = Coalescing(self.buffer, tuple(self.outputs))
         self._sequence(result)
         return result
 
@@ -173,8 +177,11 @@ class _Coalescer:
         a.home = a.home or b.home
         for number in b.values:
             self.buffer[number] = a
-        if b in self.outputs:
-            self.outputs = tuple(a if o is b else o for o in self.outputs)
+        moved = self._output_leaves.pop(id(b), None)
+        if moved is not None:
+            self._output_leaves.setdefault(id(a), []).extend(moved)
+            for leaf in moved:
+                self.outputs[leaf] = a
         return True
 
     def _compatible(self, large: Buffer, small: Buffer) -> bool:
@@ -225,7 +232,7 @@ def sequentialise(moves: Sequence[Move], time: int, scratch: list[Buffer]) -> tu
     pending = list(moves)
     done: list[Move] = []
     while pending:
-        read = [id(m.source) for m in pending]
+        read = {id(m.source) for m in pending}
         free = [m for m in pending if id(m.target) not in read]
         if free:
             done += free

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
@@ -146,6 +147,7 @@ class _Numbering:
         self.blocks: dict[HloComputation, _Block] = {}
         self.constants: dict[Literal, int] = {}
         self.clock = 0
+        self.firsts: dict[int, list[int]] = {}
 
     def fresh(self, instruction: HloInstruction, leaf: int, shape: Shape, parameter: int | None = None) -> int:
         self.values.append(Value(instruction, leaf, shape.byte_size, parameter=parameter))
@@ -205,9 +207,17 @@ class _Numbering:
             return tuple(v for o in instruction.operands for v in leaves[o])
         operand = instruction.operands[0]
         if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
-            first = leaf_number(operand.shape, (instruction.attributes.index,))
+            first = self._first_leaves(operand.shape)[instruction.attributes.index]
             return leaves[operand][first : first + leaf_count(instruction.shape)]
         return leaves[operand]
+
+    def _first_leaves(self, shape: Shape) -> list[int]:
+        """The number of the first leaf in each element of a tuple. By identity: tuples may have thousands of elements,
+        and as many instructions take one out."""
+        found = self.firsts.get(id(shape))
+        if found is None:
+            found = self.firsts[id(shape)] = [0, *accumulate(map(leaf_count, shape.elements))]
+        return found
 
     def _while(self, instruction: HloInstruction, depth: int) -> tuple[int, ...]:
         """The state has values of its own, but for leaves that the body returns unchanged: these are the initial."""

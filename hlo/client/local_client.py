@@ -7,13 +7,14 @@ this process, so data crosses no boundary; a backend compiles (see `backend.py`)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..backend import Executable, HostBuffer, default_backend, get_compiler
+from ..backend import DeviceBuffer, Executable, HostBuffer, default_backend, get_compiler
 from ..element_type import element_type_of
 from ..errors import ExecutionError
 from ..host_queues import transfer_from_outfeed, transfer_to_infeed
@@ -36,7 +37,7 @@ class LocalClient:
         """`backend`: "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`, HLOOM_BACKEND)."""
         self.backend = default_backend() if backend is None else backend
         self._compiler = get_compiler(self.backend)
-        self._executables: WeakKeyDictionary[Computation, Executable] = WeakKeyDictionary()
+        self._programs: WeakKeyDictionary[Computation, _Program] = WeakKeyDictionary()
 
     # ---- values
 
@@ -104,24 +105,21 @@ class LocalClient:
 
     def compile(self, computation: Computation) -> Executable:
         """The computation as an executable: its `kernels()`, `memory_analysis()`, `passes()`, `as_text()`."""
-        found = self._executables.get(computation)
-        if found is None:
-            found = self._executables[computation] = self._compiler.compile(computation.module)
-        return found
+        return self._program(computation).executable
 
     def execute(self, computation: Computation, arguments: Sequence[GlobalData] = ()) -> GlobalData:
         """The result of `computation` on `arguments`, one a parameter.
 
         ExecutionError if they are not of the parameters' types.
         """
-        self._check_arguments(computation, arguments)
-        executable = self.compile(computation)
-        buffers = [b for data in arguments for b in data.buffers]
-        result = computation.result_shape
-        if all(map(_is_row_major, (*computation.parameter_shapes, result, *executable.result_shapes))):
-            return GlobalData(result, executable.call(buffers))
-        arrays = executable.execute([b.__array__() for b in buffers])
-        return GlobalData(result, [HostBuffer(a, s.with_default_layout()) for a, s in zip(arrays, result.leaves())])
+        program = self._program(computation)
+        _check_arguments(program, arguments)
+        buffers: list[DeviceBuffer] = [b for data in arguments for b in data.buffers]
+        if program.is_row_major:
+            return GlobalData(program.result, program.executable.call(buffers))
+        arrays = program.executable.execute([b.__array__() for b in buffers])
+        leaves = zip(arrays, program.result.leaves(), strict=True)
+        return GlobalData(program.result, [HostBuffer(a, leaf.with_default_layout()) for a, leaf in leaves])
 
     def execute_and_transfer(
         self, computation: Computation, arguments: Sequence[GlobalData] = ()
@@ -135,16 +133,39 @@ class LocalClient:
         """The value of a constant of the computation that `builder` is building; see its `compute_constant`."""
         return self.transfer(builder.compute_constant(operand, output_layout))
 
-    def _check_arguments(self, computation: Computation, arguments: Sequence[GlobalData]) -> None:
-        wanted = computation.parameter_shapes
-        if len(arguments) != len(wanted):
-            raise ExecutionError(f"{computation.name} takes {len(wanted)} arguments, not {len(arguments)}")
-        for k, (data, shape) in enumerate(zip(arguments, wanted)):
-            if not isinstance(data, GlobalData):
-                why = f"must be what transfer_to_server gives, not {type(data).__name__}"
-                raise ExecutionError(f"argument {k} of {computation.name} {why}")
-            if not data.shape.compatible(shape):
-                raise ExecutionError(f"argument {k} of {computation.name} must be {shape}, not {data.shape}")
+    def _program(self, computation: Computation) -> _Program:
+        found = self._programs.get(computation)
+        if found is None:
+            executable = self._compiler.compile(computation.module)
+            parameters, result = computation.parameter_shapes, computation.result_shape
+            is_row_major = all(map(_is_row_major, (*parameters, result, *executable.result_shapes)))
+            found = _Program(computation.name, parameters, result, executable, is_row_major)
+            self._programs[computation] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A compiled computation, and what a call of it asks each time."""
+
+    name: str
+    parameters: tuple[Shape, ...]
+    result: Shape
+    executable: Executable
+    is_row_major: bool
+    """Whether data, which is row-major, is what the executable takes and gives as it is."""
+
+
+def _check_arguments(program: _Program, arguments: Sequence[GlobalData]) -> None:
+    name, wanted = program.name, program.parameters
+    if len(arguments) != len(wanted):
+        raise ExecutionError(f"{name} takes {len(wanted)} arguments, not {len(arguments)}")
+    for k, (data, shape) in enumerate(zip(arguments, wanted)):
+        if not isinstance(data, GlobalData):
+            why = f"must be what transfer_to_server gives, not {type(data).__name__}"
+            raise ExecutionError(f"argument {k} of {name} {why}")
+        if data.shape is not shape and not data.shape.compatible(shape):
+            raise ExecutionError(f"argument {k} of {name} must be {shape}, not {data.shape}")
 
 
 def _is_row_major(shape: Shape) -> bool:

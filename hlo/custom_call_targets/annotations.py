@@ -14,9 +14,9 @@ def identity(call: Call) -> Run:
     whole = len(call.operands) == 1 and call.result.compatible(call.operands[0])
     nothing = call.result.is_tuple and not call.result.elements
     each = call.result.is_tuple and len(call.result.elements) == len(call.operands)
-    if not whole and not nothing:
-        if not (each and all(r.compatible(o) for r, o in zip(call.result.elements, call.operands))):
-            call.fail("on one device its result is its operand, so they must have the same shape")
+    alike = each and all(r.compatible(o) for r, o in zip(call.result.elements, call.operands))
+    if not (whole or nothing or alike):
+        call.fail("on one device its result is its operand, so they must have the same shape")
 
     def run(*operands: Any) -> Any:
         if nothing:

@@ -60,6 +60,13 @@ class Call:
             self.fail(f"its backend_config must have {key} = {names}, not {code!r}")
         return letter
 
+    def integer(self, key: str) -> int:
+        """The attribute `key`, an integer."""
+        value = self.config.get(key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.fail(f"its backend_config must have {key}, an integer, not {value!r}")
+        return value
+
     def flag(self, key: str) -> bool:
         """The attribute `key`, true or false."""
         value = self.config.get(key)
@@ -77,9 +84,9 @@ def match(call: Call, signature: str, element_type: ElementType) -> Call:
     left, right = signature.split("->")
     binding = _Binding(call, element_type)
     binding.all(left, call.operands)
-    derived = {"k": min(binding.sizes.get("m", 0), binding.sizes.get("n", 0)), "h": max(binding.sizes.get("n", 0), 1) - 1}
-    for name, size in derived.items():
-        binding.sizes.setdefault(name, size)
+    m, n = binding.sizes.get("m", 0), binding.sizes.get("n", 0)
+    binding.sizes.setdefault("k", min(m, n))
+    binding.sizes.setdefault("h", max(n, 1) - 1)
     results = call.result.elements if call.result.is_tuple else (call.result,)
     binding.all(right, results)
     return replace(call, element_type=element_type, sizes=binding.sizes, batch=binding.batch or ())
@@ -101,7 +108,8 @@ class _Binding:
 
     def all(self, signature: str, shapes: Sequence[Shape]) -> None:
         parts = _PART.findall(signature)
-        if len(parts) != len(shapes) or not all(self._one(*part, shape) for part, shape in zip(parts, shapes)):
+        fits = (self._one(name, letters, shape) for (name, letters), shape in zip(parts, shapes))
+        if len(parts) != len(shapes) or not all(fits):
             wanted = signature.strip() or "nothing"
             names = ", ".join(f"{k} = {t.value}" for k, t in self.types.items() if f"{k}[" in wanted)
             found = ", ".join(map(str, shapes))

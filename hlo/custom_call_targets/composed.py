@@ -1,7 +1,7 @@
 """Targets that are put together from others: XLA's own names for factorisations, perturbed and sparse solves.
 
-XLA's CPU compiler expands `Qr`, `Eigh` and `ProductOfElementaryHouseholderReflectors` by itself; JAX lowers to them, and
-to `LuDecomposition`, for TPUs.
+XLA's CPU compiler expands `Qr`, `Eigh` and `ProductOfElementaryHouseholderReflectors` by itself; JAX lowers to them,
+and to `LuDecomposition`, for TPUs.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def lu_decomposition(call: Call) -> Run:
 
 
 def tridiagonal_solve_perturbed(call: Call) -> Run:
-    """`tridiagonal_solve_perturbed_ffi`: gtsv with partial pivoting, where pivots too small to divide by are moved away
-    from zero by eps max |u_ij|, doubled until the quotient is finite (LAPACK's lagts with job -1).
+    """`tridiagonal_solve_perturbed_ffi`: gtsv, but pivots too small to divide by are moved away from zero.
+
+    By eps max |u_ij|, doubled until the quotient is finite, as LAPACK's lagts does with job -1.
 
     All systems of the batch advance together, a row at a time. dl[0] and du[n - 1] are not read.
     """
@@ -82,7 +83,8 @@ def tridiagonal_solve_perturbed(call: Call) -> Run:
             swap = np.abs(first[..., i]) < np.abs(below)
             pivot, other = np.where(swap, below, first[..., i]), np.where(swap, first[..., i], below)
             factor = np.where(pivot == 0, 0, other / np.where(pivot == 0, 1, pivot))
-            upper, next_diagonal, next_upper = second[..., i].copy(), first[..., i + 1].copy(), second[..., i + 1].copy()
+            upper, next_upper = second[..., i].copy(), second[..., i + 1].copy()
+            next_diagonal = first[..., i + 1].copy()
             first[..., i] = pivot
             second[..., i] = np.where(swap, next_diagonal, upper)
             third[..., i] = np.where(swap, next_upper, 0)
@@ -121,7 +123,7 @@ def _perturbed(pivot: NDArray, size: NDArray, step: NDArray, info: np.finfo) -> 
 
 
 def csr_times_dense(call: Call) -> Run:
-    """`cpu_csr_sparse_dense_ffi`: a sparse matrix in compressed rows (values, columns, row starts) times a dense one."""
+    """`cpu_csr_sparse_dense_ffi`: a sparse matrix, by its values, columns and row starts, times a dense one."""
     if len(call.operands) != 4:
         call.fail("it takes values, column indices, row starts and a dense array")
     values, columns, starts, dense = call.operands

@@ -1,9 +1,9 @@
 """The backend_config of a custom call as Python values.
 
-A typed call (API_VERSION_TYPED_FFI) has an MLIR dictionary: `{uplo = 76 : ui8, scale = 0.5 : f32, name = "a"}`. Integers
-become int, floats float, `true` and `false` bool, strings str, `array<i64: 1, 2>` and `[1, 2]` tuples, dictionaries dict,
-`dense<[1, 2]> : tensor<2xi64>` a NumPy array, a key without a value True. Anything else (types, symbols) stays text.
-Source: MLIR's language reference, "Attribute Value Syntax".
+A typed call (API_VERSION_TYPED_FFI) has an MLIR dictionary: `{uplo = 76 : ui8, scale = 0.5 : f32, name = "a"}`.
+Integers become int, floats float, `true` and `false` bool, strings str, `array<i64: 1, 2>` and `[1, 2]` tuples,
+dictionaries dict, `dense<[1, 2]> : tensor<2xi64>` a NumPy array, a key without a value True. Anything else (types,
+symbols) stays text. Source: MLIR's language reference, "Attribute Value Syntax".
 """
 
 from __future__ import annotations

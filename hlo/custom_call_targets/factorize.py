@@ -57,7 +57,7 @@ def geqrf(call: Call) -> Run:
 
 
 def geqp3(call: Call) -> Run:
-    """Q R with column pivoting: (as geqrf, permutation counted from 1, tau). Columns that come with jpvt != 0 go first."""
+    """Q R with column pivoting: (as geqrf, permutation counted from 1, tau). Columns with jpvt != 0 go first."""
     m, n = call.sizes["m"], call.sizes["n"]
     k, real = min(m, n), call.element_type.real
 
@@ -131,7 +131,7 @@ def trsm(call: Call) -> Run:
 
 
 def gtsv(call: Call) -> Run:
-    """x of a tridiagonal system with the diagonals dl, d, du: (what is left of dl, d, du; x; info). dl[0] is not read."""
+    """x of a tridiagonal system of the diagonals dl, d, du: (what is left of these; x; info). dl[0] is not read."""
     n, count_b = call.sizes["n"], call.sizes["b"]
 
     def run(dl: NDArray, d: NDArray, du: NDArray, b: NDArray) -> tuple[NDArray, ...]:

@@ -1,8 +1,8 @@
 """LAPACK as SciPy links it, called for every matrix of a batch, without importing SciPy's Python.
 
 A routine takes pointers only. `each` passes, for matrix i of a batch, the address of element i of each array, and the
-addresses of numbers, letters and workspaces as they are. By default that is a loop of ctypes calls; a backend that has a
-faster one passes it to `use_loop`.
+addresses of numbers, letters and workspaces as they are. By default that is a loop of ctypes calls; a backend that has
+a faster one passes it to `use_loop`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..element_type import ElementType
 from .call import Call, NDArray, Run
-from .library import Shared, each_with_work, from_columns, to_columns
+from .library import Argument, Shared, each_with_work, from_columns, to_columns
 
 
 def syevd(call: Call) -> Run:
@@ -53,9 +53,8 @@ def sytrd(call: Call) -> Run:
 def gehrd(call: Call) -> Run:
     """To Hessenberg form in rows and columns `low` to `high`: (a with reflections below it, tau, info)."""
     n, h = call.sizes["n"], call.sizes["h"]
-    low, high = call.config.get("low"), call.config.get("high")
-    valid = isinstance(low, int) and isinstance(high, int) and 1 <= low <= max(n, 1) and min(low, n) <= high <= n
-    if not valid:
+    low, high = call.integer("low"), call.integer("high")
+    if not (1 <= low <= max(n, 1) and min(low, n) <= high <= n):
         call.fail(f"its backend_config must have 1 <= low <= high <= {n}, not {low} and {high}")
 
     def run(a: NDArray) -> tuple[NDArray, ...]:
@@ -86,7 +85,8 @@ def _svd(call: Call, routine: str) -> Run:
     width, height = call.sizes["u"], call.sizes["v"]
     allowed = {"A": [(m, n)], "S": [(k, k)], "N": [(m, n), (k, k)]}[mode]
     if (width, height) not in allowed:
-        call.fail(f"u must have {' or '.join(str(a) for a, _ in allowed)} columns, vt as many or {n} rows for mode {mode}")
+        wanted = " or ".join(f"{columns} columns and vt {rows} rows" for columns, rows in dict.fromkeys(allowed))
+        call.fail(f"for mode {mode}, u must have {wanted}")
     letters = (mode,) if routine == "gesdd" else (mode, mode)
 
     def run(a: NDArray) -> tuple[NDArray, ...]:
@@ -96,7 +96,7 @@ def _svd(call: Call, routine: str) -> Run:
         u = np.zeros((count, width, m), element_type.dtype)
         vt = np.zeros((count, n, height), element_type.dtype)
         if k:
-            after: list[object] = []
+            after: list[Argument] = []
             if element_type.is_complex:
                 size = max(5 * k, k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)) if routine == "gesdd" else 5 * k
                 after.append(Shared(np.empty(size, real.dtype)))
@@ -129,7 +129,7 @@ def geev(call: Call) -> Run:
         info = np.zeros(count, np.int32)
         size = max(n, 1)
         rwork = [Shared(np.empty(2 * size, real.dtype))] if element_type.is_complex else []
-        before = (left, right, n, columns, size, *w, vectors[0], size, vectors[1], size)
+        before: list[Argument] = [left, right, n, columns, size, *w, vectors[0], size, vectors[1], size]
         each_with_work("geev", element_type, count, before, [element_type], [*rwork, info])
         info[~finite] = -4
         if not element_type.is_complex:
@@ -142,8 +142,11 @@ def geev(call: Call) -> Run:
 
 
 def _from_pairs(columns: NDArray, imaginary: NDArray) -> NDArray:
-    """Complex eigenvectors from LAPACK's real ones: for a conjugate pair of eigenvalues, of which that with the positive
-    imaginary part comes first, column j holds the real part and column j + 1 the imaginary part."""
+    """Complex eigenvectors from LAPACK's real ones.
+
+    Of a conjugate pair of eigenvalues, that with the positive imaginary part comes first; column j then holds the real
+    part and column j + 1 the imaginary part.
+    """
     first = imaginary > 0
     second = np.zeros_like(first)
     second[:, 1:] = first[:, :-1]
@@ -157,7 +160,7 @@ def _from_pairs(columns: NDArray, imaginary: NDArray) -> NDArray:
 
 
 def gees(call: Call) -> Run:
-    """The Schur form, not sorted: (schur form, schur vectors, eigenvalues, 0, info), eigenvalues in two parts as geev's."""
+    """The Schur form, not sorted: (schur form, schur vectors, eigenvalues as geev's, 0, info)."""
     mode, n, element_type = call.letter("mode", "VN"), call.sizes["n"], call.element_type
     call.letter("sort", "N")
     real = element_type.real
@@ -171,7 +174,7 @@ def gees(call: Call) -> Run:
         size = max(n, 1)
         rwork = [Shared(np.empty(size, real.dtype))] if element_type.is_complex else []
         bwork, nobody = Shared(np.empty(size, np.int32)), Shared(np.zeros(1, np.int64))
-        before = (mode, "N", nobody, n, columns, size, selected, *w, vectors, size)
+        before: list[Argument] = [mode, "N", nobody, n, columns, size, selected, *w, vectors, size]
         each_with_work("gees", element_type, count, before, [element_type], [*rwork, bwork, info])
         batch = call.batch
         values = (part.reshape(*batch, n) for part in w)

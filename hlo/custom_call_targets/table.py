@@ -96,5 +96,16 @@ IDENTITIES = (
 
 BUILT_IN: dict[str, BuiltIn] = _built_in()
 
-UNAVAILABLE: dict[str, str] = dict.fromkeys(("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback", "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback", "tf.call_tf_function"), "it calls a Python function of the process that lowered the program, which the program's text does not hold") | {"tpu_custom_call": "its code is for TPUs", "mosaic_gpu_v2": "its code is for GPUs"}  # fmt: skip
+_CALLBACKS = (
+    "xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback",
+    "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback",
+    "tf.call_tf_function",
+)  # fmt: skip
+_CALLBACK = "it calls a Python function of the process that lowered the program, which the program's text does not hold"
+
+UNAVAILABLE: dict[str, str] = {
+    **dict.fromkeys(_CALLBACKS, _CALLBACK),
+    "tpu_custom_call": "its code is for TPUs",
+    "mosaic_gpu_v2": "its code is for GPUs",
+}
 """Targets that are known and cannot be run from text, and why."""

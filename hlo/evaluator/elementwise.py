@@ -255,6 +255,14 @@ def _shift_right_arithmetic(x: NDArray, y: NDArray) -> Any:
     return np.asarray(bits >> distance).view(x.dtype)
 
 
+@EVALUATE.register(Opcode.MULHI)
+def _mulhi(shape: Shape, attributes: Any, x: NDArray, y: NDArray) -> NDArray:
+    """The upper half of the product in twice the width: Python's integers are as wide as it takes."""
+    width = shape.element.bit_width
+    products = [(int(a) * int(b)) >> width for a, b in zip(x.ravel(), y.ravel())]
+    return np.array(products, shape.element.dtype).reshape(x.shape)
+
+
 _arithmetic(Opcode.ADD, np.add)
 _arithmetic(Opcode.AND, np.bitwise_and)
 _arithmetic(Opcode.COMPLEX, _complex)

@@ -24,8 +24,8 @@ def _wide(array: NDArray, shape: Shape) -> NDArray:
 def _cholesky(shape: Shape, attributes: CholeskyAttributes, a: NDArray) -> NDArray:
     """L of a = L L^H, or with `lower=false` U of a = U^H U; zeros in the other triangle.
 
-    Only the named triangle is read. Its diagonal is real: an imaginary part there is ignored, as LAPACK does. A matrix that is not positive definite gives
-    NaN everywhere.
+    Only the named triangle is read. Its diagonal is real: an imaginary part there is ignored, as LAPACK does. A matrix
+    that is not positive definite gives NaN everywhere.
     """
     a = _wide(a, shape)
     lower = a if attributes.lower else a.conj().swapaxes(-1, -2)
@@ -79,9 +79,6 @@ def _fft(shape: Shape, attributes: FftAttributes, x: NDArray) -> Any:
         return np.zeros(shape.dimensions, shape.element.dtype)
     lengths = attributes.fft_length
     axes = tuple(range(x.ndim - len(lengths), x.ndim))
-    transform = {FftType.FFT: np.fft.fftn, FftType.IFFT: np.fft.ifftn, FftType.RFFT: np.fft.rfftn}
-    if attributes.fft_type is FftType.IRFFT:
-        result = np.fft.irfftn(x, lengths, axes)
-    else:
-        result = transform[attributes.fft_type](x, None, axes)
-    return result.astype(shape.element.dtype, copy=False)
+    transforms = {FftType.FFT: np.fft.fftn, FftType.IFFT: np.fft.ifftn, FftType.RFFT: np.fft.rfftn}
+    transform: Any = transforms.get(attributes.fft_type, np.fft.irfftn)
+    return transform(x, lengths, axes).astype(shape.element.dtype, copy=False)

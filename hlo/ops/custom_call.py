@@ -20,8 +20,8 @@ def _custom_call_rule(operands: Sequence[Shape], attributes: CustomCallAttribute
     """The declared shape: what a target takes and gives is checked when the call is bound to it.
 
     c1: the result is declared; c2: the target has a name; c3: layouts are constrained for every operand or for none;
-    c4: and for its type; c5: an aliasing names a leaf of the result and one of an operand; c6: which have the same type;
-    c7: no leaf of the result is aliased twice.
+    c4: and for its type; c5: an aliasing names a part of the result and one of an operand; c6: which have the same
+    type; c7: no part of the result is aliased twice.
     """
     declared = require_declared(_O, operands, declared, 1)
     if not attributes.custom_call_target:
@@ -37,12 +37,12 @@ def _custom_call_rule(operands: Sequence[Shape], attributes: CustomCallAttribute
     seen = set()
     for alias in attributes.output_to_operand_aliasing:
         result = _at(declared, alias.output_index)
-        operand = _at(operands[alias.operand], alias.operand_index) if 0 <= alias.operand < len(operands) else None
-        if result is None or operand is None:
+        source = _at(operands[alias.operand], alias.operand_index) if 0 <= alias.operand < len(operands) else None
+        if result is None or source is None:
             indices = f"output {list(alias.output_index)} with operand {alias.operand} {list(alias.operand_index)}"
             fail(_O, operands, f"the aliasing of {indices} of {declared}: there is none of that index", 5)
-        if not result.compatible(operand):
-            fail(_O, operands, f"the aliased output is {result}, the operand {operand}", 6)
+        if not result.compatible(source):
+            fail(_O, operands, f"the aliased output is {result}, the operand {source}", 6)
         if alias.output_index in seen:
             fail(_O, operands, f"output {list(alias.output_index)} is aliased twice", 7)
         seen.add(alias.output_index)

@@ -218,6 +218,7 @@ SPECS: tuple[OpSpec, ...] = (
     *_binary(NUMBERS, _O.DIVIDE, _O.POWER, traits=Trait.EXPENSIVE),
     *_binary(INTEGERS | FLOATS, _O.REMAINDER, traits=Trait.EXPENSIVE),
     *_binary(FLOATS | COMPLEX, _O.ATAN2, traits=Trait.EXPENSIVE),
+    *_binary(INTEGERS, _O.MULHI, traits=Trait.COMMUTATIVE),
     *_binary(INTEGERS, _O.SHIFT_LEFT, _O.SHIFT_RIGHT_ARITHMETIC, _O.SHIFT_RIGHT_LOGICAL),
     *_binary(frozenset(_COMPLEX_OF), _O.COMPLEX, result=_complex),
     # others

@@ -1,14 +1,21 @@
-"""Random bits. Source: the section "RngBitGenerator" of the operation semantics; XLA's RngBitGeneratorExpander."""
+"""Random numbers. Source: the sections "RngBitGenerator", "RngUniform" and "RngNormal" of the operation semantics;
+XLA's RngBitGeneratorExpander and RngGetAndUpdateState."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..attributes import RandomAlgorithm, RngAttributes, RngBitGeneratorAttributes, RngGetAndUpdateStateAttributes
+from ..attributes import (
+    RandomAlgorithm,
+    RandomDistribution,
+    RngAttributes,
+    RngBitGeneratorAttributes,
+    RngGetAndUpdateStateAttributes,
+)
 from ..element_type import ElementType
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import INTEGERS, fail, not_checked, require_declared
+from .checks import FLOATS, INTEGERS, PRED, array_of, fail, names, require_declared
 from .spec import OpSpec, Trait
 
 _STATE_SIZES = {
@@ -23,8 +30,8 @@ def _rng_bit_generator_rule(
 ) -> Shape:
     """Operand: the state (key, counter). Result: (new state, bits).
 
-    c1: the state is u64[2] for threefry, u64[2] or u64[3] for philox; c2: the declared result is a tuple of the
-    state's type and an array of integers.
+    c1: the state is u64[2] for threefry, u64[2] or u64[3] for philox and default; c2: the declared result is a tuple of
+    the state's type and an array of integers.
     """
     state = operands[0]
     sizes = _STATE_SIZES[attributes.algorithm]
@@ -38,10 +45,52 @@ def _rng_bit_generator_rule(
     return declared
 
 
+_OPERANDS = {RandomDistribution.UNIFORM: 2, RandomDistribution.NORMAL: 2, RandomDistribution.BERNOULLI: 1}
+_RESULTS = {
+    RandomDistribution.UNIFORM: INTEGERS | FLOATS | PRED,
+    RandomDistribution.NORMAL: FLOATS,
+    RandomDistribution.BERNOULLI: INTEGERS | FLOATS | PRED,
+}
+
+
+def _rng_rule(operands: Sequence[Shape], attributes: RngAttributes, declared: Shape | None) -> Shape:
+    """c1: the result, whose dimensions are a choice, is declared as an array; c2: as many operands as the distribution
+    has parameters (uniform: low, high; normal: mean, standard deviation; bernoulli: probability); c3: all scalars;
+    c4: of the result's element type (bernoulli: floats); c5: the distribution has such results."""
+    declared = require_declared(Opcode.RNG, operands, declared, 1)
+    result = declared.element_type
+    if result is None:
+        fail(Opcode.RNG, operands, f"the result must be an array, not {declared}", 1)
+    distribution = attributes.distribution
+    if len(operands) != _OPERANDS[distribution]:
+        fail(Opcode.RNG, operands, f"{distribution.value} has {_OPERANDS[distribution]} parameters", 2)
+    for operand in operands:
+        if operand.element_type is None or operand.dimensions:
+            fail(Opcode.RNG, operands, "the distribution's parameters must be scalars", 3)
+        if distribution is RandomDistribution.BERNOULLI:
+            if operand.element_type not in FLOATS:
+                fail(Opcode.RNG, operands, "a probability must be a float", 4)
+        elif operand.element_type is not result:
+            fail(Opcode.RNG, operands, f"parameters must have the result's element type, {result.value}", 4)
+    if result not in _RESULTS[distribution]:
+        fail(Opcode.RNG, operands, f"results of {distribution.value} are {names(_RESULTS[distribution])}", 5)
+    return array_of(result, declared.dimensions)
+
+
+def _state_rule(
+    operands: Sequence[Shape], attributes: RngGetAndUpdateStateAttributes, declared: Shape | None
+) -> Shape:
+    """c1: the delta is not negative."""
+    if attributes.delta < 0:
+        fail(_STATE, operands, f"delta {attributes.delta} must not be negative", 1)
+    return array_of(ElementType.U64, (2,))
+
+
 _STATE = Opcode.RNG_GET_AND_UPDATE_STATE
+_FAMILY = "random"
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(Opcode.RNG_BIT_GENERATOR, "random", 1, RngBitGeneratorAttributes, _rng_bit_generator_rule, Trait.EXPENSIVE),
-    OpSpec(Opcode.RNG, "random", None, RngAttributes, not_checked, Trait.SIDE_EFFECT),
-    OpSpec(_STATE, "random", 0, RngGetAndUpdateStateAttributes, not_checked, Trait.SIDE_EFFECT),
+    OpSpec(Opcode.RNG_BIT_GENERATOR, _FAMILY, 1, RngBitGeneratorAttributes, _rng_bit_generator_rule, Trait.EXPENSIVE),
+    OpSpec(Opcode.RNG, _FAMILY, None, RngAttributes, _rng_rule, Trait.SIDE_EFFECT),
+    OpSpec(_STATE, _FAMILY, 0, RngGetAndUpdateStateAttributes, _state_rule, Trait.SIDE_EFFECT),
 )

@@ -6,7 +6,6 @@ idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,17 +14,12 @@ import numpy as np
 
 from ..attributes import (
     BroadcastAttributes,
-    ConcatenateAttributes,
     DotAttributes,
-    IotaAttributes,
-    RandomAlgorithm,
     ReduceAttributes,
-    SliceAttributes,
     TransposeAttributes,
 )
-from ..builder import make_constant, make_instruction, make_parameter, make_tuple
+from ..builder import make_constant, make_instruction, make_parameter
 from ..element_type import ElementType
-from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
@@ -41,8 +35,15 @@ from .expand_convolution import (
 )
 from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_linalg import half_in_f32
+from .expand_random import rng, rng_bit_generator
 from .expand_scan import scan
-from .expand_small_types import COMPUTED_WIDER, bitcast_of_other_width, computed_wider, wider_type
+from .expand_small_types import (
+    COMPUTED_WIDER,
+    bitcast_of_other_width,
+    bitcast_to_other_type,
+    computed_wider,
+    wider_type,
+)
 from .expand_sort import topk_by_sort
 from .expand_window import window_of_everything
 from .rewrite import map_computations, rewrite_computation
@@ -192,130 +193,9 @@ def transposed(operand: HloInstruction, permutation: tuple[int, ...]) -> HloInst
     return make_instruction(Opcode.TRANSPOSE, (operand,), TransposeAttributes(permutation))
 
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
-
-
-class _U32:
-    """Arithmetic on arrays of u32 of one shape, as instructions."""
-
-    def __init__(self, dimensions: tuple[int, ...]) -> None:
-        self.shape = Shape.array(ElementType.U32, dimensions)
-
-    def constant(self, value: int) -> HloInstruction:
-        return self.broadcast(make_constant(np.uint32(value)))
-
-    def broadcast(self, scalar: HloInstruction) -> HloInstruction:
-        if not self.shape.rank:
-            return scalar
-        return make_instruction(Opcode.BROADCAST, (scalar,), BroadcastAttributes(()), self.shape)
-
-    def __call__(self, opcode: Opcode, x: HloInstruction, y: HloInstruction) -> HloInstruction:
-        return make_instruction(opcode, (x, y))
-
-    def rotated(self, x: HloInstruction, distance: int) -> HloInstruction:
-        left = self(Opcode.SHIFT_LEFT, x, self.constant(distance))
-        return self(Opcode.OR, left, self(Opcode.SHIFT_RIGHT_LOGICAL, x, self.constant(32 - distance)))
-
-
-def threefry_2x32(
-    key: tuple[HloInstruction, HloInstruction], x0: HloInstruction, x1: HloInstruction
-) -> tuple[HloInstruction, HloInstruction]:
-    """Threefry-2x32 with 20 rounds; `key` is two u32 scalars (Salmon et al., SC 2011)."""
-    scalar, u32 = _U32(()), _U32(x0.shape.dimensions)
-    parity = scalar(Opcode.XOR, scalar(Opcode.XOR, *key), scalar.constant(_PARITY))
-    keys = [u32.broadcast(k) for k in (*key, parity)]
-    x0, x1 = u32(Opcode.ADD, x0, keys[0]), u32(Opcode.ADD, x1, keys[1])
-    for step in range(5):
-        for distance in _ROTATIONS[step % 2]:
-            x0 = u32(Opcode.ADD, x0, x1)
-            x1 = u32(Opcode.XOR, u32.rotated(x1, distance), x0)
-        x0 = u32(Opcode.ADD, x0, keys[(step + 1) % 3])
-        x1 = u32(Opcode.ADD, u32(Opcode.ADD, x1, keys[(step + 2) % 3]), u32.constant(step + 1))
-    return x0, x1
-
-
-def rng_bit_generator(instruction: HloInstruction) -> HloInstruction | None:
-    """Threefry as XLA arranges it: each block of the counter makes 64 bits (prng.cc)."""
-    algorithm = instruction.attributes.algorithm
-    if algorithm is not RandomAlgorithm.THREEFRY:
-        raise UnsupportedError(f"rng-bit-generator with algorithm {algorithm.value}: only rng_three_fry is supported")
-    state, bits = instruction.operands[0], instruction.shape.elements[1]
-    key, counter = _u64_at(state, 0), _u64_at(state, 1)
-    words = (_low(key), _high(key))
-    if bits.element.byte_width == 8:
-        count = bits.num_elements
-        low, high = threefry_2x32(words, *_counters(counter, bits.dimensions))
-        wide = [_converted(w, ElementType.U64) for w in (low, high)]
-        shift = _splat(np.uint64(32), wide[0].shape)
-        values = make_instruction(Opcode.OR, (wide[0], make_instruction(Opcode.SHIFT_LEFT, (wide[1], shift))))
-    else:
-        count, values = _word_bits(words, counter, bits.dimensions)
-    advanced = make_instruction(Opcode.ADD, (counter, make_constant(np.uint64(count))))
-    parts = [make_instruction(Opcode.RESHAPE, (x,), shape=Shape.array(ElementType.U64, (1,))) for x in (key, advanced)]
-    new_state = make_instruction(Opcode.CONCATENATE, parts, ConcatenateAttributes(0))
-    return make_tuple([new_state, _converted(values, bits.element)])
-
-
-def _u64_at(state: HloInstruction, position: int) -> HloInstruction:
-    element = make_instruction(Opcode.SLICE, (state,), SliceAttributes((position,), (position + 1,), (1,)))
-    return make_instruction(Opcode.RESHAPE, (element,), shape=Shape.array(ElementType.U64))
-
-
-def _splat(value: np.generic, shape: Shape) -> HloInstruction:
-    constant = make_constant(value)
-    if not shape.rank:
-        return constant
-    return make_instruction(
-        Opcode.BROADCAST, (constant,), BroadcastAttributes(()), shape.with_element_type(constant.shape.element)
-    )
-
-
-def _low(x: HloInstruction) -> HloInstruction:
-    return _converted(x, ElementType.U32)
-
-
-def _high(x: HloInstruction) -> HloInstruction:
-    shift = _splat(np.uint64(32), x.shape)
-    return _low(make_instruction(Opcode.SHIFT_RIGHT_LOGICAL, (x, shift)))
-
-
-def _counters(counter: HloInstruction, dimensions: tuple[int, ...]) -> tuple[HloInstruction, HloInstruction]:
-    """Low and high words of counter + row-major position."""
-    shape = Shape.array(ElementType.U64, (math.prod(dimensions),))
-    positions = make_instruction(Opcode.IOTA, (), IotaAttributes(0), shape)
-    start = make_instruction(Opcode.BROADCAST, (counter,), BroadcastAttributes(()), shape)
-    total = make_instruction(Opcode.ADD, (start, positions))
-    if len(dimensions) != 1:
-        total = make_instruction(Opcode.RESHAPE, (total,), shape=Shape.array(ElementType.U64, dimensions))
-    return _low(total), _high(total)
-
-
-def _word_bits(
-    key: tuple[HloInstruction, HloInstruction], counter: HloInstruction, dimensions: tuple[int, ...]
-) -> tuple[int, HloInstruction]:
-    """(blocks, u32 values): each block makes two neighbours along the first even dimension, else the largest one."""
-    if not dimensions:
-        low = threefry_2x32(key, _low(counter), _high(counter))[0]
-        return 1, low
-    even = [d for d, size in enumerate(dimensions) if size % 2 == 0]
-    split = even[0] if even else max(range(len(dimensions)), key=lambda d: (dimensions[d], -d))
-    halves = (*dimensions[:split], -(-dimensions[split] // 2), *dimensions[split + 1 :])
-    paired = (*halves[: split + 1], 1, *halves[split + 1 :])
-    words = threefry_2x32(key, *_counters(counter, halves))
-    parts = [make_instruction(Opcode.RESHAPE, (w,), shape=Shape.array(ElementType.U32, paired)) for w in words]
-    pairs = make_instruction(Opcode.CONCATENATE, parts, ConcatenateAttributes(split + 1))
-    merged = (*halves[:split], 2 * halves[split], *halves[split + 1 :])
-    values = make_instruction(Opcode.RESHAPE, (pairs,), shape=Shape.array(ElementType.U32, merged))
-    if merged != dimensions:
-        rank = len(dimensions)
-        attributes = SliceAttributes((0,) * rank, dimensions, (1,) * rank)
-        values = make_instruction(Opcode.SLICE, (values,), attributes)
-    return math.prod(halves), values
-
-
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
+    Opcode.BITCAST: (bitcast_to_other_type,),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
     Opcode.CONVOLUTION: (
@@ -330,6 +210,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.REDUCE_WINDOW: (window_of_everything, reduce_in_wider_type),
+    Opcode.RNG: (rng,),
     Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
     **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
     **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},

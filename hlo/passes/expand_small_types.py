@@ -61,6 +61,9 @@ def computed_wider(instruction: HloInstruction) -> HloInstruction | None:
     operands = [
         convert(convert(o, view), wide) if o.shape.element is small else o for o in instruction.operands
     ]
+    if instruction.opcode is _O.MULHI:
+        first, second = operands
+        return convert(_upper_half(first, second, small), small)
     computed_type = wide if result is small else result
     shape = Shape.array(computed_type, instruction.shape.dimensions)
     computed = make_instruction(instruction.opcode, operands, instruction.attributes, shape)
@@ -68,6 +71,13 @@ def computed_wider(instruction: HloInstruction) -> HloInstruction | None:
         surplus = make_constant(wide.dtype.type(wide.bit_width - small.bit_width))
         computed = make_instruction(_O.SUBTRACT, (computed, broadcast(surplus, computed.shape, ())))
     return convert(convert(computed, view), result) if result is small else computed
+
+
+def _upper_half(a: HloInstruction, b: HloInstruction, small: ElementType) -> HloInstruction:
+    """The upper half of the product of two small integers, as bytes: these hold the whole product."""
+    opcode = _O.SHIFT_RIGHT_ARITHMETIC if small.is_signed else _O.SHIFT_RIGHT_LOGICAL
+    distance = make_constant(a.shape.element.dtype.type(small.bit_width))
+    return make_instruction(opcode, (make_instruction(_O.MULTIPLY, (a, b)), broadcast(distance, a.shape, ())))
 
 
 def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None:
@@ -82,6 +92,16 @@ def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None
     if before.bit_width > after.bit_width:
         return _taken_apart(operand, instruction.shape)
     return _put_together(operand, instruction.shape)
+
+
+def bitcast_to_other_type(instruction: HloInstruction) -> HloInstruction | None:
+    """A bitcast that changes the element type, as XLA's CPU compiler writes a bitcast-convert: one, then a reshape."""
+    operand = instruction.operands[0]
+    before, after = operand.shape.element, instruction.shape.element
+    plain = before is not ElementType.PRED and after is not ElementType.PRED and not before.is_complex
+    if before is after or before.bit_width != after.bit_width or not plain or after.is_complex:
+        return None
+    return make_instruction(_O.BITCAST, (_bits_as(operand, after),), shape=instruction.shape)
 
 
 def _bits_as(operand: HloInstruction, element_type: ElementType) -> HloInstruction:

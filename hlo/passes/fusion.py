@@ -82,14 +82,27 @@ def _changes_rank_only(source: Shape, target: Shape) -> bool:
     return same and [d for d in source.dimensions if d != 1] == [d for d in target.dimensions if d != 1]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Cluster:
-    """Instructions that will run together: fusible ones, or a single one that is not."""
+    """Instructions that will run together: fusible ones, or a single one that is not.
 
-    members: list[HloInstruction]
+    All sets are kept up to date when clusters merge, so that no question about two clusters looks at all members.
+    """
+
+    numbers: list[int]
+    """The members, by their place in the program."""
+    members: set[HloInstruction]
     bits: int
+    """The members as a set of numbers."""
     ancestors: int
+    """What must run before, as a set of numbers."""
     fusible: bool
+    reads: dict[HloInstruction, list[tuple[HloInstruction, int]]]
+    """Behind free instructions: what is read from outside, with the members that do and the operand's number there."""
+    readers: set[HloInstruction]
+    """The instructions outside, of those visited, that must run after."""
+    outputs: set[HloInstruction]
+    """The members that are needed outside."""
     domain: Dimensions = ()
     reduced: Dimensions | None = None
     closed: bool = False
@@ -124,11 +137,11 @@ class _Fuser:
 
     def __init__(self, computation: HloComputation) -> None:
         self.computation = computation
-        self.clusters: list[_Cluster] = []
         self.of: dict[HloInstruction, _Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
         self._last_effect: _Cluster | None = None
         self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
+        self._resolved: dict[HloInstruction, tuple[HloInstruction, Dimensions]] = {}
 
     def run(self) -> None:
         for instruction in self.computation.instructions:
@@ -136,18 +149,32 @@ class _Fuser:
                 continue
             cluster = self._new_cluster(instruction)
             if cluster.fusible:
-                self._absorb_operands(cluster, instruction)
+                self._absorb_operands(instruction)
+
+    def members(self, cluster: _Cluster) -> list[HloInstruction]:
+        """A cluster's members in program order."""
+        return [self.computation.instructions[n] for n in cluster.numbers]
+
+    def has_fusible(self) -> bool:
+        """True if there is a cluster to become a loop nest."""
+        return any(c.fusible for c in self.of.values())
 
     def _new_cluster(self, instruction: HloInstruction) -> _Cluster:
-        bits, ancestors = 1 << self.number[instruction], 0
-        for source in self.sources(instruction):
-            cluster = self.of.get(source)
-            if cluster is not None:
-                ancestors |= cluster.bits | cluster.ancestors
+        number, ancestors = self.number[instruction], 0
+        reads: dict[HloInstruction, list[tuple[HloInstruction, int]]] = {}
+        for k, operand in enumerate(instruction.operands):
+            reads.setdefault(self.resolve(operand)[0], []).append((instruction, k))
+        before = {id(c): c for source in reads if (c := self.of.get(source)) is not None}
         acts = has_side_effect(instruction)
         if acts and self._last_effect is not None:  # side effects keep their order: nothing may lie across them
-            ancestors |= self._last_effect.bits | self._last_effect.ancestors
-        cluster = _Cluster([instruction], bits, ancestors, is_fusible(instruction))
+            before[id(self._last_effect)] = self._last_effect
+        for cluster in before.values():
+            ancestors |= cluster.bits | cluster.ancestors
+            cluster.readers.add(instruction)
+        outputs = set() if self.users(instruction) <= {instruction} else {instruction}
+        cluster = _Cluster(
+            [number], {instruction}, 1 << number, ancestors, is_fusible(instruction), reads, set(), outputs
+        )
         if instruction.opcode is Opcode.REDUCE:
             _set_reduction(cluster, instruction)
         elif instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
@@ -156,31 +183,18 @@ class _Fuser:
             cluster.domain = squeezed(instruction)
         if acts:
             self._last_effect = cluster
-        self.clusters.append(cluster)
         self.of[instruction] = cluster
         return cluster
-
-    def sources(self, instruction: HloInstruction) -> list[HloInstruction]:
-        """What the instruction reads once free ones are looked through."""
-        return [self.resolve(o)[0] for o in instruction.operands]
 
     def resolve(self, instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
         """(source, positions): the first instruction behind free ones, and where its dimensions are in `instruction`'s.
 
         Dimensions are counted without those of size 1.
         """
-        positions = tuple(range(len(squeezed(instruction))))
-        while is_free(instruction) and instruction.operands:
-            operand = instruction.operands[0]
-            if instruction.opcode is Opcode.BROADCAST:
-                where = _squeezed_positions(instruction)
-                positions = tuple(
-                    positions[where[d]]
-                    for d, size in zip(instruction.attributes.dimensions, operand.shape.dimensions, strict=True)
-                    if size != 1
-                )
-            instruction = operand
-        return instruction, positions
+        found = self._resolved.get(instruction)
+        if found is None:
+            found = self._resolved[instruction] = _resolve(instruction)
+        return found
 
     def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:
         """Who reads the value, looking through free instructions; the computation's root reads itself."""
@@ -209,65 +223,69 @@ class _Fuser:
             return True
         return any(not is_free(u) and not is_fusible(u) for u in self.computation.users[instruction])
 
-    def _absorb_operands(self, cluster: _Cluster, instruction: HloInstruction) -> None:
+    def _absorb_operands(self, instruction: HloInstruction) -> None:
         """Let the instruction's new cluster take in those of its operands, latest first."""
+        sources = [self.resolve(o)[0] for o in instruction.operands]
         while True:
+            own = self.of[instruction]
             candidates = {
                 id(c): c
-                for source in self.sources(instruction)
-                if (c := self.of.get(source)) is not None and c is not self.of[instruction] and c.fusible
+                for source in sources
+                if (c := self.of.get(source)) is not None and c is not own and c.fusible
             }
-            ordered = sorted(candidates.values(), key=lambda c: -c.bits)
-            merged = next((m for c in ordered if (m := self._merge(c, self.of[instruction]))), None)
-            if merged is None:
+            ordered = sorted(candidates.values(), key=lambda c: -c.numbers[-1])
+            if not any(self._merge(c, own) for c in ordered):
                 return
 
     def edges(self, producer: _Cluster, consumer: _Cluster) -> list[_Edge]:
         """The reads of the consumer's members from the producer's."""
         found = []
-        members = set(producer.members)
-        for user in consumer.members:
-            for number, operand in enumerate(user.operands):
-                source, positions = self.resolve(operand)
-                if source in members:
-                    simple = _reads_at_its_own_index(user, number)
-                    found.append(_Edge(source, user, positions if simple else None, len(squeezed(operand)), number))
+        for source, reads in consumer.reads.items():
+            if self.of.get(source) is producer:
+                for user, number in reads:
+                    operand = user.operands[number]
+                    positions = self.resolve(operand)[1] if _reads_at_its_own_index(user, number) else None
+                    found.append(_Edge(source, user, positions, len(squeezed(operand)), number))
         return found
 
-    def _merge(self, producer: _Cluster, consumer: _Cluster) -> _Cluster | None:
-        """One cluster of both, or None if that is not possible or does not pay."""
-        if len(producer.members) + len(consumer.members) > MAX_MEMBERS or producer.closed:
-            return None
+    def _merge(self, producer: _Cluster, consumer: _Cluster) -> bool:
+        """Make one cluster of both; False if that is not possible or does not pay."""
+        if len(producer.numbers) + len(consumer.numbers) > MAX_MEMBERS or producer.closed:
+            return False
+        if len(consumer.reads) - len(producer.outputs) > MAX_EXTERNALS:  # more will be left than may be
+            return False
         if self._reached_from_outside(producer, consumer):
-            return None
+            return False
         edges = self.edges(producer, consumer)
         joined = None if consumer.closed else _joined(producer, consumer, edges)
         if joined is None and self._may_inline(producer, consumer, edges):
             joined = (consumer.domain, consumer.reduced)
-            inlined = consumer.inlined | set(producer.members)
+            inlined = consumer.inlined | producer.members
         elif joined is None:
-            return None
+            return False
         else:
             inlined = consumer.inlined | producer.inlined
-        if self._count_externals(producer, consumer) > MAX_EXTERNALS:
-            return None
-        merged = _Cluster(
-            sorted(producer.members + consumer.members, key=self.number.__getitem__),
-            producer.bits | consumer.bits,
-            (producer.ancestors | consumer.ancestors) & ~(producer.bits | consumer.bits),
-            True, joined[0], joined[1], consumer.closed, inlined,
-        )  # fmt: skip
-        self._replace(producer, consumer, merged)
-        return merged
+        reads = {source: users for source, users in consumer.reads.items() if source not in producer.members}
+        for source, users in producer.reads.items():
+            reads[source] = [*users, *reads.get(source, ())]
+        if len(reads) > MAX_EXTERNALS:
+            return False
+        closed = consumer.closed
+        merged = self._put_together(producer, consumer)
+        merged.reads, merged.inlined, merged.closed = reads, inlined, closed
+        merged.domain, merged.reduced = joined
+        return True
 
     def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
-        """True when a third cluster lies between the two, so that one nest of both would wait for itself."""
-        between = consumer.ancestors & ~producer.bits
-        return any(
-            c.bits & between and c.ancestors & producer.bits
-            for c in self.clusters
-            if c is not producer and c is not consumer
-        )
+        """True when a third cluster lies between the two, so that one nest of both would wait for itself.
+
+        The last one of those between is read by the consumer, and has the producer among its ancestors.
+        """
+        for source in consumer.reads:
+            between = self.of.get(source)
+            if between is not None and between is not producer and between.ancestors & producer.bits:
+                return True
+        return False
 
     def _may_inline(self, producer: _Cluster, consumer: _Cluster, edges: list[_Edge]) -> bool:
         """True when the producer's one result is read by one instruction only, at an index of its own."""
@@ -276,8 +294,7 @@ class _Fuser:
         edge = edges[0]
         if self.users(edge.source) != {edge.user}:
             return False
-        members = set(producer.members)
-        if any(not self.users(m) <= members for m in producer.members if m is not edge.source):
+        if not producer.outputs <= {edge.source}:
             return False
         if edge.user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and any(
             self.resolve(edge.user.operands[0])[0] is e.source for e in edges
@@ -288,21 +305,54 @@ class _Fuser:
         reads = sum(math.prod(_accessed(e.user, e.operand)) for e in edges)
         if reads <= math.prod(producer.domain):
             return True
-        expensive = any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
-        return not expensive and len(producer.members) <= CHEAP_MEMBERS
+        members = producer.members
+        return len(members) <= CHEAP_MEMBERS and not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in members)
 
-    def _count_externals(self, producer: _Cluster, consumer: _Cluster) -> int:
-        members = {*producer.members, *consumer.members}
-        return len({s for m in members for s in self.sources(m)} - members)
-
-    def _replace(self, a: _Cluster, b: _Cluster, merged: _Cluster) -> None:
-        self.clusters = [c for c in self.clusters if c is not a and c is not b]
-        self.clusters.append(merged)
-        for member in merged.members:
+    def _put_together(self, producer: _Cluster, consumer: _Cluster) -> _Cluster:
+        """One of the two with the members of both, and what follows from that; the larger one, to move less."""
+        for source in consumer.reads:
+            if source in producer.outputs and self.users(source) <= producer.members | consumer.members:
+                producer.outputs.discard(source)
+        after, news = producer.readers, consumer.bits | consumer.ancestors
+        self._tell(after - consumer.members, news)
+        ancestors = (producer.ancestors | consumer.ancestors) & ~(producer.bits | consumer.bits)
+        merged, other = (producer, consumer)
+        if len(merged.members) < len(other.members):
+            merged, other = other, merged
+        merged.numbers = sorted(merged.numbers + other.numbers)
+        merged.bits |= other.bits
+        merged.ancestors = ancestors
+        merged.members |= other.members
+        merged.outputs |= other.outputs
+        merged.readers |= other.readers
+        merged.readers -= merged.members
+        for member in other.members:
             self.of[member] = merged
-        for cluster in self.clusters:
-            if cluster is not merged and cluster.ancestors & merged.bits:
-                cluster.ancestors |= merged.bits | merged.ancestors
+        return merged
+
+    def _tell(self, readers: set[HloInstruction], ancestors: int) -> None:
+        """The clusters of `readers`, and all that come after these, have these ancestors too."""
+        pending = [self.of[r] for r in readers]
+        while pending:
+            cluster = pending.pop()
+            if ancestors & ~cluster.ancestors:
+                cluster.ancestors |= ancestors
+                pending += [self.of[r] for r in cluster.readers]
+
+
+def _resolve(instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
+    positions = tuple(range(len(squeezed(instruction))))
+    while is_free(instruction) and instruction.operands:
+        operand = instruction.operands[0]
+        if instruction.opcode is Opcode.BROADCAST:
+            where = _squeezed_positions(instruction)
+            positions = tuple(
+                positions[where[d]]
+                for d, size in zip(instruction.attributes.dimensions, operand.shape.dimensions, strict=True)
+                if size != 1
+            )
+        instruction = operand
+    return instruction, positions
 
 
 def _set_reduction(cluster: _Cluster, reduce: HloInstruction) -> None:
@@ -445,7 +495,7 @@ def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComp
 def _fuse(computation: HloComputation) -> HloComputation:
     fuser = _Fuser(computation)
     fuser.run()
-    if not any(c.fusible for c in fuser.clusters) and not any(
+    if not fuser.has_fusible() and not any(
         is_free(i) and fuser.must_materialise(i) for i in computation.instructions
     ):
         return computation
@@ -494,7 +544,7 @@ class _Materialiser:
             return list(instruction.operands)
         if instruction.opcode in (Opcode.RESHAPE, Opcode.BITCAST):
             return list(instruction.operands)
-        members = [instruction] if cluster is None else cluster.members
+        members = [instruction] if cluster is None else self.fuser.members(cluster)
         inside = set(members)
         found: dict[HloInstruction, None] = {}
         stack = [o for m in reversed(members) for o in reversed(m.operands)]
@@ -520,7 +570,7 @@ class _Materialiser:
         ):
             self.mapping[instruction] = instruction.with_operands(tuple(self.mapping[o] for o in instruction.operands))
             return
-        members = [instruction] if cluster is None else cluster.members
+        members = [instruction] if cluster is None else self.fuser.members(cluster)
         outputs = members if cluster is None else self._outputs(cluster)
         kind = FusionKind.INPUT if cluster is not None and cluster.reduced is not None else FusionKind.LOOP
         fusion = _make_fusion(members, outputs, needed, [self.mapping[n] for n in needed], kind)
@@ -529,9 +579,8 @@ class _Materialiser:
 
     def _outputs(self, cluster: _Cluster) -> list[HloInstruction]:
         """Members that somebody outside needs. A reduction of several operands is an output by its elements."""
-        members = set(cluster.members)
-        return [m for m in cluster.members if not self.fuser.users(m) - {m} <= members
-                or m is self.fuser.computation.root]
+        root = self.fuser.computation.root
+        return [m for m in self.fuser.members(cluster) if m in cluster.outputs or m is root]
 
 
 def _make_fusion(

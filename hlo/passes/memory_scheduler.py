@@ -175,6 +175,7 @@ def _update_late(body: HloComputation) -> HloComputation:
         if index is not None:
             elements.setdefault(index, []).append(instruction)
     order = list(body.instructions)
+    position = {instruction: n for n, instruction in enumerate(order)}
     for k, result in enumerate(results):
         made_by = holders[result]
         old = elements.get(k, [])
@@ -182,7 +183,7 @@ def _update_late(body: HloComputation) -> HloComputation:
             continue
         if made_by[0] not in old and state_element(made_by[0]) is None:
             last_uses = {u for i in old for u in users.get(i, ())} - {made_by[0]}
-            order = _moved_behind(order, made_by[0], last_uses)
+            _move_behind(order, position, made_by[0], last_uses)
     if tuple(order) == body.instructions:
         return body
     return HloComputation(body.name, tuple(order), body.root)
@@ -199,22 +200,30 @@ def _holders(body: HloComputation) -> dict[HloInstruction, tuple[HloInstruction,
     return holders
 
 
-def _moved_behind(
-    order: list[HloInstruction], instruction: HloInstruction, others: set[HloInstruction]
-) -> list[HloInstruction]:
-    """`order` with `instruction` (and aliases of its result) behind the last of `others`, if nothing there needs it."""
-    start = order.index(instruction)
-    end = max((n for n, other in enumerate(order) if other in others), default=-1)
+def _move_behind(
+    order: list[HloInstruction],
+    position: dict[HloInstruction, int],
+    instruction: HloInstruction,
+    others: set[HloInstruction],
+) -> None:
+    """Move `instruction` (and aliases of its result) in `order` behind the last of `others`, if nothing there needs it.
+
+    `position` is where each instruction is in `order`.
+    """
+    start = position[instruction]
+    end = max((position[other] for other in others), default=-1)
     if end < start:
-        return order
+        return
     moving = {instruction}
     staying = []
     for other in order[start : end + 1]:
         if any(o in moving for o in other.operands):
             if not is_alias(other):
-                return order
+                return
             moving.add(other)
         if other not in moving:
             staying.append(other)
     late = [i for i in order[start : end + 1] if i in moving]
-    return [*order[:start], *staying, *late, *order[end + 1 :]]
+    order[start : end + 1] = [*staying, *late]
+    for number in range(start, end + 1):
+        position[order[number]] = number

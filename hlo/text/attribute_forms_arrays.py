@@ -77,9 +77,7 @@ def _concatenate(values: Values) -> Attributes:
 
 def _dot(values: Values) -> DotAttributes:
     names = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
-    return DotAttributes(
-        **{key: values[key] for key in (*names, "operand_precision", "algorithm") if key in values}
-    )
+    return DotAttributes(**{key: values[key] for key in (*names, "operand_precision", "algorithm") if key in values})
 
 
 def _ragged_dot(values: Values) -> Attributes:
@@ -157,9 +155,7 @@ FORMS: dict[type[Attributes], Form] = {
         ),
         ("dim_labels",),
     ),
-    DimensionAttributes: Form(
-        {"dimensions": read_one_dimension}, with_dimension(DimensionAttributes), ("dimensions",)
-    ),
+    DimensionAttributes: Form({"dimensions": read_one_dimension}, with_dimension(DimensionAttributes), ("dimensions",)),
     FftAttributes: Form(
         {"fft_type": read_enum(FftType), "fft_length": read_integers},
         keywords(FftAttributes),
@@ -198,9 +194,7 @@ FORMS: dict[type[Attributes], Form] = {
         ("to_apply",),
     ),
     RngAttributes: Form({"distribution": read_enum(RandomDistribution)}, keywords(RngAttributes), ("distribution",)),
-    RngGetAndUpdateStateAttributes: Form(
-        {"delta": read_integer}, keywords(RngGetAndUpdateStateAttributes), ("delta",)
-    ),
+    RngGetAndUpdateStateAttributes: Form({"delta": read_integer}, keywords(RngGetAndUpdateStateAttributes), ("delta",)),
     ScanAttributes: Form(
         {
             "dimensions": read_one_dimension,

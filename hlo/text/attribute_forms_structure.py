@@ -106,9 +106,7 @@ FORMS: dict[type[Attributes], Form] = {
     AsyncAttributes: Form(
         {"calls": read_computation, "async_execution_thread": read_string}, keywords(AsyncAttributes)
     ),
-    ChannelAttributes: Form(
-        {"channel_id": read_integer, "is_host_transfer": read_bool}, keywords(ChannelAttributes)
-    ),
+    ChannelAttributes: Form({"channel_id": read_integer, "is_host_transfer": read_bool}, keywords(ChannelAttributes)),
     CollectiveAttributes: Form(
         {
             "replica_groups": read_replica_groups,
@@ -139,7 +137,5 @@ FORMS: dict[type[Attributes], Form] = {
     ),
     DomainAttributes: Form({"domain": read_braced}, keywords(DomainAttributes), ("domain",)),
     InfeedAttributes: Form({"infeed_config": read_string}, keywords(InfeedAttributes)),
-    OutfeedAttributes: Form(
-        {"outfeed_shape": read_shape, "outfeed_config": read_string}, keywords(OutfeedAttributes)
-    ),
+    OutfeedAttributes: Form({"outfeed_shape": read_shape, "outfeed_config": read_string}, keywords(OutfeedAttributes)),
 }

@@ -123,7 +123,7 @@ def read_composite(frontend_attributes: FrontendAttributes) -> tuple[Composite, 
     if name is None:
         raise ValueError("a composite call needs the frontend attribute composite.name")
     version = given.pop("composite.version", "0")
-    if not version.isdecimal() or len(version) > 9:
+    if not version.removeprefix("-").isdecimal() or len(version) > 9:
         raise ValueError(f"composite.version must be a number, not {version!r}")
     try:
         parameters = read_dictionary(given.pop("composite.attributes", "{}"))

@@ -91,6 +91,10 @@ class InstructionParser:
             self._shapes[match.group(1)] = shape
         return shape
 
+    def at_shape(self) -> bool:
+        """True if a shape comes next."""
+        return _SHAPE_FOLLOWS.match(self.scanner.text, self.scanner.skip()) is not None
+
     def key(self, seen: set[str]) -> tuple[str, int]:
         """`key=`, and where it stands."""
         position = self.scanner.skip()
@@ -125,7 +129,7 @@ class InstructionParser:
         """What stands right of `=`, as a new instruction; its name. `name`: "" for one that has none."""
         scanner = self.scanner
         start = scanner.skip()
-        shape = self.shape() if _SHAPE_FOLLOWS.match(scanner.text, start) else None
+        shape = self.shape() if self.at_shape() else None
         position = scanner.skip()
         opcode, wrapped = self._opcode("an opcode" if shape is not None else "a shape or an opcode")
         if shape is None and opcode in _NEEDS_TYPE:
@@ -156,7 +160,7 @@ class InstructionParser:
     def _require(self, instruction: ParsedInstruction, opcode: Opcode) -> None:
         for key in FORMS[spec_of(opcode).attributes].required:
             if key not in instruction.values:
-                message = f"{opcode.value} {instruction.given_name} needs {key}="
+                message = f"{opcode.value}{instruction.given_name and ' ' + instruction.given_name} needs {key}="
                 raise self.scanner.error(message, instruction.position)
 
     def _opcode(self, expected: str) -> tuple[Opcode, Opcode | None]:
@@ -184,7 +188,7 @@ class InstructionParser:
     def _operand(self) -> ParsedOperand:
         scanner = self.scanner
         start = scanner.skip()
-        shape = self.shape() if _SHAPE_FOLLOWS.match(scanner.text, start) else None
+        shape = self.shape() if self.at_shape() else None
         name_start = scanner.skip()
         name = scanner.name("the name of an operand")
         if scanner.peek("(") and not scanner.text.startswith("%", name_start):
@@ -287,7 +291,7 @@ class InstructionParser:
         if reader is not read_computations:
             return reader(scanner)
         scanner.expect("{", "to open a list of computations")
-        names = []
+        names: list[ComputationName] = []
         while not names or scanner.accept(","):
             names.append(self._inner_computation() if scanner.peek("{") else read_computation(scanner))
         scanner.expect("}", "or ',' after a computation")

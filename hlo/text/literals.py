@@ -300,6 +300,8 @@ class _Elements:
                 self._values.append(_PREDS[token])
             elif _INTEGER.fullmatch(token) and low <= int(token) <= high:
                 self._values.append(int(token))
+            elif self._type is ElementType.U64 and _INTEGER.fullmatch(token) and -(2**63) <= int(token) < 0:
+                self._values.append(int(token) + 2**64)  # as in two's complement, which XLA's parser takes too
             else:
                 raise self._bad(token, position)
 

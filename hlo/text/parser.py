@@ -54,6 +54,7 @@ class _Parser:
         module = ParsedModule("", position)
         if scanner.accept_word("HloModule"):
             module.name = scanner.name("the name of the module")
+            scanner.accept(":")
             seen: set[str] = set()
             while scanner.accept(","):
                 self._module_attribute(module, seen)
@@ -183,7 +184,8 @@ class _Parser:
             if parameters:
                 scanner.expect(",", "or ')' after a parameter")
             scanner.name("the name of a parameter")
-            scanner.expect(":", "before the parameter's shape")
+            if not self.instructions.at_shape():
+                scanner.expect(":", "before the parameter's shape")
             parameters.append(self.instructions.shape())
         scanner.expect(")")
         scanner.expect("->", "before the result's shape")

@@ -60,13 +60,17 @@ def operation_text(instruction: HloInstruction, names: Names, elide_over: int | 
     written = [f"{instruction.shape.to_text()} {opcode.value}({inside})"]
     if writer is not None:
         written.extend(writer(instruction, names.of_computation))
+    written += [f"{key}={text}" for key, text in instruction.annotations if key == "sharding"]
     frontend_attributes = list(instruction.frontend_attributes)
     if opcode is Opcode.CALL and instruction.attributes.composite is not None:
         frontend_attributes[:0] = composite_frontend_attributes(instruction.attributes.composite)
-    written += [f"{key}={text}" for key, text in instruction.annotations if key != "backend_config"]
     if frontend_attributes:
         written.append(frontend_attributes_text(frontend_attributes))
+    written += [f"{key}={text}" for key, text in instruction.annotations if key not in _PRINTED_ELSEWHERE]
     return ", ".join(written)
+
+
+_PRINTED_ELSEWHERE = ("sharding", "backend_config")
 
 
 def _computation_text(computation: HloComputation, names: Names, elide_over: int | None) -> str:

@@ -23,10 +23,10 @@ from .alignment import roots_of
 from .collapse import canonical
 from .nest import emit_loop, emit_update
 from .nest_reduce import emit_reduction
-from .sharing import may_overwrite
+from .sharing import Sharing
 from .source import EmittedKernel
 
-__all__ = ["canonical", "emit_fusion", "may_overwrite"]
+__all__ = ["Sharing", "canonical", "emit_fusion"]
 
 
 def emit_fusion(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:

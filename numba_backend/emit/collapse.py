@@ -248,13 +248,14 @@ def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
 
 
 def _constrain_gather(boundaries: _Boundaries, instruction: HloInstruction) -> None:
-    linked: set[Boundary] = set()
+    linked: set[tuple[int | None, int]] = set()
     for d, operand, e in merging_neighbours(instruction):
-        boundaries.link((instruction, d), (operand, e))
-        linked |= {(instruction, d), (operand, e)}
-    for value in (instruction, *instruction.operands):
+        boundaries.link((instruction, d), (instruction.operands[operand], e))
+        linked |= {(None, d), (operand, e)}
+    # An array may be both operands, each with boundaries of its own that must stand.
+    for role, value in ((None, instruction), *enumerate(instruction.operands)):
         for d in range(value.shape.rank - 1):
-            if (value, d) not in linked:
+            if (role, d) not in linked:
                 boundaries.keep((value, d))
 
 

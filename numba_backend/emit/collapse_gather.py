@@ -68,18 +68,17 @@ def squeezed_gather(old: HloInstruction) -> GatherAttributes:
     )
 
 
-def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, HloInstruction, int]]:
-    """(d, operand, e): dimensions d and d + 1 of the result are e and e + 1 of the operand, and may merge in both."""
-    array, indices = gather.operands
+def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, int, int]]:
+    """(d, k, e): dimensions d and d + 1 of the result are e and e + 1 of operand k, and may merge in both."""
     batching = gather.attributes.start_indices_batching_dims
     pairs = batch_pairs(gather)
     for (d, b), (next_d, next_b) in pairwise(pairs):
         if next_d == d + 1 and next_b == b + 1 and b not in batching and next_b not in batching:
-            yield d, indices, b
+            yield d, 1, b
     pairs = offset_pairs(gather)
     for (d, e), (next_d, next_e) in pairwise(pairs):
         if next_d == d + 1 and next_e == e + 1 and is_whole(gather, e) and is_whole(gather, next_e):
-            yield d, array, e
+            yield d, 0, e
 
 
 Groups = Sequence[Sequence[int]]

@@ -214,6 +214,7 @@ _STEM: dict[Opcode, str] = {
     Opcode.PARAMETER: "v",
     Opcode.EXP: "exp",
     Opcode.MULTIPLY: "mul",
+    Opcode.MULHI: "upper",
     Opcode.SUBTRACT: "sub",
     Opcode.DIVIDE: "div",
     Opcode.MAXIMUM: "max",

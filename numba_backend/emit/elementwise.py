@@ -33,6 +33,7 @@ _FUNCTIONS: dict[Opcode, str] = {
     Opcode.LOGISTIC: "logistic",
     Opcode.MAXIMUM: "maximum",
     Opcode.MINIMUM: "minimum",
+    Opcode.MULHI: "mulhi",
     Opcode.POPULATION_COUNT: "popcnt",
     Opcode.POWER: "pow",
     Opcode.ROUND_NEAREST_AFZ: "round_away",

@@ -42,5 +42,6 @@ ELEMENT.unsupported(
     [_O.CHOLESKY, _O.CUSTOM_CALL, _O.FFT, _O.TRIANGULAR_SOLVE],
     "a library or a registered function computes it in a row of its own",
 )
-ELEMENT.unsupported([_O.RNG, _O.RNG_GET_AND_UPDATE_STATE], "not written yet")
+ELEMENT.unsupported([_O.RNG], "it is expanded to arithmetic on the process's random state")
+ELEMENT.unsupported([_O.RNG_GET_AND_UPDATE_STATE], "it is a call into Python: a row of its own in the program")
 ELEMENT.unsupported([_O.MAP, _O.REDUCE_PRECISION, _O.STOCHASTIC_CONVERT], "not written yet")

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from .alignment import roots_of
 
 
-def may_overwrite(body: HloComputation, operand: int, output: int) -> bool:
-    """True when a canonical fused computation's kernel may write `output` over `operand`.
+class Sharing:
+    """The rule for one canonical fused computation. Asked for many pairs, so what it finds out is kept."""
 
-    In a plain nest: when the operand is read at the output's own index only. At the end of a dynamic-update-slice:
-    its operand, when nothing else of it is read but what is being replaced. Never in a nest with reductions, which
-    reads its operands several times.
-    """
-    parameter = body.parameters[operand]
-    roots = roots_of(body)
-    root = roots[output]
-    if any(i.opcode is Opcode.REDUCE for i in body.instructions):
-        return False
-    if root.opcode is Opcode.DYNAMIC_UPDATE_SLICE and root.operands[0].opcode is Opcode.PARAMETER:
-        return root.operands[0] is parameter and all(
-            user is root or _reads_what_is_replaced(user, root) for user in body.users[parameter]
-        ) and root.operands.count(parameter) == 1
-    if parameter.shape != root.shape:
-        return False
-    return parameter not in _read_elsewhere(roots)
+    def __init__(self, body: HloComputation) -> None:
+        self.body = body
+
+    @cached_property
+    def _roots(self) -> tuple[HloInstruction, ...]:
+        return roots_of(self.body)
+
+    @cached_property
+    def _has_reductions(self) -> bool:
+        return any(i.opcode is Opcode.REDUCE for i in self.body.instructions)
+
+    @cached_property
+    def _elsewhere(self) -> set[HloInstruction]:
+        return _read_elsewhere(self._roots)
+
+    def may_overwrite(self, operand: int, output: int) -> bool:
+        """True when the kernel may write `output` over `operand`.
+
+        In a plain nest: when the operand is read at the output's own index only. At the end of a dynamic-update-slice:
+        its operand, when nothing else of it is read but what is being replaced. Never in a nest with reductions, which
+        reads its operands several times.
+        """
+        body, root = self.body, self._roots[output]
+        parameter = body.parameters[operand]
+        if self._has_reductions:
+            return False
+        if root.opcode is Opcode.DYNAMIC_UPDATE_SLICE and root.operands[0].opcode is Opcode.PARAMETER:
+            return root.operands[0] is parameter and all(
+                user is root or _reads_what_is_replaced(user, root) for user in body.users[parameter]
+            ) and root.operands.count(parameter) == 1
+        return parameter.shape == root.shape and parameter not in self._elsewhere
 
 
 def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:

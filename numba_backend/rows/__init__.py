@@ -9,6 +9,7 @@ from . import (  # each registers its rules
     custom_call,
     indexing,
     linalg,
+    random,
     sort,
     window,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "custom_call",
     "indexing",
     "linalg",
+    "random",
     "sort",
     "window",
 ]

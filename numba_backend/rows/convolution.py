@@ -31,7 +31,7 @@ MANY_PLACES = 256
 """With channels last, rows of a block from which on the product runs at full speed."""
 
 
-@register(Opcode.CONVOLUTION)
+@register(Opcode.CONVOLUTION, how="BLAS gemm on patches; depthwise and integers: a kernel of its own")
 def _convolution(context: RowContext, instruction: HloInstruction) -> None:
     sizes = sizes_of(instruction)
     depthwise = sizes.groups > 1 and sizes.inputs == sizes.outputs == 1

@@ -26,11 +26,11 @@ def call_native(arguments):
 """,
     1,
 )
-"""Calls `void f(void* out, void** in)`. Arguments: f, the offset of the results' addresses, whether `out` is to point to
-them (a tuple) or to be the only one, the operands' addresses, the results' addresses."""
+"""Calls `void f(void* out, void** in)`. Arguments: f, the offset of the results' addresses, whether `out` is to point
+to them (a tuple) or to be the only one, the operands' addresses, the results' addresses."""
 
 
-@register(Opcode.CUSTOM_CALL, how="LAPACK for the targets that JAX emits; else the registered function, native or Python")
+@register(Opcode.CUSTOM_CALL, how="LAPACK for the targets that JAX emits; else what is registered, native or Python")
 def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
     attributes = instruction.attributes
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)

@@ -20,7 +20,7 @@ def _sort(context: RowContext, instruction: HloInstruction) -> None:
     context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))
 
 
-@register(Opcode.TOPK)
+@register(Opcode.TOPK, how="a kernel of its own")
 def _topk(context: RowContext, instruction: HloInstruction) -> None:
     if instruction.shape.elements[0].num_elements:
         kernel = emit_topk(instruction)

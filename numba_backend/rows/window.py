@@ -9,7 +9,7 @@ from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_
 from .table import RowContext, register
 
 
-@register(Opcode.REDUCE_WINDOW)
+@register(Opcode.REDUCE_WINDOW, how="a kernel of its own; cumulative windows: a scan of several")
 def _reduce_window(context: RowContext, instruction: HloInstruction) -> None:
     if all(leaf.num_elements == 0 for leaf in instruction.shape.leaves()):
         return
@@ -35,7 +35,7 @@ def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:
     context.kernel(instruction.name, emit_rows(instruction, scan), operands, [*results, *starts])
 
 
-@register(Opcode.SELECT_AND_SCATTER)
+@register(Opcode.SELECT_AND_SCATTER, how="a kernel of its own")
 def _select_and_scatter(context: RowContext, instruction: HloInstruction) -> None:
     if instruction.shape.num_elements:
         kernel = emit_select_and_scatter(instruction)

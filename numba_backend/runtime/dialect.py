@@ -123,6 +123,7 @@ def _arithmetic() -> dict[str, Any]:
         ),
         "idiv": define("idiv", 2, signed=integer.divide_signed, unsigned=integer.divide_unsigned),
         "irem": define("irem", 2, signed=integer.remainder_signed, unsigned=integer.remainder_unsigned),
+        "mulhi": define("mulhi", 2, signed=integer.upper_half_signed, unsigned=integer.upper_half_unsigned),
         "negate": define("negate", 1, real=operator.neg, complex=operator.neg, integer=operator.neg),
         "abs": define(
             "abs",

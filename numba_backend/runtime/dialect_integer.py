@@ -70,6 +70,18 @@ def remainder_unsigned(a: Integer, b: Integer) -> Integer:
     return _remainder(a, b, signed=False)
 
 
+def upper_half_signed(a: Integer, b: Integer) -> Integer:
+    """The upper half of the product in twice the width."""
+    wide = a.extend_signed(2 * a.bits) * b.extend_signed(2 * a.bits)
+    return wide.shift_right_logical(a.bits).truncate(a.bits)
+
+
+def upper_half_unsigned(a: Integer, b: Integer) -> Integer:
+    """The same of numbers without a sign."""
+    wide = a.extend_unsigned(2 * a.bits) * b.extend_unsigned(2 * a.bits)
+    return wide.shift_right_logical(a.bits).truncate(a.bits)
+
+
 def shift_left(a: Integer, count: Integer) -> Integer:
     """0 where the count, read as unsigned, is the width or more; the other shifts likewise leave zeros or signs."""
     return select(count.below_unsigned(a.bits), a << count, a.constant(0))

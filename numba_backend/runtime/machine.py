@@ -153,5 +153,5 @@ SCOPE: dict[str, object] = {
     "pause": _define("pause", 0, _pause),
 }
 """`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`:
-memory until return; `callN(function, ...)`: a C function of N integers or pointers, `call_routineN`: without a result; `atomic_add` returns the old value;
-`compare_exchange(address, expected, new)`: 1 when it did."""
+memory until return; `callN(function, ...)`: a C function of N integers or pointers, `call_routineN`: one without a
+result; `atomic_add` returns the old value; `compare_exchange(address, expected, new)`: 1 when it did."""

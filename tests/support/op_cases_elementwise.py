@@ -96,6 +96,7 @@ _EXACT_BINARY: dict[Opcode, tuple[ElementType, ...]] = {
     O.AND: (E.PRED, *INTEGERS),
     O.MAXIMUM: (E.PRED, *INTEGERS, *FLOATS),
     O.MINIMUM: (E.PRED, *INTEGERS, *FLOATS),
+    O.MULHI: INTEGERS,
     O.OR: (E.PRED, *INTEGERS),
     O.REMAINDER: (*INTEGERS, *FLOATS),
     O.SUBTRACT: NUMBERS,

@@ -95,7 +95,11 @@ def _cholesky() -> Iterator[OpCase]:
 
 
 def _solve(
-    t: ElementType, dims: Dimensions, attributes: a.TriangularSolveAttributes, note: str = "", values: Values = well_conditioned
+    t: ElementType,
+    dims: Dimensions,
+    attributes: a.TriangularSolveAttributes,
+    note: str = "",
+    values: Values = well_conditioned,
 ) -> OpCase:
     size = dims[-2] if attributes.left_side else dims[-1]
     matrix = Array(t, (*dims[:-2], size, size), values)
@@ -103,9 +107,8 @@ def _solve(
     parts = [where, "lower" if attributes.lower else "upper", attributes.transpose_a.value.lower()]
     parts += ["unit"] if attributes.unit_diagonal else []
     operands = [matrix, Array(t, dims, values)]
-    return make_case(
-        O.TRIANGULAR_SOLVE, operands, shape_of(t, dims), attributes, ulps=8192, note="-".join(filter(None, [*parts, note]))
-    )
+    name = "-".join(filter(None, [*parts, note]))
+    return make_case(O.TRIANGULAR_SOLVE, operands, shape_of(t, dims), attributes, ulps=8192, note=name)
 
 
 def _triangular_solve() -> Iterator[OpCase]:
@@ -123,8 +126,8 @@ def _triangular_solve() -> Iterator[OpCase]:
 
 def _fft() -> Iterator[OpCase]:
     sizes: tuple[tuple[Dimensions, int], ...] = (
-        ((7,), 1), ((3, 8), 1), ((4, 6), 2), ((2, 3, 5), 3), ((2, 3, 4, 1), 3), ((0, 4), 1), ((3, 0), 1), ((2, 0, 4), 2),
-        ((1,), 1), ((3, 30), 1),
+        ((7,), 1), ((3, 8), 1), ((4, 6), 2), ((2, 3, 5), 3), ((2, 3, 4, 1), 3), ((0, 4), 1), ((3, 0), 1),
+        ((2, 0, 4), 2), ((1,), 1), ((3, 30), 1),
     )  # fmt: skip
     for (dims, rank), kind, wide in product(sizes, a.FftType, (False, True)):
         if wide and dims not in ((7,), (2, 3, 5)):

@@ -9,6 +9,8 @@ taken from the ops' own declarations.
 
 from __future__ import annotations
 
+from hloom.hlo import Opcode
+
 from . import (
     op_cases_asynchronous,
     op_cases_collective,
@@ -19,6 +21,7 @@ from . import (
     op_cases_indexing,
     op_cases_linalg,
     op_cases_movement,
+    op_cases_random,
     op_cases_reduce,
     op_cases_small_types,
     op_cases_sort,
@@ -28,7 +31,10 @@ from . import (
 from .op_case import Array, OpCase, Operand, build_module, check_results, make_inputs
 from .op_cases_reduce import binary_computation
 
-__all__ = ["CASES", "Array", "OpCase", "Operand", "binary_computation", "build_module", "check_results", "make_inputs"]
+__all__ = [
+    "CASES", "WITHOUT_CASES", "Array", "OpCase", "Operand", "binary_computation", "build_module", "check_results",
+    "make_inputs",
+]  # fmt: skip
 
 _FAMILIES = (
     op_cases_asynchronous,
@@ -40,12 +46,25 @@ _FAMILIES = (
     op_cases_indexing,
     op_cases_linalg,
     op_cases_movement,
+    op_cases_random,
     op_cases_reduce,
     op_cases_small_types,
     op_cases_sort,
     op_cases_structure,
     op_cases_window,
 )
+
+WITHOUT_CASES: dict[Opcode, str] = {
+    **dict.fromkeys(
+        (Opcode.INFEED, Opcode.OUTFEED, Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE),
+        "queues between program and host: test_host_queues.py",
+    ),
+    **dict.fromkeys(
+        (Opcode.SET_DIMENSION_SIZE, Opcode.DYNAMIC_RESHAPE),
+        "sizes must be constants of the program: test_structure_programs.py",
+    ),
+}
+"""Opcodes that one op on parameters does not show, and where they are tested instead."""
 
 CASES: tuple[OpCase, ...] = tuple(case for family in _FAMILIES for case in family.cases())
 """All cases, family by family; the ids are unique."""

@@ -18,11 +18,15 @@ from hloom.hlo.attributes import (
     ConditionalAttributes,
     DotAttributes,
     DynamicSliceAttributes,
+    GatherAttributes,
     IotaAttributes,
     PadAttributes,
     ReduceAttributes,
     ReverseAttributes,
+    ScatterAttributes,
     SliceAttributes,
+    SortAttributes,
+    TopKAttributes,
     TransposeAttributes,
     WhileAttributes,
 )
@@ -40,6 +44,8 @@ from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.shape import Shape
+
+from .op_cases_sort import comparator
 
 F32, S32, PRED = ElementType.F32, ElementType.S32, ElementType.PRED
 SIZES = (1, 2, 3, 4)
@@ -98,6 +104,7 @@ class Drawer:
             (self.transpose, 2), (self.reshape, 2), (self.slice, 1), (self.concatenate, 1), (self.pad, 1),
             (self.dot, 2), (self.dynamic_slice, 1), (self.dynamic_update_slice, 2), (self.convert, 1),
             (self.iota, 1), (self.reverse, 1), (self.fresh_constant, 1), (self.through_tuple, 1), (self.clamp, 1),
+            (self.gather, 2), (self.scatter, 2), (self.sort, 1), (self.topk, 1),
         ]  # fmt: skip
         if self.depth:
             choices += [(self.loop, 1), (self.conditional, 1), (self.call, 1)]
@@ -154,7 +161,8 @@ class Drawer:
         dims = tuple(sorted(self.rng.sample(range(x.shape.rank), self.rng.randint(0, x.shape.rank))))
         element_type = x.shape.element
         opcode = self.rng.choice([Opcode.ADD, Opcode.MAXIMUM])
-        init = self.add(make_constant(element_type.dtype.type(0)))
+        # The larger of two zeros of different sign is either: a maximum is kept from being one.
+        init = self.add(make_constant(element_type.dtype.type(0.25 if opcode is Opcode.MAXIMUM else 0)))
         reducer = scalar_reducer(opcode, element_type)
         result = make_instruction(Opcode.REDUCE, [x, init], ReduceAttributes(dims, reducer))
         self.add(make_instruction(Opcode.TANH, [result]) if element_type is F32 else result)
@@ -226,6 +234,60 @@ class Drawer:
         starts = [self.scalar(S32) for _ in range(x.shape.rank)]
         update = self.like(Shape.array(x.shape.element, [self.rng.randint(1, d) for d in x.shape.dimensions]))
         self.add(make_instruction(Opcode.DYNAMIC_UPDATE_SLICE, [x, update, *starts]))
+
+    def gather(self) -> None:
+        """Slices at places along one dimension, with a piece of each of the others."""
+        x, indices = self.any(), self.any(S32)
+        rank, count = x.shape.rank, indices.shape.rank
+        if not rank or rank + count > 5:
+            return
+        d = self.rng.randrange(rank)
+        sizes = [self.rng.randint(1, n) for n in x.shape.dimensions]
+        sizes[d] = 1
+        offsets = tuple(sorted(self.rng.sample(range(rank - 1 + count), rank - 1)))
+        result = make_instruction(
+            Opcode.GATHER, [x, indices], GatherAttributes(offsets, (d,), (d,), count, tuple(sizes))
+        )
+        if result.shape.num_elements <= 200:
+            self.add(result)
+
+    def scatter(self) -> None:
+        """Updates of whole slices at places along one dimension."""
+        x, indices = self.any(F32, S32), self.any(S32)
+        rank, count = x.shape.rank, indices.shape.rank
+        if not rank or rank + count > 4:
+            return
+        d = self.rng.randrange(rank)
+        others = [n for e, n in enumerate(x.shape.dimensions) if e != d]
+        updates = self.like(Shape.array(x.shape.element, (*indices.shape.dimensions, *others)))
+        combiner = scalar_reducer(self.rng.choice([Opcode.ADD, Opcode.MINIMUM, Opcode.SUBTRACT]), x.shape.element)
+        if self.rng.random() < 0.3:
+            combiner = make_computation("second", combiner.parameters[1], combiner.parameters)
+        window = tuple(range(count, count + rank - 1))
+        attributes = ScatterAttributes(window, (d,), (d,), count, combiner)
+        result = make_instruction(Opcode.SCATTER, [x, indices, updates], attributes)
+        self.add(make_instruction(Opcode.TANH, [result]) if x.shape.element_type is F32 else result)
+
+    def sort(self) -> None:
+        x = self.any()
+        if not x.shape.rank:
+            return
+        operands = [x, *(self.like(x.shape) for _ in range(self.rng.randint(0, 1)))]
+        by = comparator([o.shape.element for o in operands], self.rng.randint(1, len(operands)))
+        result = make_instruction(Opcode.SORT, operands, SortAttributes(self.rng.randrange(x.shape.rank), by, True))
+        if len(operands) == 1:
+            self.add(result)
+            return
+        for k in range(len(operands)):
+            self.add(make_get_tuple_element(result, k))
+
+    def topk(self) -> None:
+        x = self.any(S32, PRED)
+        if x.shape.rank:
+            k = self.rng.randint(0, x.shape.dimensions[-1])
+            result = make_instruction(Opcode.TOPK, [x], TopKAttributes(max(k, 1), self.rng.random() < 0.5))
+            for i in range(2):
+                self.add(make_get_tuple_element(result, i))
 
     def convert(self) -> None:
         x = self.any()

@@ -1,0 +1,47 @@
+"""`hloom check`: is it HLO, and does compiled code compute what it means?"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from .. import backends  # noqa: F401  # makes the backends known
+from ..hlo.backend import get_compiler
+from ..hlo.errors import HloError
+from ..hlo.ir import HloModule
+from ..hlo.verifier import verify
+from .comparing import compare
+from .files import arguments_for, read_module
+from .outcome import BAD, FINE, UsageError, report
+
+
+def execute(options: Namespace) -> int:
+    """One verdict a file. All files are looked at, also after one that is bad."""
+    if (options.input or options.tolerance is not None) and not options.compare:
+        raise UsageError("--input and --tolerance are for --compare")
+    return max([_check(name, options) for name in options.files])
+
+
+def _check(name: str, options: Namespace) -> int:
+    try:
+        module = read_module(name)
+        verify(module)
+        instructions = sum(len(computation.instructions) for computation in module.computations)
+        print(f"{name}: module {module.name}, {len(module.computations)} computations, {instructions} instructions: ok")
+        return FINE if not options.compare or _compare(name, module, options) else BAD
+    except HloError as error:
+        return report(error)
+
+
+def _compare(name: str, module: HloModule, options: Namespace) -> bool:
+    if not options.input:
+        options.random = True
+    arguments = arguments_for(module, options)
+    expected = get_compiler("evaluator").compile(module).execute(arguments)
+    executable = get_compiler("numba").compile(module)
+    actual = executable.execute(arguments)
+    fine = True
+    for number, (a, e, shape) in enumerate(zip(actual, expected, executable.result_shapes, strict=True)):
+        difference = compare(a, e, shape.element, options.tolerance)
+        fine &= difference.is_fine
+        print(f"{name}: result {number}: {shape}: {difference}")
+    return fine

@@ -1,0 +1,118 @@
+"""Modules and arrays from files, and back."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..hlo.element_type import ElementType
+from ..hlo.ir import HloModule
+from ..hlo.shape import Shape
+from ..hlo.text.parser import parse
+from .outcome import UsageError
+
+NDArray = np.ndarray[Any, Any]
+
+
+def read_module(name: str) -> HloModule:
+    """The module in the file, or on stdin for "-". HloParseError for what is no HLO, UsageError if there is no file."""
+    return parse(read_text(name), "<stdin>" if name == "-" else name)
+
+
+def read_text(name: str) -> str:
+    """Bytes that are no UTF-8 stay in the text as lone surrogates: the parser says where they are."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+    return data.decode("utf-8", "surrogateescape")
+
+
+def write_text(name: str, text: str) -> None:
+    try:
+        Path(name).write_text(text, encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise UsageError(f"cannot write {name}: {error.strerror}") from None
+
+
+def arguments_for(module: HloModule, options: Namespace) -> list[NDArray]:
+    """An array for each leaf of the entry's parameters: from files, or random. UsageError if they do not fit."""
+    leaves = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
+    if options.input:
+        arrays = [array for name in options.input for array in _load(name)]
+    elif options.random or not leaves:
+        generator = np.random.default_rng(options.seed)
+        arrays = [random_array(leaf, generator) for leaf in leaves]
+    else:
+        raise UsageError(f"module {module.name} takes {_types(leaves)}: give them with --input, or say --random")
+    if len(arrays) != len(leaves):
+        raise UsageError(f"module {module.name} takes {_types(leaves)}, but --input has {len(arrays)} arrays")
+    return [_fitting(array, leaf, number) for number, (array, leaf) in enumerate(zip(arrays, leaves))]
+
+
+def _types(leaves: Sequence[Shape]) -> str:
+    shown = ", ".join(map(str, leaves[:8])) + (", ..." if len(leaves) > 8 else "")
+    return f"{len(leaves)} arrays ({shown})" if len(leaves) != 1 else f"an array {shown}"
+
+
+def _load(name: str) -> list[NDArray]:
+    try:
+        loaded = np.load(name, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return [loaded]
+        with loaded:
+            return [loaded[key] for key in loaded.files]
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise UsageError(f"{name} holds no arrays that NumPy can load: {error}") from None
+
+
+def _fitting(array: NDArray, leaf: Shape, number: int) -> NDArray:
+    """`array`, which must be of the leaf's type. NumPy stores types that are not its own (bf16) as bytes."""
+    dtype = leaf.element.dtype
+    if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+        array = array.view(dtype)
+    if array.dtype != dtype or array.shape != leaf.dimensions:
+        found = f"{array.dtype}{list(array.shape)}"
+        raise UsageError(f"input {number} must be {leaf}, an array {dtype}{list(leaf.dimensions)}; it is {found}")
+    return array
+
+
+_LARGEST_RANDOM = 10
+
+
+def random_array(shape: Shape, generator: np.random.Generator) -> NDArray:
+    """Normal floats and complex numbers, small integers of both signs, booleans."""
+    element = shape.element
+    if element is ElementType.PRED:
+        return generator.integers(0, 2, shape.dimensions).astype(np.bool_)
+    if element.is_complex:
+        real, imaginary = generator.standard_normal((2, *shape.dimensions))
+        return np.asarray(real + 1j * imaginary).astype(element.dtype)
+    if element.is_floating:
+        return np.asarray(generator.standard_normal(shape.dimensions)).astype(element.dtype)
+    largest = min(_LARGEST_RANDOM, (1 << (element.bit_width - element.is_signed)) - 1)
+    lowest = -largest if element.is_signed else 0
+    return np.asarray(generator.integers(lowest, largest + 1, shape.dimensions)).astype(element.dtype)
+
+
+def store_results(path: str, results: Sequence[NDArray]) -> None:
+    """See `--output` in `options.py`."""
+    try:
+        if path.endswith(".npz"):
+            named: dict[str, Any] = {f"result{number}": result for number, result in enumerate(results)}
+            np.savez(path, **named)
+            return
+        stem = Path(path, "result") if path.endswith("/") or Path(path).is_dir() else Path(path)
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        for number, result in enumerate(results):
+            np.save(f"{stem}{number}.npy", result)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None

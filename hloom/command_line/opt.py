@@ -1,0 +1,73 @@
+"""`hloom opt`: passes over a module."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..hlo.backend import PassRecord
+from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
+from ..hlo.passes.pipeline import cpu_pipeline
+from ..hlo.passes.rewrite import HloPass
+from ..hlo.text.dot_graph import to_dot
+from ..numba_backend.dot import is_gemm
+from .files import read_module, write_text
+from .outcome import FINE, UsageError
+
+
+def execute(options: Namespace) -> int:
+    """Print, or write to a file, the module as the chosen passes leave it."""
+    pipeline = cpu_pipeline(is_gemm)
+    names = list(dict.fromkeys(each.name for each in pipeline.passes()))
+    if options.list_passes:
+        print("\n".join(names))
+        return FINE
+    if options.file is None:
+        raise UsageError("opt needs a FILE")
+    asked = [*(options.passes or ()), *options.disable, *([options.until] if options.until else ())]
+    if unknown := [name for name in asked if name not in names]:
+        raise UsageError(f"no pass named {', '.join(unknown)}; known: {', '.join(names)}")
+    if options.passes is not None:
+        by_name = {each.name: each for each in pipeline.passes()}
+        pipeline = Pipeline("chosen", tuple(by_name[name] for name in options.passes))
+    elif options.until:
+        pipeline = _up_to(pipeline, options.until)
+    settings = PassOptions.from_environment()
+    disabled = {*settings.disabled, *options.disable}
+    settings = replace(settings, verify=not options.no_verify, disabled=_in(pipeline, disabled))
+    module, records = pipeline.run(read_module(options.file), settings)
+    if options.stats:
+        print(_stats(records), file=sys.stderr)
+    text = to_dot(module) if options.dot else module.to_text()
+    if options.output:
+        write_text(options.output, text)
+    else:
+        print(text, end="" if text.endswith("\n") else "\n")
+    return FINE
+
+
+def _in(pipeline: Pipeline, names: set[str]) -> frozenset[str]:
+    return frozenset(each.name for each in pipeline.passes() if each.name in names)
+
+
+def _up_to(pipeline: Pipeline, name: str) -> Pipeline:
+    """The steps up to the first run of pass `name`; of a fixed point that holds it, the beginning of one round."""
+    steps: list[HloPass | FixedPoint] = []
+    for step in pipeline.steps:
+        inner = step.passes if isinstance(step, FixedPoint) else (step,)
+        found = next((k for k, each in enumerate(inner) if each.name == name), None)
+        if found is not None:
+            return Pipeline(f"{pipeline.name}-until-{name}", (*steps, *inner[: found + 1]))
+        steps.append(step)
+    raise AssertionError(name)
+
+
+def _stats(records: Sequence[PassRecord]) -> str:
+    width = max((len(record.name) for record in records), default=0)
+    return "\n".join(
+        f"{record.name:{width}}  {record.milliseconds:8.2f} ms  "
+        + (f"{record.instructions_before} -> {record.instructions_after}" if record.changed else "no change")
+        for record in records
+    )

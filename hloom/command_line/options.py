@@ -1,0 +1,131 @@
+"""What each subcommand takes. Nothing but argparse is imported here: help must come at once."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+_EPILOG = """\
+FILE is HLO text as XLA and JAX print it; "-" is stdin.
+
+exit codes:
+  0  all is well
+  1  the HLO is bad, cannot be run, or its results differ
+  2  the command line is wrong
+
+examples:
+  hloom run model.hlo --random --print
+  hloom run model.hlo --input x.npy weights.npz --output results/
+  hloom opt model.hlo --passes call-inliner,cse,dce -o simpler.hlo
+  hloom check model.hlo --compare
+"""
+
+
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options of one call; `command` is the subcommand. After help or a complaint argparse ends the process."""
+    parser = argparse.ArgumentParser(
+        prog="hloom",
+        description="Run, optimise and check HLO programs on the CPU.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for add in (_run, _opt, _check):
+        add(commands)
+    return parser.parse_args(arguments)
+
+
+_Commands = argparse._SubParsersAction  # the type that add_subparsers is documented to return has no public name
+
+
+def _command(commands: _Commands[argparse.ArgumentParser], name: str, summary: str) -> argparse.ArgumentParser:
+    return commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+
+
+def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "run", "run a module on arrays, and print or store its results")
+    parser.add_argument("file", metavar="FILE", help='HLO text; "-" is stdin')
+    _inputs(parser)
+    parser.add_argument(
+        "--backend", choices=("numba", "evaluator"), default="numba", help="compiled code (default), or the reference"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="PATH",
+        help="store the results: all in PATH if it ends in .npz; in PATH/result0.npy, ... if it is a folder or ends "
+        "in a slash; else in PATH0.npy, ...",
+    )
+    parser.add_argument("--print", action="store_true", help="print the results, as is done without --output")
+    parser.add_argument(
+        "--repeat", metavar="N", type=_positive, help="run N times more, and print how long that took to stderr"
+    )
+
+
+def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "opt", "run passes over a module, and print what comes out")
+    parser.add_argument("file", metavar="FILE", nargs="?", help='HLO text; "-" is stdin')
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--passes", metavar="A,B,...", type=_names, help="these passes, in this order, each once")
+    chosen.add_argument("--until", metavar="PASS", help="the usual passes up to and including the first run of PASS")
+    chosen.add_argument("--list-passes", action="store_true", help="print the names of the usual passes, in order")
+    parser.add_argument("--disable", metavar="A,B,...", type=_names, default=[], help="leave these passes out")
+    parser.add_argument("-o", "--output", metavar="PATH", help="write there instead of to stdout")
+    parser.add_argument("--dot", action="store_true", help="write a graph for Graphviz instead of HLO text")
+    parser.add_argument("--no-verify", action="store_true", help="do not verify the module after each pass")
+    parser.add_argument("--stats", action="store_true", help="print what each pass did to stderr")
+
+
+def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "check", "read and verify modules, and compare compiled code with the reference")
+    parser.add_argument("files", metavar="FILE", nargs="+", help='HLO text; "-" is stdin')
+    parser.add_argument(
+        "--compare", action="store_true", help="run each module, compiled and op by op, and compare the results"
+    )
+    _inputs(parser)
+    parser.add_argument(
+        "--tolerance",
+        metavar="T",
+        type=_not_negative,
+        help="largest difference that is fine, in parts of the largest number of a result (default: half of the "
+        "digits of the result's type; integers and booleans must be equal)",
+    )
+
+
+def _inputs(parser: argparse.ArgumentParser) -> None:
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument(
+        "--input",
+        metavar="FILE",
+        nargs="+",
+        help="arrays for the parameters, in order: .npy files, or .npz files of which all arrays are taken",
+    )
+    given.add_argument("--random", action="store_true", help="random arrays for the parameters")
+    parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="for random arrays (default: 0)")
+
+
+def _positive(text: str) -> int:
+    return _number(text, 1)
+
+
+def _seed(text: str) -> int:
+    return _number(text, 0)
+
+
+def _number(text: str, least: int) -> int:
+    if not text.isdecimal() or len(text) > 18 or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+    return int(text)
+
+
+def _not_negative(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return value
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -1,0 +1,52 @@
+"""`hloom run`: a module on arrays."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+
+from .. import backends  # noqa: F401  # makes the backends known
+from ..hlo.backend import get_compiler
+from ..hlo.shape import Shape
+from .files import NDArray, arguments_for, read_module, store_results
+from .outcome import FINE
+
+
+def execute(options: Namespace) -> int:
+    """Compile, run, print or store; with --repeat also measure."""
+    module = read_module(options.file)
+    arguments = arguments_for(module, options)
+    started = time.perf_counter()
+    executable = get_compiler(options.backend).compile(module)
+    results = executable.execute(arguments)
+    first = time.perf_counter() - started
+    if options.repeat:
+        seconds = []
+        for _ in range(options.repeat):
+            started = time.perf_counter()
+            executable.execute(arguments)
+            seconds.append(time.perf_counter() - started)
+        print(_timing(first, seconds), file=sys.stderr)
+    if options.output:
+        store_results(options.output, results)
+    if options.print or not options.output:
+        print_results(results, executable.result_shapes)
+    return FINE
+
+
+def _timing(first: float, seconds: Sequence[float]) -> str:
+    fastest, median = min(seconds) * 1e3, statistics.median(seconds) * 1e3
+    return (
+        f"compile and first run {first * 1e3:.1f} ms; then {len(seconds)} runs: fastest {fastest:.3f} ms, "
+        f"median {median:.3f} ms"
+    )
+
+
+def print_results(results: Sequence[NDArray], shapes: Sequence[Shape]) -> None:
+    """Each result's type, and its elements as NumPy prints them: of large arrays the corners."""
+    for number, (result, shape) in enumerate(zip(results, shapes, strict=True)):
+        print(f"result {number}: {shape}")
+        print(result)

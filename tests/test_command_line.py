@@ -1,0 +1,352 @@
+"""`hloom run`, `hloom opt` and `hloom check`: what they print, what they store, and how they end."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hloom.hlo import ElementType, parse, verify
+from hloom.hlo.evaluator.table import EVALUATE
+from hloom.hlo.opcode import Opcode
+
+from hloom.command_line import main
+from hloom.command_line.comparing import compare
+from support.hlo_texts import RECORDED
+
+AXPY = """HloModule axpy
+
+ENTRY e {
+  a = f32[] parameter(0)
+  x = f32[3] parameter(1)
+  y = f32[3] parameter(2)
+  b = f32[3] broadcast(a), dimensions={}
+  m = f32[3] multiply(b, x)
+  s = f32[3] add(m, y)
+  c = pred[3] compare(m, y), direction=LT
+  ROOT r = (f32[3], pred[3]) tuple(s, c)
+}
+"""
+
+
+@pytest.fixture
+def axpy(tmp_path: Path) -> str:
+    path = tmp_path / "axpy.hlo"
+    path.write_text(AXPY)
+    return str(path)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> list[str]:
+    """a as .npy, x and y in one .npz."""
+    np.save(tmp_path / "a.npy", np.float32(2))
+    np.savez(tmp_path / "xy.npz", x=np.float32([1, 2, 3]), y=np.float32([10, 0, 30]))
+    return [str(tmp_path / "a.npy"), str(tmp_path / "xy.npz")]
+
+
+def hloom(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """The exit code, stdout and stderr of one command, run in this process."""
+    try:
+        code = main(arguments)
+    except SystemExit as exit:  # argparse
+        assert isinstance(exit.code, int)
+        code = exit.code
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+# run
+
+
+@pytest.mark.parametrize("backend", ["numba", "evaluator"])
+def test_run_prints_its_results(capsys: pytest.CaptureFixture[str], axpy: str, inputs: list[str], backend: str) -> None:
+    code, out, err = hloom(capsys, "run", axpy, "--backend", backend, "--input", *inputs)
+    assert (code, err) == (0, "")
+    assert out == "result 0: f32[3]\n[12.  4. 36.]\nresult 1: pred[3]\n[ True False  True]\n"
+
+
+@pytest.mark.parametrize("output", ["out", "folder/", "results.npz"])
+def test_run_stores_its_results(
+    capsys: pytest.CaptureFixture[str], axpy: str, inputs: list[str], tmp_path: Path, output: str
+) -> None:
+    code, out, err = hloom(capsys, "run", axpy, "--input", *inputs, "--output", f"{tmp_path}/{output}")
+    assert (code, out, err) == (0, "", "")
+    if output.endswith(".npz"):
+        with np.load(tmp_path / output) as stored:
+            results = [stored["result0"], stored["result1"]]
+    else:
+        stem = tmp_path / ("folder/result" if output == "folder/" else output)
+        results = [np.load(f"{stem}{number}.npy") for number in range(2)]
+    np.testing.assert_array_equal(results[0], np.float32([12, 4, 36]))
+    np.testing.assert_array_equal(results[1], [True, False, True])
+
+
+def test_run_prints_and_stores_on_request(
+    capsys: pytest.CaptureFixture[str], axpy: str, inputs: list[str], tmp_path: Path
+) -> None:
+    code, out, _ = hloom(capsys, "run", axpy, "--input", *inputs, "--output", str(tmp_path / "out"), "--print")
+    assert code == 0 and out.startswith("result 0: f32[3]\n") and (tmp_path / "out0.npy").exists()
+
+
+def test_random_arrays_depend_on_the_seed_alone(capsys: pytest.CaptureFixture[str], axpy: str) -> None:
+    first, again, other = (
+        hloom(capsys, "run", axpy, "--random", "--seed", seed, "--backend", "evaluator")[1] for seed in ("1", "1", "2")
+    )
+    assert first == again != other
+
+
+def test_repeat_says_how_long_it_took_and_not_on_stdout(capsys: pytest.CaptureFixture[str], axpy: str) -> None:
+    code, out, err = hloom(capsys, "run", axpy, "--random", "--repeat", "3")
+    assert code == 0 and out.count("result") == 2
+    assert re.fullmatch(r"compile and first run .* ms; then 3 runs: fastest .* ms, median .* ms\n", err)
+
+
+def test_types_that_numpy_does_not_know_survive_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """NumPy stores bf16 as bytes; what one command stores the next one reads."""
+    (tmp_path / "m.hlo").write_text("HloModule m\nENTRY e { x = bf16[2] parameter(0)\n ROOT y = negate(x) }")
+    np.save(tmp_path / "x.npy", np.array([1.5, -2], ml_dtypes.bfloat16))
+    for given, stored in (("x", "y"), ("y0", "z")):
+        arguments = ["--input", f"{tmp_path}/{given}.npy", "--output", f"{tmp_path}/{stored}"]
+        assert hloom(capsys, "run", f"{tmp_path}/m.hlo", *arguments)[0] == 0
+    back = np.load(tmp_path / "z0.npy").view(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(back, np.array([1.5, -2], ml_dtypes.bfloat16))
+
+
+def test_a_module_on_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"HloModule m\nENTRY e { ROOT x = s32[2] constant({1, 2}) }"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert hloom(capsys, "run", "-") == (0, "result 0: s32[2]\n[1 2]\n", "")
+
+
+# opt
+
+
+def test_opt_prints_a_module(capsys: pytest.CaptureFixture[str], axpy: str) -> None:
+    code, out, err = hloom(capsys, "opt", axpy)
+    assert (code, err) == (0, "")
+    module = parse(out)
+    verify(module)
+    assert Opcode.FUSION in {i.opcode for i in module.entry.instructions}
+
+
+def test_opt_runs_the_passes_that_it_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = "HloModule m\nENTRY e { x = f32[2] parameter(0)\n y = negate(x)\n z = negate(x)\n ROOT r = add(y, z) }"
+    (tmp_path / "m.hlo").write_text(text)
+
+    def negations(*arguments: str) -> int:
+        code, out, err = hloom(capsys, "opt", f"{tmp_path}/m.hlo", *arguments)
+        assert (code, err) == (0, "")
+        return out.count("negate(")
+
+    assert negations("--passes", "dce") == 2
+    assert negations("--passes", "cse") == 1, "both users have one operand, and nobody uses the other"
+    assert negations("--until", "layout-assignment") == 2
+    assert negations("--until", "cse") == 1
+    assert negations("--until", "cse", "--disable", "cse,algebraic-simplifier") == 2
+
+
+def test_opt_lists_its_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = hloom(capsys, "opt", "--list-passes")
+    assert (code, err) == (0, "")
+    names = out.split()
+    assert names[0] == "call-inliner" and "fusion" in names and len(names) == len(set(names))
+
+
+def test_opt_writes_files_and_graphs(capsys: pytest.CaptureFixture[str], axpy: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.hlo"
+    assert hloom(capsys, "opt", axpy, "-o", str(out)) == (0, "", "")
+    verify(parse(out.read_text()))
+    code, graph, _ = hloom(capsys, "opt", axpy, "--dot", "--passes", "dce")
+    assert code == 0 and graph.startswith("digraph")
+
+
+def test_opt_says_what_passes_did_on_stderr(capsys: pytest.CaptureFixture[str], axpy: str) -> None:
+    code, out, err = hloom(capsys, "opt", axpy, "--stats", "--until", "dce")
+    assert code == 0 and out.startswith("HloModule")
+    assert [line.split()[0] for line in err.splitlines()] == [
+        "call-inliner",
+        "layout-assignment",
+        "layout-copies",
+        "dce",
+    ]
+
+
+# check
+
+
+def test_check_says_that_all_is_well(capsys: pytest.CaptureFixture[str], axpy: str) -> None:
+    code, out, err = hloom(capsys, "check", axpy)
+    assert (code, err) == (0, "")
+    assert out == f"{axpy}: module axpy, 1 computations, 8 instructions: ok\n"
+
+
+def test_check_compares_compiled_code_with_the_reference(
+    capsys: pytest.CaptureFixture[str], axpy: str, inputs: list[str]
+) -> None:
+    softmax = str(next(p for p in RECORDED if p.stem == "softmax"))
+    code, out, err = hloom(capsys, "check", axpy, softmax, "--compare")
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 2 + 2 + 1 and out.count(": ok") == 5
+    code, out, _ = hloom(capsys, "check", axpy, "--compare", "--input", *inputs)
+    assert code == 0 and "result 0: f32[3]: ok, equal" in out
+
+
+def test_check_finds_results_that_differ(
+    capsys: pytest.CaptureFixture[str], axpy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a reference that adds wrongly."""
+    monkeypatch.setitem(EVALUATE._rules, Opcode.ADD, lambda shape, attributes, x, y: x + y + np.float32(0.1))
+    code, out, _ = hloom(capsys, "check", axpy, "--compare")
+    assert code == 1 and re.search(r"result 0: f32\[3\]: DIFFERS, at most \d+ ulps apart, 0\.\d+ of the largest", out)
+    assert "result 1: pred[3]: ok, equal" in out
+    assert hloom(capsys, "check", axpy, "--compare", "--tolerance", "0.9")[0] == 0
+
+
+def test_check_looks_at_all_files(capsys: pytest.CaptureFixture[str], axpy: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.hlo").write_text("HloModule m\nENTRY e { ROOT x = f32[2] negat(y) }")
+    code, out, err = hloom(capsys, "check", f"{tmp_path}/bad.hlo", axpy)
+    assert code == 1 and out.startswith(f"{axpy}: ")
+    assert err.startswith(f"{tmp_path}/bad.hlo:2:27: 'negat' is no HLO op: expected an opcode, perhaps 'negate'\n")
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "fine", "text"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], True, "equal"),
+        ([0.0], [-0.0], True, "equal"),
+        ([np.nan, np.inf], [np.nan, np.inf], True, "equal"),
+        ([1.0], [np.nextafter(np.float32(1), np.float32(2))], True, "at most 1 ulps apart, 1.2e-07"),
+        ([-1e-45], [1e-45], True, "at most 2 ulps apart"),
+        ([1.0, 100.0], [1.001, 100.0], True, "at most 8389 ulps apart, 1e-05 of the largest number"),
+        ([1.0, 100.0], [1.1, 100.0], False, "at most 838861 ulps apart, 0.001 of the largest number"),
+        ([np.nan], [1.0], False, "1 of 1 numbers are NaN or infinite in one only"),
+        ([np.inf], [-np.inf], False, "1 of 1 numbers are NaN or infinite in one only"),
+        ([], [], True, "no elements"),
+        ([0.0], [1e-30], False, "ulps apart"),
+    ],
+)
+def test_how_far_arrays_are_apart(actual: list[float], expected: list[float], fine: bool, text: str) -> None:
+    found = compare(np.float32(actual), np.float32(expected), ElementType.F32)
+    assert found.is_fine is fine and text in found.text
+
+
+def test_ulps_of_doubles_of_opposite_sign() -> None:
+    largest = np.finfo(np.float64).max
+    found = compare(np.array([largest]), np.array([-largest]), ElementType.F64)
+    assert not found.is_fine and f"at most {2 * 0x7FEFFFFFFFFFFFFF} ulps apart" in found.text
+
+
+# What goes wrong
+
+
+def test_bad_hlo_is_told_with_its_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.hlo"
+    bad.write_text("HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[3] negate(x) }")
+    for command in ("run", "opt", "check"):
+        code, out, err = hloom(capsys, command, str(bad))
+        assert (code, out) == (1, "")
+        assert err.startswith(f"{bad}:3:18: negate of (f32[2]) gives f32[2], not f32[3] [negate_result]\n")
+
+
+def test_what_cannot_be_run_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "two.hlo"
+    path.write_text("HloModule m, replica_count=2\nENTRY e { x = f32[2] parameter(0) }")
+    code, out, err = hloom(capsys, "run", str(path), "--random")
+    assert (code, out) == (1, "") and err.startswith("hloom: module m is for 2 replicas")
+
+
+def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "odd.hlo"
+    path.write_bytes(b"HloModule m\n\xff\xfe{")
+    code, _, err = hloom(capsys, "check", str(path))
+    assert code == 1 and err.startswith(f"{path}:2:1: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "COMMAND"),
+        (["fly"], "invalid choice: 'fly'"),
+        (["run"], "FILE"),
+        (["run", "{missing}"], "cannot read {missing}: No such file"),
+        (["run", "{folder}"], "cannot read {folder}: Is a directory"),
+        (["run", "{axpy}"], "takes 3 arrays (f32[], f32[3], f32[3]): give them with --input, or say --random"),
+        (["run", "{axpy}", "--random", "--input", "x"], "not allowed with argument"),
+        (["run", "{axpy}", "--input", "{missing}"], "cannot read {missing}: "),
+        (["run", "{axpy}", "--input", "{axpy}"], "{axpy} holds no arrays that NumPy can load"),
+        (["run", "{axpy}", "--input", "{scalar}"], "takes 3 arrays (f32[], f32[3], f32[3]), but --input has 1"),
+        (
+            ["run", "{axpy}", "--input", "{scalar}", "{scalar}", "{scalar}"],
+            "input 1 must be f32[3], an array float32[3]",
+        ),
+        (["run", "{axpy}", "--random", "--backend", "gpu"], "invalid choice: 'gpu'"),
+        (["run", "{axpy}", "--random", "--seed", "-1"], "not a whole number of at least 0"),
+        (["run", "{axpy}", "--random", "--repeat", "0"], "not a whole number of at least 1"),
+        (["run", "{axpy}", "--random", "--output", "{scalar}/x"], "cannot write {scalar}/x"),
+        (["opt"], "opt needs a FILE"),
+        (["opt", "{axpy}", "--passes", "cse,fly"], "no pass named fly; known: call-inliner, "),
+        (["opt", "{axpy}", "--until", "fly"], "no pass named fly"),
+        (["opt", "{axpy}", "--disable", "fly"], "no pass named fly"),
+        (["opt", "{axpy}", "--passes", "cse", "--until", "cse"], "not allowed with argument"),
+        (["opt", "{axpy}", "-o", "{folder}"], "cannot write {folder}"),
+        (["check", "{axpy}", "--tolerance", "1"], "--input and --tolerance are for --compare"),
+        (["check", "{axpy}", "--compare", "--tolerance", "nan"], "not a number of at least 0"),
+    ],
+)
+def test_a_command_line_that_is_wrong(
+    capsys: pytest.CaptureFixture[str], axpy: str, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    np.save(tmp_path / "scalar.npy", np.float32(1))
+    names = {
+        "missing": f"{tmp_path}/missing", "folder": str(tmp_path), "axpy": axpy, "scalar": f"{tmp_path}/scalar.npy",
+    }  # fmt: skip
+    code, out, err = hloom(capsys, *[argument.format_map(names) for argument in arguments])
+    assert (code, out) == (2, "")
+    assert message.format_map(names) in err
+
+
+def test_pickles_are_not_loaded(capsys: pytest.CaptureFixture[str], axpy: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "evil.npy", np.array([print], dtype=object), allow_pickle=True)
+    code, _, err = hloom(capsys, "run", axpy, "--input", f"{tmp_path}/evil.npy")
+    assert code == 2 and "holds no arrays that NumPy can load" in err
+
+
+def test_help_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = hloom(capsys, "--help")
+    assert (code, err) == (0, "")
+    for word in ("run ", "opt ", "check ", "exit codes:", "examples:"):
+        assert word in out
+    for command in ("run", "opt", "check"):
+        code, out, err = hloom(capsys, command, "--help")
+        assert (code, err) == (0, "") and out.startswith(f"usage: hloom {command} ") and "FILE" in out
+
+
+# As a process
+
+
+def process(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hloom", *arguments], input=stdin, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_as_a_process() -> None:
+    ran = process("run", "-", "--backend", "evaluator", stdin="HloModule m\nENTRY e { ROOT x = s32[] constant(7) }")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "result 0: s32[]\n7\n", "")
+    ran = process("check", "-", stdin="HloModule m\nENTRY e {")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("<stdin>:2:10: expected an instruction or '}', found the end of the text")
+    assert process().returncode == 2
+
+
+def test_help_needs_no_numpy() -> None:
+    code = "import sys\nfrom hloom.command_line import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "print(*[m for m in ('numpy', 'numba', 'hloom.hlo') if m in sys.modules], file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ran.stderr.strip() == "" and "exit codes" in ran.stdout

@@ -1,0 +1,55 @@
+"""Small HLO texts of the kinds that XLA and its users write: compiled code gives what the evaluator gives.
+
+Each is the smallest form of something that once went wrong, or that no traced program contains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+
+Array = np.ndarray[Any, Any]
+
+F32 = np.array([[1.5, -2.0, np.nan], [0.0, -0.0, np.inf]], np.float32)
+S32 = np.array([[3, -1, 2], [0, -(2**31), 2**31 - 1]], np.int32)
+
+PROGRAMS: dict[str, tuple[str, Sequence[Array]]] = {
+    "bitcast-to-another-type": (
+        """ENTRY e {
+          x = f32[2,3] parameter(0)
+          y = s32[2,3] parameter(1)
+          bits = s32[3,2] bitcast(x)
+          sum = s32[3,2] add(bits, s32[3,2] bitcast(y))
+          ROOT r = f32[6] bitcast(sum)
+        }""",
+        (F32, S32),
+    ),
+    "bitcast-in-a-comparator": (
+        """less {
+          a = f32[] parameter(0)
+          b = f32[] parameter(1)
+          i = s32[] bitcast(a)
+          j = s32[] bitcast(b)
+          ROOT r = pred[] compare(i, j), direction=LT
+        }
+        ENTRY e {
+          x = f32[2,3] parameter(0)
+          ROOT r = f32[2,3] sort(x), dimensions={1}, to_apply=less
+        }""",
+        (F32,),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "inputs"), PROGRAMS.values(), ids=PROGRAMS)
+def test_compiled_gives_what_is_evaluated(text: str, inputs: Sequence[Array]) -> None:
+    text = f"HloModule m\n{text}"
+    wanted = hloom.run_hlo(text, *inputs, backend="evaluator")
+    for a, b in zip(hloom.run_hlo(text, *inputs, backend="numba"), wanted, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)

@@ -1,0 +1,158 @@
+"""Sorts on the Numba backend: digit by digit or by merging, what is recognised, and comparators that make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hloom.hlo import ElementType, HloComputation, make_computation, make_constant, make_instruction, make_parameter
+from hloom.hlo import Opcode as O
+from hloom.hlo import attributes as a
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.emit import radix_sort
+from hloom.numba_backend.emit.sort_keys import keys_of
+
+from hloom import hlo
+from tests.support.guarded import small_pieces
+from tests.support.op_case import FLOATS, INTEGERS, make_case, shape_of
+from tests.support.op_case import Array as Operand
+from tests.support.op_cases_sort import D, comparator, compare, few, parts, plain
+from tests.support.op_table import build_module
+from tests.support.op_values import NDArray
+
+E = ElementType
+
+
+def _sort(types: Sequence[ElementType], dims: tuple[int, ...], axis: int, by: HloComputation) -> hlo.HloModule:
+    results = [shape_of(t, dims) for t in types]
+    result = results[0] if len(results) == 1 else hlo.Shape.tuple(results)
+    attributes = a.SortAttributes(axis, by, is_stable=True)
+    return build_module(make_case(O.SORT, [Operand(t, dims, few) for t in types], result, attributes))
+
+
+def _bits(array: NDArray) -> NDArray:
+    return np.ascontiguousarray(array).view(np.uint8)
+
+
+def _values(t: ElementType, dims: tuple[int, ...], rng: np.random.Generator) -> NDArray:
+    """Any bits, many zeros of both signs and many NaN."""
+    count = int(np.prod(dims))
+    if t is E.PRED:
+        return rng.integers(0, 2, dims).astype(bool)
+    values = rng.integers(0, 256, count * t.byte_width, dtype=np.uint8).view(t.dtype).copy()
+    if t.is_floating:
+        with np.errstate(all="ignore"):
+            values = np.where(np.isnan(values), values.dtype.type(1), values)
+        kinds = rng.integers(0, 10, count)
+        for kind, special in enumerate((0.0, -0.0, np.nan)):
+            values[kinds == kind] = np.asarray(special).astype(t.dtype)
+    return values.reshape(dims)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 40], ids=["digits", "merges"])
+@pytest.mark.parametrize("t", [E.PRED, *INTEGERS, *FLOATS], ids=lambda t: t.value)
+def test_both_ways_give_the_stable_order(t: ElementType, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(radix_sort, "LEAST_PER_DIGIT", least)
+    rng = np.random.default_rng(0)
+    dims, axis = (4, 90, 2), 1
+    descending = plain([t, E.U8], D.GT, kind=a.ComparisonType.TOTALORDER if t.is_floating else None)
+    for types, by in (
+        ([t], comparator([t])), ([t, E.U8], descending), ([E.U8, t, t], comparator([E.U8, t, t], 2)),
+    ):  # fmt: skip
+        module = _sort(types, dims, axis, by)
+        arguments = [_values(x, dims, rng) for x in types]
+        executable = NumbaCompiler().compile(module)
+        assert ("radix" in "".join(executable.kernels().values())) == (least == 0)
+        for got, wanted in zip(executable.execute(arguments), hlo.evaluate(module, *arguments), strict=True):
+            np.testing.assert_array_equal(_bits(got), _bits(wanted))
+
+
+@pytest.mark.parametrize("dims", [(20000,), (200, 70), (3, 9000)], ids=str)
+def test_large_rows_and_many_rows(dims: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    types = [E.F32, E.S32]
+    module = _sort(types, dims, len(dims) - 1, comparator(types))
+    arguments = [_values(t, dims, rng) for t in types]
+    order = np.argsort(arguments[0], axis=-1, kind="stable")
+    with small_pieces():
+        values, payload = NumbaCompiler().compile(module).execute(arguments)
+    np.testing.assert_array_equal(_bits(values), _bits(np.take_along_axis(arguments[0], order, -1)))
+    np.testing.assert_array_equal(payload, np.take_along_axis(arguments[1], order, -1))
+
+
+def _binary(direction: D) -> HloComputation:
+    return plain([E.S32], direction)
+
+
+def _constant(value: bool) -> HloComputation:
+    parameters = [make_parameter(n, shape_of(E.S32), f"p{n}") for n in range(2)]
+    return make_computation("constant", make_constant(np.bool_(value)), parameters)
+
+
+def _scrambled() -> HloComputation:
+    """(a * 1103515245 ^ b * 12345) < 0: as good as a coin."""
+    x, y = (make_parameter(n, shape_of(E.S32), f"p{n}") for n in range(2))
+    p = make_instruction(O.MULTIPLY, [x, make_constant(np.int32(1103515245))])
+    q = make_instruction(O.MULTIPLY, [y, make_constant(np.int32(12345))])
+    root = compare(D.LT, make_instruction(O.XOR, [p, q]), make_constant(np.int32(0)))
+    return make_computation("scrambled", root, [x, y])
+
+
+@pytest.mark.parametrize(
+    "by", [_constant(True), _constant(False), _binary(D.NE), _binary(D.GE), _binary(D.EQ), _scrambled()],
+    ids=["true", "false", "ne", "ge", "eq", "scrambled"],
+)  # fmt: skip
+def test_a_comparator_that_is_no_order_permutes(by: HloComputation) -> None:
+    rng = np.random.default_rng(2)
+    for dims in ((7,), (8,), (9,), (1000,), (40, 33)):
+        module = _sort([E.S32], dims, 0, by)
+        values = rng.integers(-9, 9, dims).astype(np.int32)
+        (result,) = NumbaCompiler().compile(module).execute([values])
+        np.testing.assert_array_equal(np.sort(result, axis=0), np.sort(values, axis=0))
+        (result,) = hlo.evaluate(module, values)
+        np.testing.assert_array_equal(np.sort(result, axis=0), np.sort(values, axis=0))
+
+
+def test_keys_that_are_recognised() -> None:
+    types = [E.F32, E.S32, E.C64]
+    assert [k.operand for k in keys_of(comparator(types, 3)) or ()] == [0, 1, None, None]
+    (key,) = keys_of(plain([E.S16, E.U8], D.GT, key=1)) or ()
+    assert (key.operand, key.descending, key.bits) == (1, True, 8)
+    swapped = plain([E.S16], D.LT)
+    x, y = swapped.parameters
+    (key,) = keys_of(make_computation("swapped", compare(D.LT, y, x), [x, y])) or ()
+    assert key.descending
+    chosen = make_instruction(O.SELECT, [compare(D.NE, x, y), compare(D.LT, x, y), make_constant(np.bool_(False))])
+    assert keys_of(make_computation("chosen", chosen, [x, y])) is None
+
+
+def test_near_misses_of_keys() -> None:
+    x, y, p, q = (make_parameter(n, shape_of(E.F32), f"p{n}") for n in range(4))
+    less, tie = compare(D.LT, x, y), compare(D.EQ, x, q)
+    rest = make_instruction(O.AND, [tie, compare(D.LT, p, q)])
+    for root in (
+        compare(D.LE, x, y), compare(D.LT, x, q), compare(D.LT, x, x), make_instruction(O.OR, [less, rest]),
+        make_instruction(O.AND, [less, compare(D.LT, p, q)]),
+        compare(D.LT, make_instruction(O.NEGATE, [x]), y), compare(D.LT, parts(x)[0], y),
+    ):  # fmt: skip
+        assert keys_of(make_computation("near_miss", root, [x, y, p, q])) is None
+
+
+def test_a_sort_in_a_loop_stays_native() -> None:
+    executable = NumbaCompiler().compile(
+        hlo.parse("""HloModule m
+        less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT }
+        body { s = (s32[], f32[50]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+          x = f32[50] get-tuple-element(s), index=1  one = s32[] constant(1)  j = s32[] add(i, one)
+          y = f32[50] sort(x), dimensions={0}, to_apply=less  z = f32[50] negate(y)
+          ROOT t = (s32[], f32[50]) tuple(j, z) }
+        condition { s = (s32[], f32[50]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+          n = s32[] constant(5)  ROOT r = pred[] compare(i, n), direction=LT }
+        ENTRY e { x = f32[50] parameter(0)  z = s32[] constant(0)  s = (s32[], f32[50]) tuple(z, x)
+          w = (s32[], f32[50]) while(s), condition=condition, body=body
+          ROOT r = f32[50] get-tuple-element(w), index=1 }""")
+    )
+    x = np.random.default_rng(3).standard_normal(50).astype(np.float32)
+    np.testing.assert_array_equal(executable.execute([x])[0], -np.sort(x))
+    assert "callback" not in executable._lowered.program.to_text()
