@@ -62,7 +62,8 @@ def computed_wider(instruction: HloInstruction) -> HloInstruction | None:
         convert(convert(o, view), wide) if o.shape.element is small else o for o in instruction.operands
     ]
     if instruction.opcode is _O.MULHI:
-        return convert(_upper_half(*operands, small), small)
+        first, second = operands
+        return convert(_upper_half(first, second, small), small)
     computed_type = wide if result is small else result
     shape = Shape.array(computed_type, instruction.shape.dimensions)
     computed = make_instruction(instruction.opcode, operands, instruction.attributes, shape)
