@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import hloom
 import numpy as np
 import pytest
+
+import hloom
 
 Array = np.ndarray[Any, Any]
 
