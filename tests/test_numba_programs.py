@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hloom.hlo import attributes as a
 from hloom.hlo.builder import make_computation, make_constant, make_instruction, make_module, make_parameter, make_tuple
-from hloom.hlo.passes.expand import binary_reducer
+from hloom.hlo.passes.reducers import binary_reducer
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.runtime.store import default_store
 

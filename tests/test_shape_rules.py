@@ -88,6 +88,8 @@ _ADD_F32 = binary_computation(O.ADD, E.F32)
 _ADD_S32 = binary_computation(O.ADD, E.S32)
 _BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
 _THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+_MAP_F32 = a.MapAttributes((0,), _identity(s("f32[]")))
+_BATCH_NORM = a.BatchNormAttributes(0.1, 0)
 _UNIFORM = a.RngAttributes(a.RandomDistribution.UNIFORM)
 _PHILOX = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
 _IDENTITY_F32 = _identity(s("f32[]"))
@@ -244,6 +246,28 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "u32[4]"),
+    ("map_c1", O.MAP, [], _MAP_F32, None),
+    ("map_c2", O.MAP, ["f32[2]", "f32[3]"], _MAP_F32, None),
+    ("map_c3", O.MAP, ["f32[2,3]"], _MAP_F32, None),
+    ("map_c4", O.MAP, ["s32[2]"], _MAP_F32, None),
+    ("map_c5", O.MAP, ["f32[2]"], a.MapAttributes((0,), _returns("f32[]", np.zeros(3))), None),
+    ("reduce-precision_c1", O.REDUCE_PRECISION, ["s32[2]"], a.ReducePrecisionAttributes(5, 2), None),
+    ("reduce-precision_c2", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(0, 2), None),
+    ("reduce-precision_c3", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(5, -1), None),
+    ("stochastic-convert_c1", O.STOCHASTIC_CONVERT, ["s32[2]", "u32[2]"], NO_ATTRIBUTES, "s8[2]"),
+    ("stochastic-convert_c2", O.STOCHASTIC_CONVERT, ["f32[2]", "u16[2]"], NO_ATTRIBUTES, "s8[2]"),
+    ("stochastic-convert_c3", O.STOCHASTIC_CONVERT, ["f32[2]", "u32[3]"], NO_ATTRIBUTES, "s8[2]"),
+    ("stochastic-convert_c4", O.STOCHASTIC_CONVERT, ["f32[2]", "u32[2]"], NO_ATTRIBUTES, "u8[2]"),
+    ("batch-norm-training_c1", O.BATCH_NORM_TRAINING, ["s32[2]", "s32[2]", "s32[2]"], _BATCH_NORM, None),
+    ("batch-norm-training_c2", O.BATCH_NORM_TRAINING, ["f32[]", "f32[2]", "f32[2]"], _BATCH_NORM, None),
+    ("batch-norm-training_c3", O.BATCH_NORM_TRAINING, ["f32[2,3]", "f32[2]", "f32[3]"], _BATCH_NORM, None),
+    ("batch-norm-inference_c1", O.BATCH_NORM_INFERENCE, ["s32[2]"] * 5, _BATCH_NORM, None),
+    ("batch-norm-inference_c2", O.BATCH_NORM_INFERENCE, ["f32[]"] + ["f32[2]"] * 4, _BATCH_NORM, None),
+    ("batch-norm-inference_c3", O.BATCH_NORM_INFERENCE, ["f32[2]"] * 4 + ["f64[2]"], _BATCH_NORM, None),
+    ("batch-norm-grad_c1", O.BATCH_NORM_GRAD, ["c64[2]"] * 5, _BATCH_NORM, None),
+    ("batch-norm-grad_c2", O.BATCH_NORM_GRAD, ["f32[]"] * 5, _BATCH_NORM, None),
+    ("batch-norm-grad_c3", O.BATCH_NORM_GRAD, ["f32[2]", "f32[3]"] + ["f32[2]"] * 3, _BATCH_NORM, None),
+    ("batch-norm-grad_c4", O.BATCH_NORM_GRAD, ["f32[2]"] * 4 + ["f32[3]"], _BATCH_NORM, None),
     ("rng_c1", O.RNG, ["f32[]", "f32[]"], _UNIFORM, "(f32[2])"),
     ("rng_c2", O.RNG, ["f32[]"], _UNIFORM, "f32[2]"),
     ("rng_c3", O.RNG, ["f32[]", "f32[2]"], _UNIFORM, "f32[2]"),

@@ -13,11 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import CompareAttributes, ComparisonDirection, ComparisonType
+from ..attributes import (
+    CompareAttributes,
+    ComparisonDirection,
+    ComparisonType,
+    MapAttributes,
+    ReducePrecisionAttributes,
+)
 from ..element_type import ElementType, element_type_of
 from ..opcode import Opcode
 from ..shape import Shape
 from . import special
+from .applied import Applied
 from .table import EVALUATE, NDArray, Rule
 
 _NARROW = frozenset({ElementType.F16, ElementType.BF16})
@@ -230,7 +237,8 @@ def _has_no_zero_signs(x: NDArray) -> bool:
 
 
 def _complex(real: NDArray, imag: NDArray) -> Any:
-    result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
+    dtype = np.complex64 if real.dtype == np.float32 else np.complex128
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
     result.real, result.imag = real, imag
     return result
 
@@ -395,4 +403,44 @@ def _bitcast_convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
     return np.packbits(bits, axis=1, bitorder="little").reshape(-1).view(target.dtype).reshape(shape.dimensions)
 
 
-EVALUATE.unsupported([Opcode.MAP, Opcode.REDUCE_PRECISION, Opcode.STOCHASTIC_CONVERT], "not written yet")
+@EVALUATE.register(Opcode.MAP)
+def _map(shape: Shape, attributes: MapAttributes, *operands: NDArray) -> NDArray:
+    (result,) = Applied(attributes.to_apply)(operands)
+    return np.asarray(result)
+
+
+@EVALUATE.register(Opcode.REDUCE_PRECISION)
+@_widening
+def _reduce_precision(shape: Shape, attributes: ReducePrecisionAttributes, x: NDArray) -> NDArray:
+    """Round the mantissa to nearest even in the bits as they are; then an exponent too large gives infinity, one too
+    small zero. NaN stays."""
+    if element_type_of(x.dtype) is ElementType.BF16:
+        return _reduce_precision(shape, attributes, x.astype(np.float32)).astype(x.dtype)
+    info = np.finfo(x.dtype)
+    bits, unit = _as_unsigned(x), _as_unsigned(x).dtype.type
+    sign_bit, exponent_mask = unit(1 << (info.bits - 1)), unit(((1 << info.iexp) - 1) << info.nmant)
+    dropped = info.nmant - attributes.mantissa_bits
+    if dropped > 0:
+        last_kept = (bits >> unit(dropped)) & unit(1)
+        bits = (bits + last_kept + unit((1 << (dropped - 1)) - 1)) & ~unit((1 << dropped) - 1)
+    if attributes.exponent_bits < info.iexp:
+        bias, narrow_bias = (1 << (info.iexp - 1)) - 1, (1 << (attributes.exponent_bits - 1)) - 1
+        exponent, sign = (bits & exponent_mask) >> unit(info.nmant), bits & sign_bit
+        bits = np.where(exponent > unit(bias + narrow_bias), sign | exponent_mask, bits)
+        bits = np.where(exponent < unit(bias - narrow_bias + 1), sign, bits)
+    return np.where(np.isnan(x), x, bits.view(x.dtype))
+
+
+@EVALUATE.register(Opcode.STOCHASTIC_CONVERT)
+def _stochastic_convert(shape: Shape, attributes: Any, x: NDArray, random: NDArray) -> NDArray:
+    """Away from zero if the random number is below the part behind the point, as a number of as many bits. What is out
+    of range becomes the nearest end of it, NaN 0."""
+    low, high = shape.element.limits
+    wide = x.astype(np.float64)
+    whole = np.floor(np.abs(wide))
+    fraction = np.abs(wide) - whole
+    threshold = fraction * 2.0 ** (8 * random.dtype.itemsize)
+    magnitude = whole + (random < np.floor(threshold))
+    result = np.clip(np.copysign(magnitude, wide), low, high)
+    result = np.where(wide <= low, low, np.where(wide >= high, high, result))
+    return converted(np.where(np.isnan(wide), 0, result), shape.element)

@@ -32,8 +32,8 @@ from .checks import (
     fail,
     in_default_layout,
     names,
-    not_checked,
     require_declared,
+    require_signature,
 )
 from .spec import OpSpec, ShapeRule, Trait
 
@@ -121,11 +121,11 @@ def _select_rule(operands: Sequence[Shape], attributes: Attributes, declared: Sh
 
 
 def _clamp_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """Operands: lower bound, value, upper bound. c1: the element type is an integer or a float; c2: all have one
+    """Operands: lower bound, value, upper bound. c1: the element type is not complex; c2: all have one
     element type; c3: each bound is a scalar or has the value's dimensions."""
     low, value, high = operands
-    if value.element_type not in INTEGERS | FLOATS:
-        fail(Opcode.CLAMP, operands, f"element types admitted are {names(INTEGERS | FLOATS)}", 1)
+    if value.element_type not in ANY - COMPLEX:
+        fail(Opcode.CLAMP, operands, f"element types admitted are {names(ANY - COMPLEX)}", 1)
     for bound in (low, high):
         if bound.element_type is not value.element_type:
             fail(Opcode.CLAMP, operands, "operands must have one element type", 2)
@@ -171,6 +171,65 @@ def _bitcast_convert_rule(operands: Sequence[Shape], attributes: Attributes, dec
     return declared
 
 
+def _map_rule(operands: Sequence[Shape], attributes: MapAttributes, declared: Shape | None) -> Shape:
+    """The computation applied to the scalars at each place.
+
+    c1: there is an operand, and all are arrays; c2: of the same dimensions; c3: `dimensions` are all of them, in order;
+    c4: the computation takes one scalar an operand, of its element type; c5: and returns a scalar.
+    """
+    if not operands or any(o.element_type is None for o in operands):
+        fail(Opcode.MAP, operands, "there must be at least one operand, and all must be arrays", 1)
+    first = operands[0]
+    if any(o.dimensions != first.dimensions for o in operands):
+        fail(Opcode.MAP, operands, "operands must have the same dimensions", 2)
+    if attributes.dimensions != tuple(range(first.rank)):
+        fail(Opcode.MAP, operands, f"dimensions {list(attributes.dimensions)} must be all of them, in order", 3)
+    computation = attributes.to_apply
+    require_signature(Opcode.MAP, operands, computation, [array_of(o.element, ()) for o in operands], 4)
+    result = computation.root.shape
+    if result.element_type is None or result.dimensions:
+        fail(Opcode.MAP, operands, f"computation {computation.name} returns {result}, not a scalar", 5)
+    return array_of(result.element_type, first.dimensions)
+
+
+def _reduce_precision_rule(
+    operands: Sequence[Shape], attributes: ReducePrecisionAttributes, declared: Shape | None
+) -> Shape:
+    """c1: the element type is a float; c2: there is at least one exponent bit; c3: mantissa bits are not negative."""
+    operand = operands[0]
+    if operand.element_type not in FLOATS:
+        fail(Opcode.REDUCE_PRECISION, operands, f"element types admitted are {names(FLOATS)}", 1)
+    if attributes.exponent_bits < 1:
+        fail(Opcode.REDUCE_PRECISION, operands, f"exponent_bits {attributes.exponent_bits} must be positive", 2)
+    if attributes.mantissa_bits < 0:
+        fail(Opcode.REDUCE_PRECISION, operands, f"mantissa_bits {attributes.mantissa_bits} must not be negative", 3)
+    return in_default_layout(operand)
+
+
+_ROUNDED_STOCHASTICALLY = frozenset({ElementType.F16, ElementType.BF16, ElementType.F32, ElementType.F64})
+
+
+def _stochastic_convert_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
+    """Operands: numbers, and random bits by which they are rounded up or down.
+
+    c1: the first is of f16, bf16, f32 or f64; c2: the second of the unsigned integer of as many bits; c3: they have the
+    same dimensions; c4: the result, of a signed integer type, is declared (XLA has no other).
+    """
+    operand, random = operands
+    opcode = Opcode.STOCHASTIC_CONVERT
+    if operand.element_type not in _ROUNDED_STOCHASTICALLY:
+        fail(opcode, operands, f"element types admitted are {names(_ROUNDED_STOCHASTICALLY)}", 1)
+    wanted = f"u{operand.element.bit_width}"
+    if random.element_type is None or random.element.value != wanted:
+        fail(opcode, operands, f"the random bits must be of type {wanted}", 2)
+    if operand.dimensions != random.dimensions:
+        fail(opcode, operands, "operands must have the same dimensions", 3)
+    declared = require_declared(opcode, operands, declared, 4)
+    if declared.element_type not in SIGNED_INTEGERS:
+        fail(opcode, operands, f"the result {declared} must be of a signed integer type", 4)
+    return array_of(declared.element, operand.dimensions)
+
+
 def _unary(
     admitted: frozenset[ElementType], *opcodes: Opcode, result: TypeMap = _same, traits: Trait = Trait.NONE
 ) -> tuple[OpSpec, ...]:
@@ -212,7 +271,7 @@ SPECS: tuple[OpSpec, ...] = (
     ),
     # two operands
     *_binary(ANY, _O.ADD, _O.MULTIPLY, traits=_SEMIGROUP),
-    *_binary(ANY - COMPLEX, _O.MAXIMUM, _O.MINIMUM, traits=_SEMIGROUP),
+    *_binary(ANY, _O.MAXIMUM, _O.MINIMUM, traits=_SEMIGROUP),
     *_binary(INTEGERS | PRED, _O.AND, _O.OR, _O.XOR, traits=_SEMIGROUP),
     *_binary(NUMBERS, _O.SUBTRACT),
     *_binary(NUMBERS, _O.DIVIDE, _O.POWER, traits=Trait.EXPENSIVE),
@@ -227,7 +286,7 @@ SPECS: tuple[OpSpec, ...] = (
     OpSpec(_O.CLAMP, _FAMILY, 3, Attributes, _clamp_rule, Trait.ELEMENTWISE),
     OpSpec(_O.CONVERT, _FAMILY, 1, Attributes, _convert_rule, Trait.ELEMENTWISE),
     OpSpec(_O.BITCAST_CONVERT, _FAMILY, 1, Attributes, _bitcast_convert_rule),
-    OpSpec(Opcode.MAP, "elementwise", None, MapAttributes, not_checked, Trait.ELEMENTWISE | Trait.APPLIES),
-    OpSpec(Opcode.REDUCE_PRECISION, "elementwise", 1, ReducePrecisionAttributes, not_checked, Trait.ELEMENTWISE),
-    OpSpec(Opcode.STOCHASTIC_CONVERT, "elementwise", 2, Attributes, not_checked, Trait.ELEMENTWISE),
+    OpSpec(_O.MAP, _FAMILY, None, MapAttributes, _map_rule, Trait.ELEMENTWISE | Trait.APPLIES),
+    OpSpec(_O.REDUCE_PRECISION, _FAMILY, 1, ReducePrecisionAttributes, _reduce_precision_rule, Trait.ELEMENTWISE),
+    OpSpec(_O.STOCHASTIC_CONVERT, _FAMILY, 2, Attributes, _stochastic_convert_rule, Trait.ELEMENTWISE),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ..attributes import (
     ReduceAttributes,
     TransposeAttributes,
 )
-from ..builder import make_constant, make_instruction, make_parameter
+from ..builder import make_constant, make_instruction
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
@@ -34,7 +33,11 @@ from .expand_convolution import (
     reversed_window,
 )
 from .expand_custom_call import annotation, topk, unwritten_memory
+from .expand_elementwise import complex_extremum, stochastic_convert
+from .expand_indexing import gather_of_empty_slices
 from .expand_linalg import half_in_f32
+from .expand_map import mapped
+from .expand_normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from .expand_random import rng, rng_bit_generator
 from .expand_scan import scan
 from .expand_small_types import (
@@ -46,6 +49,7 @@ from .expand_small_types import (
 )
 from .expand_sort import topk_by_sort
 from .expand_window import window_of_everything
+from .reducers import binary_reducer
 from .rewrite import map_computations, rewrite_computation
 
 Expansion = Callable[[HloInstruction], HloInstruction | None]
@@ -89,15 +93,6 @@ def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruc
 
 def _summed_in_f32(element_type: ElementType) -> bool:
     return element_type in _HALF or (element_type.is_small and element_type.is_floating)
-
-
-@cache
-def binary_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
-    """The computation of two scalars that is one binary op."""
-    scalar = Shape.array(element_type)
-    x, y = make_parameter(0, scalar, "x"), make_parameter(1, scalar, "y")
-    root = make_instruction(opcode, (x, y))
-    return HloComputation(f"{opcode.value}_{element_type.value}", (x, y, root), root)
 
 
 _MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
@@ -195,6 +190,13 @@ def transposed(operand: HloInstruction, permutation: tuple[int, ...]) -> HloInst
 
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
+    Opcode.MAXIMUM: (computed_wider, complex_extremum),
+    Opcode.MINIMUM: (computed_wider, complex_extremum),
+    Opcode.MAP: (mapped,),
+    Opcode.STOCHASTIC_CONVERT: (stochastic_convert,),
+    Opcode.BATCH_NORM_GRAD: (batch_norm_grad,),
+    Opcode.BATCH_NORM_INFERENCE: (batch_norm_inference,),
+    Opcode.BATCH_NORM_TRAINING: (batch_norm_training,),
     Opcode.BITCAST: (bitcast_to_other_type,),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
     Opcode.CHOLESKY: (half_in_f32,),
@@ -208,6 +210,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     ),
     Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.DOT: (dot_in_blas_types, dot_of_integers),
+    Opcode.GATHER: (gather_of_empty_slices,),
     Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.REDUCE_WINDOW: (window_of_everything, reduce_in_wider_type),
     Opcode.RNG: (rng,),

@@ -161,6 +161,17 @@ def _compare(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     return binary(sign, a, b)
 
 
+@ELEMENT.register(Opcode.REDUCE_PRECISION)
+def _reduce_precision(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    """``reduce_precision(x, 5, 7)``; f16 in its own bits, which differ from f32's where it is subnormal."""
+    (a,) = e.operands(instruction, index)
+    attributes, element = instruction.attributes, instruction.shape.element
+    bits = (Expr(str(min(n, 64))) for n in (attributes.exponent_bits, attributes.mantissa_bits))
+    if element is ElementType.F16:
+        return call("f16_to_f32", call("reduce_precision_f16", call("f32_to_f16", a), *bits))
+    return rounded(element, call("reduce_precision", a, *bits))
+
+
 @ELEMENT.register(Opcode.SELECT)
 def _select(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     return call("select", *e.operands(instruction, index))
@@ -169,6 +180,8 @@ def _select(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
 @ELEMENT.register(Opcode.CLAMP)
 def _clamp(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     low, x, high = e.operands(instruction, index)
+    if instruction.shape.element is ElementType.PRED:
+        return binary("&", binary("|", low, x), high)
     return call("minimum", call("maximum", low, x), high)
 
 

@@ -37,11 +37,13 @@ ELEMENT.unsupported([_O.SCAN], "it is expanded to a while loop")
 ELEMENT.unsupported([_O.SCATTER], "it has a row of its own in the program: it writes where its indices say")
 ELEMENT.unsupported([_O.SORT, _O.TOPK], "it has a row of its own in the program: it sorts whole rows")
 ELEMENT.unsupported([_O.RAGGED_DOT, _O.SCALED_DOT], "not written yet")
-ELEMENT.unsupported([_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "not written yet")
+ELEMENT.unsupported(
+    [_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "it is expanded to sums and arithmetic"
+)
 ELEMENT.unsupported(
     [_O.CHOLESKY, _O.CUSTOM_CALL, _O.FFT, _O.TRIANGULAR_SOLVE],
     "a library or a registered function computes it in a row of its own",
 )
 ELEMENT.unsupported([_O.RNG], "it is expanded to arithmetic on the process's random state")
 ELEMENT.unsupported([_O.RNG_GET_AND_UPDATE_STATE], "it is a call into Python: a row of its own in the program")
-ELEMENT.unsupported([_O.MAP, _O.REDUCE_PRECISION, _O.STOCHASTIC_CONVERT], "not written yet")
+ELEMENT.unsupported([_O.MAP, _O.STOCHASTIC_CONVERT], "it is expanded to other elementwise ops")

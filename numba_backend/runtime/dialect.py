@@ -41,7 +41,7 @@ from .math import (
     value,
 )
 from .math.complex_value import Complex
-from .math.value import Float
+from .math.value import Float, Integer
 
 
 def _to_pred(_: Any) -> Any:
@@ -251,21 +251,23 @@ def _select() -> Any:
     return make_intrinsic("select", 3, resolve)
 
 
-def _reduce_precision() -> Any:
+def _reduce_precision(name: str, *accepted: Any) -> Any:
     """reduce_precision(x, exponent_bits, mantissa_bits): the two numbers are literals in the text."""
 
     def resolve(x: Any, exponent_bits: Any, mantissa_bits: Any) -> Any:
         literals = (exponent_bits, mantissa_bits)
-        if x not in (types.float32, types.float64) or not all(isinstance(n, types.IntegerLiteral) for n in literals):
-            raise NumbaTypeError(f"reduce_precision takes (float, literal, literal), not ({x}, {literals})")
+        if x not in accepted or not all(isinstance(n, types.IntegerLiteral) for n in literals):
+            raise NumbaTypeError(f"{name} takes (float, literal, literal), not ({x}, {literals})")
 
         def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
             bits = (n.literal_value for n in literals)
+            if x == types.uint16:
+                return floating.reduce_precision_f16(Integer(builder, raw[0]), *bits).raw
             return floating.reduce_precision(Float(builder, raw[0]), *bits).raw
 
         return x(x, exponent_bits, mantissa_bits), codegen
 
-    return make_intrinsic("reduce_precision", 3, resolve)
+    return make_intrinsic(name, 3, resolve)
 
 
 def _conversions() -> dict[str, Any]:
@@ -295,7 +297,8 @@ SCOPE: dict[str, object] = {
     **_complex_parts(),
     **_conversions(),
     "select": _select(),
-    "reduce_precision": _reduce_precision(),
+    "reduce_precision": _reduce_precision("reduce_precision", types.float32, types.float64),
+    "reduce_precision_f16": _reduce_precision("reduce_precision_f16", types.uint16),
 }
 DIALECT_VERSION: str = _version()
 

@@ -79,21 +79,31 @@ def total_order_key(x: Float) -> Integer:
 def reduce_precision(x: Float, exponent_bits: int, mantissa_bits: int) -> Float:
     """x rounded (to nearest even) to a format of so many exponent and mantissa bits, in x's own format: overflow
     gives infinity, what is below the narrow format's smallest normal gives zero, NaN stays NaN."""
-    f = x.format
-    bits = x.to_bits()
-    sign_mask = 1 << (f.bits - 1)
-    exponent_mask = ((1 << (f.bits - 1 - f.mantissa_bits)) - 1) << f.mantissa_bits
-    if mantissa_bits < f.mantissa_bits:
-        dropped = f.mantissa_bits - mantissa_bits
-        last_kept = bits.shift_right_logical(dropped) & 1
-        bits = (bits + (last_kept + ((1 << (dropped - 1)) - 1))) & -(1 << dropped)
-    if exponent_bits < f.bits - 1 - f.mantissa_bits:
-        narrow_bias = (1 << (exponent_bits - 1)) - 1
-        exponent = bits & exponent_mask
-        sign = bits & sign_mask
-        too_large = exponent.shift_right_logical(f.mantissa_bits) > f.exponent_bias + narrow_bias
-        too_small = exponent.shift_right_logical(f.mantissa_bits) < f.exponent_bias - narrow_bias + 1
-        bits = select(too_large, sign | exponent_mask, bits)
-        bits = select(too_small, sign, bits)
+    bits = reduce_precision_bits(x.to_bits(), x.format.mantissa_bits, exponent_bits, mantissa_bits)
     rounded = Float(x.builder, x.builder.bitcast(bits.raw, x.raw.type))
     return select(x.is_nan(), x, rounded)
+
+
+def reduce_precision_f16(code: Integer, exponent_bits: int, mantissa_bits: int) -> Integer:
+    """The same for the bits of an f16."""
+    is_nan = (code & 0x7FFF) > 0x7C00
+    return select(is_nan, code, reduce_precision_bits(code, 10, exponent_bits, mantissa_bits))
+
+
+def reduce_precision_bits(bits: Integer, own_mantissa: int, exponent_bits: int, mantissa_bits: int) -> Integer:
+    """The same for the bits of an IEEE float with so many bits of mantissa, NaN aside."""
+    sign_mask = 1 << (bits.bits - 1)
+    own_exponent = bits.bits - 1 - own_mantissa
+    exponent_mask = ((1 << own_exponent) - 1) << own_mantissa
+    if mantissa_bits < own_mantissa:
+        dropped = own_mantissa - mantissa_bits
+        last_kept = bits.shift_right_logical(dropped) & 1
+        bits = (bits + (last_kept + ((1 << (dropped - 1)) - 1))) & -(1 << dropped)
+    if exponent_bits < own_exponent:
+        own_bias, narrow_bias = (1 << (own_exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        exponent = (bits & exponent_mask).shift_right_logical(own_mantissa)
+        sign = bits & sign_mask
+        too_large, too_small = exponent > own_bias + narrow_bias, exponent < own_bias - narrow_bias + 1
+        bits = select(too_large, sign | exponent_mask, bits)
+        bits = select(too_small, sign, bits)
+    return bits

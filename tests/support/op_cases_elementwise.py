@@ -94,8 +94,8 @@ def _unary() -> Iterator[OpCase]:
 _EXACT_BINARY: dict[Opcode, tuple[ElementType, ...]] = {
     O.ADD: ALL,
     O.AND: (E.PRED, *INTEGERS),
-    O.MAXIMUM: (E.PRED, *INTEGERS, *FLOATS),
-    O.MINIMUM: (E.PRED, *INTEGERS, *FLOATS),
+    O.MAXIMUM: ALL,
+    O.MINIMUM: ALL,
     O.MULHI: INTEGERS,
     O.OR: (E.PRED, *INTEGERS),
     O.REMAINDER: (*INTEGERS, *FLOATS),
@@ -112,13 +112,12 @@ def _binary() -> Iterator[OpCase]:
         complex_ulps: float = 0,
         second: Values = any_value,
     ) -> Iterator[OpCase]:
-        signed_zeros = opcode not in (O.MAXIMUM, O.MINIMUM)
         for t in types:
             for dims in sizes_of(t, types, BINARY_SIZE):
                 operands = [Array(t, dims), Array(t, dims, second)]
                 result = shape_of({E.F32: E.C64, E.F64: E.C128}[t] if opcode is O.COMPLEX else t, dims)
                 allowed = complex_ulps if t.is_complex else ulps if t.is_floating else 0
-                yield make_case(opcode, operands, result, ulps=allowed, signed_zeros=signed_zeros)
+                yield make_case(opcode, operands, result, ulps=allowed)
 
     for opcode, types in _EXACT_BINARY.items():
         yield from cases(opcode, types)
@@ -154,14 +153,14 @@ def _select_and_clamp() -> Iterator[OpCase]:
             yield make_case(O.SELECT, [Array(E.PRED, dims), *branches], shape_of(t, dims))
             if dims:
                 yield make_case(O.SELECT, [Array(E.PRED, ()), *branches], shape_of(t, dims))
-    types = (*INTEGERS, *FLOATS)
+    types = (E.PRED, *INTEGERS, *FLOATS)
     for t in types:
         for dims in sizes_of(t, types, BINARY_SIZE):
             result = shape_of(t, dims)
-            yield make_case(O.CLAMP, [Array(t, dims)] * 3, result, signed_zeros=False)
+            yield make_case(O.CLAMP, [Array(t, dims)] * 3, result)
             if dims:
                 bounds = [Array(t, (), positive), Array(t, (), positive)]
-                yield make_case(O.CLAMP, [bounds[0], Array(t, dims), bounds[1]], result, signed_zeros=False)
+                yield make_case(O.CLAMP, [bounds[0], Array(t, dims), bounds[1]], result)
 
 
 def _convert() -> Iterator[OpCase]:
