@@ -13,8 +13,7 @@ from hloom.hlo.shape import Shape
 from hloom.numba_backend.compiler import NumbaCompiler
 
 import hloom
-
-from .support.op_table import CASES, build_module, make_inputs
+from tests.support.op_table import CASES, build_module, make_inputs
 
 RAGGED = [c for c in CASES if c.opcode is Opcode.RAGGED_DOT and c.result.element is ElementType.F32]
 
