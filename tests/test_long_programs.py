@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hloom.hlo import HloModule, Opcode, Shape, make_computation, make_instruction, make_module, make_parameter, make_tuple
+from hloom.hlo import (
+    HloModule,
+    Opcode,
+    Shape,
+    make_computation,
+    make_instruction,
+    make_module,
+    make_parameter,
+    make_tuple,
+)
 from hloom.hlo import attributes as a
 from hloom.hlo.passes.buffer_assignment import assign_buffers
 from hloom.hlo.passes.pipeline import optimize
