@@ -32,7 +32,7 @@ from ...hlo.attributes import Window, WindowDimension
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.window import dilated, is_plain, is_trivial
-from .applied import Buffer, KernelText, cost_of
+from .applied import LITERAL_LIMIT, Buffer, KernelText, cost_of
 from .element import ELEMENT
 from .source import EmittedKernel, Expr
 
@@ -113,6 +113,26 @@ class Place:
         """Which element lies in a cell."""
         return cell if self.axis.part.base_dilation == 1 else f"{cell} // {self.holes}"
 
+    def elements(self, at: str) -> str:
+        """The loop over the window at cell `at`: all of it if it is small, else what is inside of the array."""
+        part = self.axis.part
+        if part.size <= LITERAL_LIMIT or is_plain(part):
+            return f"range({self.window})"
+        begin, end = f"-{at}", f"{self.extent} - {at}"
+        if self.dilation != "1":
+            begin = f"({self.dilation} - 1 - {at}) // {self.dilation}"
+            end = f"({self.extent} - 1 - {at}) // {self.dilation} + 1"
+        return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
+
+    def elements_between(self, low: str, high: str) -> str:
+        """The same for the places from `low` to `high`: what is inside of the array at one of them."""
+        part = self.axis.part
+        if part.size <= LITERAL_LIMIT or is_plain(part):
+            return f"range({self.window})"
+        begin = f"({self.low} - ({high} - 1) * {self.stride} + {self.dilation} - 1) // {self.dilation}"
+        end = f"({self.extent} - 1 + {self.low} - {low} * {self.stride}) // {self.dilation} + 1"
+        return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
+
     def tests(self, cell: str) -> list[str]:
         """What must hold for a cell to have an element."""
         part, tests = self.axis.part, []
@@ -190,7 +210,7 @@ class _Rows:
                 terms.append(f"o{place.number}")
                 continue
             number = place.number
-            stack.enter_context(self.text.block(f"for k{number} in range({place.window}):"))
+            stack.enter_context(self.text.block(f"for k{number} in {place.elements(f'at{number}')}:"))
             self.text.line(f"cell{number} = at{number} + {place.shift(f'k{number}')}")
             tests = place.tests(f"cell{number}")
             if tests:
@@ -337,7 +357,7 @@ class _ReduceWindow:
                 stack.enter_context(text.block(f"for j in range({low}, {high}):"))
                 self._join("base + j")
                 return
-            stack.enter_context(text.block(f"for k in range({last.window}):"))
+            stack.enter_context(text.block(f"for k in {last.elements_between(low, high)}:"))
             shift = last.shift("k") if last.low == "0" else f"{last.shift('k')} - {last.low}"
             text.line(f"shift = {shift}")
             begin, end = "-shift", f"{last.extent} - 1 - shift"
@@ -579,8 +599,9 @@ def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[Place], te
             cells.append(term)
             continue
         number = place.number
-        stack.enter_context(text.block(f"for k{number} in range({place.window}):"))
-        text.line(f"cell{number} = {place.origin(term)} + {place.shift(f'k{number}')}")
+        text.line(f"at{number} = {place.origin(term)}")
+        stack.enter_context(text.block(f"for k{number} in {place.elements(f'at{number}')}:"))
+        text.line(f"cell{number} = at{number} + {place.shift(f'k{number}')}")
         tests = place.tests(f"cell{number}")
         if tests:
             stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
