@@ -37,6 +37,15 @@ PROGRAMS: dict[str, tuple[str, Sequence[Array]]] = {
         }""",
         (S32, F32),
     ),
+    "tiled-layouts-of-an-accelerator": (
+        """ENTRY e {
+          x = f32[2,3]{0,1:T(8,128)S(5)} parameter(0)
+          y = s32[2,3]{1,0:T(8,128)} parameter(1)
+          z = f32[2,3]{1,0:T(8,128)} convert(y)
+          ROOT r = f32[2,3]{1,0:T(8,128)(2,1)} subtract(z, x)
+        }""",
+        (F32, S32),
+    ),
     "bitcast-in-a-comparator": (
         """less {
           a = f32[] parameter(0)

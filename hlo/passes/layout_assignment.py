@@ -22,7 +22,8 @@ from .rewrite import map_computations, rewrite_computation
 
 @dataclass(frozen=True, slots=True)
 class LayoutAssignment:
-    """Row-major inside, the caller's layouts at the entry. UnsupportedError for tiled or packed layouts there."""
+    """Row-major inside, the caller's layouts at the entry. UnsupportedError for a bitcast between tiled layouts, which
+    moves elements as an accelerator stores them."""
 
     name: str = "layout-assignment"
 
@@ -37,9 +38,9 @@ class LayoutAssignment:
             if computation.name != entry:
                 return _row_major_inside(computation, {})
             layouts = iter(given)
-            outside = {p: _outer_shape(p.shape, layouts, p.name) for p in computation.parameters}
+            outside = {p: _outer_shape(p.shape, layouts) for p in computation.parameters}
             inside = _row_major_inside(computation, {p: s for p, s in outside.items() if not _is_row_major(s)})
-            result = _outer_shape(computation.root.shape, iter(wanted), f"result of {computation.name}")
+            result = _outer_shape(computation.root.shape, iter(wanted))
             return _with_result_shape(inside, result)
 
         return map_computations(module, rewrite)
@@ -51,16 +52,15 @@ def _is_row_major(shape: Shape) -> bool:
     return shape.array_layout.is_row_major
 
 
-def _outer_shape(shape: Shape, layouts: Iterator[Layout | None], name: str) -> Shape:
-    """The shape that the caller sees; the module's entry layouts, one a leaf, count before the instruction's."""
+def _outer_shape(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
+    """The shape that the caller sees; the module's entry layouts, one a leaf, count before the instruction's. Tiles and
+    memory spaces say how an accelerator stores an array; here all arrays are dense."""
     if shape.is_token:
         return shape
     if shape.tuple_shapes is not None:
-        return Shape.tuple([_outer_shape(s, layouts, name) for s in shape.tuple_shapes])
-    layout = next(layouts, None)
-    found = shape if layout is None else shape.with_layout(layout)
-    _require_dense(found, name)
-    return found
+        return Shape.tuple([_outer_shape(s, layouts) for s in shape.tuple_shapes])
+    layout = next(layouts, None) or shape.array_layout
+    return shape.with_layout(Layout(layout.minor_to_major))
 
 
 def _require_dense(shape: Shape, name: str) -> None:
