@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from itertools import product
 
-import numpy as np
 import pytest
 from hloom.hlo import ElementType, Opcode, Shape, ShapeError, make_computation, make_instruction, make_parameter
 from hloom.hlo import attributes as a
