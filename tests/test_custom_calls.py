@@ -297,6 +297,74 @@ def test_a_registered_function_replaces_a_built_in_one(backend: str, register: C
     assert result.tolist() == [-1, -2]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_side_effects_happen_once_each_and_in_order(backend: str, register: Callable[..., None]) -> None:
+    """Equal calls are not merged, calls that nobody uses are made; without the attribute both may go."""
+    seen: list[int] = []
+
+    def note(x: NDArray, number: int) -> NDArray:
+        seen.append(number)
+        return x
+
+    register("note", note)
+    lines = [
+        f'  n{k} = f32[2] custom-call(x), custom_call_target="note", custom_call_has_side_effect=true{TYPED}'
+        f"{{number = {number} : i32}}"
+        for k, number in enumerate((3, 1, 1, 2))
+    ]
+    entry = ["  x = f32[2] parameter(0)", *lines, "  ROOT r = f32[2] negate(x)"]
+    text = "\n".join(["HloModule m", "ENTRY e {", *entry, "}"])
+    hloom.run_hlo(text, X, backend=backend)
+    assert seen == [3, 1, 1, 2]
+    seen.clear()
+    hloom.run_hlo(text.replace(", custom_call_has_side_effect=true", ""), X, backend="numba")
+    assert seen == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_custom_calls_in_a_loop(backend: str, register: Callable[..., None]) -> None:
+    register("step", lambda x: x * 2)
+    text = """HloModule m
+    condition {
+      s = (s32[], f32[2]) parameter(0)
+      i = s32[] get-tuple-element(s), index=0
+      n = s32[] constant(5)
+      ROOT more = pred[] compare(i, n), direction=LT
+    }
+    body {
+      s = (s32[], f32[2]) parameter(0)
+      i = s32[] get-tuple-element(s), index=0
+      x = f32[2] get-tuple-element(s), index=1
+      one = s32[] constant(1)
+      j = s32[] add(i, one)
+      y = f32[2] custom-call(x), custom_call_target="step"
+      ROOT t = (s32[], f32[2]) tuple(j, y)
+    }
+    ENTRY e {
+      x = f32[2] parameter(0)
+      zero = s32[] constant(0)
+      t = (s32[], f32[2]) tuple(zero, x)
+      w = (s32[], f32[2]) while(t), condition=condition, body=body
+      ROOT r = f32[2] get-tuple-element(w), index=1
+    }"""
+    (result,) = hloom.run_hlo(text, X, backend=backend)
+    assert result.tolist() == [32, 64]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tokens_are_empty_tuples(backend: str, register: Callable[..., None]) -> None:
+    register("fn", lambda token, x: (x + 1, ()))
+    text = """HloModule m
+    ENTRY e {
+      x = f32[2] parameter(0)
+      before = token[] after-all()
+      t = (f32[2], token[]) custom-call(before, x), custom_call_target="fn", custom_call_has_side_effect=true
+      ROOT r = f32[2] get-tuple-element(t), index=0
+    }"""
+    (result,) = hloom.run_hlo(text, X, backend=backend)
+    assert result.tolist() == [2, 3]
+
+
 @pytest.mark.parametrize("target", IDENTITIES)
 def test_annotations_are_their_operands(target: str) -> None:
     text = module("f32[2]", "f32[2]", target)

@@ -225,7 +225,7 @@ class InstructionParser:
             position = scanner.skip()
             inner = ParsedInstruction(self._new_name("constant"), position, False, shape, Opcode.CONSTANT, (), {})
             if shape.tuple_shapes is None:
-                inner.values["literal"] = read_literal(scanner, shape)
+                inner.values["literal"] = read_literal(scanner, shape, in_tuple=True)
             else:
                 inner.opcode, inner.operands = Opcode.TUPLE, self._tuple_literal(shape.tuple_shapes)
             self._instructions.append(inner)
