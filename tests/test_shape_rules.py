@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from itertools import product
 
-import numpy as np
 import pytest
 from hloom.hlo import ElementType, Opcode, Shape, ShapeError, make_computation, make_instruction, make_parameter
 from hloom.hlo import attributes as a
@@ -23,7 +22,10 @@ from support.violations_window import WINDOW_VIOLATIONS
 E = ElementType
 O = Opcode  # noqa: E741
 
+PREFERRED = (O.DOT, O.RAGGED_DOT, O.SCALED_DOT, O.CONVOLUTION)
+"""The result's element type may be another than the operands'."""
 NEEDS_DECLARED = {
+    *(O.RNG, O.STOCHASTIC_CONVERT),
     *(O.BITCAST, O.BITCAST_CONVERT, O.BROADCAST, O.CONVERT, O.IOTA, O.PARAMETER, O.RESHAPE, O.RNG_BIT_GENERATOR),
     *(O.CUSTOM_CALL, O.INFEED, O.RECV, O.DYNAMIC_RESHAPE),
 }
@@ -52,13 +54,13 @@ def test_cases_of_the_table_are_well_formed(opcode: Opcode) -> None:
         if opcode in NEEDS_DECLARED:
             with pytest.raises(ShapeError, match="must be given"):
                 check_shape(opcode, operands, attributes, None)
-        elif opcode not in (O.DOT, O.CONVOLUTION) or {o.element_type for o in operands} == {case.result.element_type}:
+        elif opcode not in PREFERRED or {o.element_type for o in operands} == {case.result.element_type}:
             assert check_shape(opcode, operands, attributes, None) == case.result, case.id
 
 
 def _same_kind_arity() -> list[tuple[Opcode, int]]:
     plain = [o for o, spec in SPECS.items() if Trait.ELEMENTWISE in spec.traits and spec.attributes is Attributes]
-    return [(o, SPECS[o].arity or 0) for o in plain if o not in (O.SELECT, O.CONVERT, O.COPY)]
+    return [(o, SPECS[o].arity or 0) for o in plain if o not in (O.SELECT, O.CONVERT, O.COPY, O.STOCHASTIC_CONVERT)]
 
 
 @pytest.mark.parametrize(("opcode", "arity"), _same_kind_arity(), ids=str)
@@ -89,6 +91,13 @@ _ADD_F32 = binary_computation(O.ADD, E.F32)
 _ADD_S32 = binary_computation(O.ADD, E.S32)
 _BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
 _THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+_SCALED = a.DotAttributes((), (), (1,), (0,))
+
+
+def _ragged(ragged: tuple[int, ...], groups: tuple[int, ...]) -> a.RaggedDotAttributes:
+    return a.RaggedDotAttributes(a.DotAttributes((), (), (1,), (1,)), ragged, groups)
+
+
 _MAP_F32 = a.MapAttributes((0,), _identity(s("f32[]")))
 _BATCH_NORM = a.BatchNormAttributes(0.1, 0)
 _UNIFORM = a.RngAttributes(a.RandomDistribution.UNIFORM)
@@ -242,16 +251,24 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("dot_c3", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((0,), (0,), (0,), (0,)), None),
     ("dot_c4", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (0,), ()), None),
     ("dot_c5", O.DOT, ["f32[2]", "f32[3]"], a.DotAttributes((), (), (0,), (0,)), None),
-    ("dot_c6", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (0,), (0,)), "s32[]"),
+    ("dot_c6", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (0,), (0,), algorithm="dot_f8"), "f32[]"),
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u32[2]"], _THREEFRY, "(u32[2], u32[4])"),
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "u32[4]"),
+    ("ragged-dot_c1", O.RAGGED_DOT, ["f32[4,3]", "f32[2,3,5]", "f32[2]"], _ragged((0,), (0,)), None),
+    ("ragged-dot_c2", O.RAGGED_DOT, ["f32[4,3]", "f32[2,3,5]", "s32[2]"], _ragged((2,), (0,)), None),
+    ("ragged-dot_c3", O.RAGGED_DOT, ["f32[4,3]", "f32[2,3,5]", "s32[2]"], _ragged((0,), ()), None),
+    ("ragged-dot_c3", O.RAGGED_DOT, ["f32[4,3]", "f32[2,3,5]", "s32[2]"], _ragged((0,), (1,)), None),
+    ("ragged-dot_c4", O.RAGGED_DOT, ["f32[4,3]", "f32[2,3,5]", "s32[3]"], _ragged((0,), (0,)), None),
+    ("ragged-dot_c5", O.RAGGED_DOT, ["f32[4,3]", "f32[2,3,5]", "s32[7,2]"], _ragged((0,), (0,)), None),
+    ("scaled-dot_c1", O.SCALED_DOT, ["c64[2,4]", "f32[4,2]", "f32[1,1]", "f32[1,1]"], _SCALED, "f32[2,2]"),
+    ("scaled-dot_c2", O.SCALED_DOT, ["f32[2,4]", "f32[4,2]", "f32[1,3]", "f32[1,1]"], _SCALED, "f32[2,2]"),
     ("map_c1", O.MAP, [], _MAP_F32, None),
     ("map_c2", O.MAP, ["f32[2]", "f32[3]"], _MAP_F32, None),
     ("map_c3", O.MAP, ["f32[2,3]"], _MAP_F32, None),
     ("map_c4", O.MAP, ["s32[2]"], _MAP_F32, None),
-    ("map_c5", O.MAP, ["f32[2]"], a.MapAttributes((0,), _returns("f32[]", np.zeros(3))), None),
+    ("map_c5", O.MAP, ["f32[2]"], a.MapAttributes((0,), _returns("f32[]", [1, 2, 3])), None),
     ("reduce-precision_c1", O.REDUCE_PRECISION, ["s32[2]"], a.ReducePrecisionAttributes(5, 2), None),
     ("reduce-precision_c2", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(0, 2), None),
     ("reduce-precision_c3", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(5, -1), None),

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ..attributes import DotAttributes
-from ..element_type import ElementType
+from ..attributes import DotAttributes, RaggedDotAttributes
+from ..element_type import ElementType, element_type_of
 from ..opcode import Opcode
 from ..shape import Shape
+from .elementwise import converted
 from .table import EVALUATE, NDArray
 
-_NARROW = (ElementType.F16, ElementType.BF16)
+_FLOATS = {False: ElementType.F32, True: ElementType.F64}
+_COMPLEX = {False: ElementType.C64, True: ElementType.C128}
+
+
+def _computed_type(attributes: DotAttributes, *types: ElementType) -> ElementType:
+    """The type of products and sums: complex if one of `types` (of the operands, then of the result) is, else a float
+    if one is, in double precision if one is of 64 bits or the algorithm says so; else the integer type of the result,
+    for integers wrap around, or for a pred result that of the wider operand."""
+    inexact = [t for t in types if t.is_inexact]
+    if inexact:
+        is_double = any(t.real.bit_width == 64 for t in inexact) or attributes.algorithm == "dot_f64_f64_f64"
+        return (_COMPLEX if any(t.is_complex for t in inexact) else _FLOATS)[is_double]
+    return types[-1] if types[-1].is_integral else max(types[:-1], key=lambda t: t.bit_width)
 
 
 @EVALUATE.register(Opcode.DOT)
 def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) -> NDArray:
-    """Sums of products over the contracting dimensions, for each batch, in the result's element type.
-
-    Integers wrap around; f16 and bf16 are multiplied and summed in f32 and rounded once.
-    """
-    element_type = shape.element
-    compute = np.dtype(np.float32) if element_type in _NARROW else element_type.dtype
-    lhs, rhs = lhs.astype(compute, copy=False), rhs.astype(compute, copy=False)
+    """Sums of products over the contracting dimensions, for each batch, converted to the result's element type."""
+    types = [element_type_of(lhs.dtype), element_type_of(rhs.dtype), shape.element]
+    computed = _computed_type(attributes, *types)
+    if computed.is_small:
+        computed = ElementType.S8 if computed.is_signed else ElementType.U8  # the upper bits do not matter
+    lhs, rhs = converted(lhs, computed), converted(rhs, computed)
     lhs_contracting, rhs_contracting = attributes.lhs_contracting_dims, attributes.rhs_contracting_dims
     if lhs.ndim == rhs.ndim == 2 and len(lhs_contracting) == 1 and not attributes.lhs_batch_dims:
         # What follows, for matrices: much of eager execution is this.
@@ -34,7 +48,7 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
         right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting)
         product = np.matmul(left, right.swapaxes(-1, -2)).reshape(shape.dimensions)
-    return product.astype(element_type.dtype, copy=False)
+    return converted(product, shape.element)
 
 
 def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ...]) -> NDArray:
@@ -44,4 +58,67 @@ def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ..
     return array.transpose((*batch, *free, *contracting)).reshape(batches, rows, columns)
 
 
-EVALUATE.unsupported([Opcode.RAGGED_DOT, Opcode.SCALED_DOT], "not written yet")
+@EVALUATE.register(Opcode.RAGGED_DOT)
+def _ragged_dot(
+    shape: Shape, attributes: RaggedDotAttributes, lhs: NDArray, rhs: NDArray, group_sizes: NDArray
+) -> NDArray:
+    """Group by group: what of the lhs is in the group, times the group's rhs. Rows beyond the last group give zeros."""
+    dot, ragged = attributes.dot, attributes.lhs_ragged_dims[0]
+    if ragged in dot.lhs_batch_dims:
+        plain: NDArray = _dot(shape, dot, lhs, rhs)
+        return plain
+    ends = np.cumsum(group_sizes.astype(np.int64), axis=-1)
+    places = np.arange(lhs.shape[ragged]).reshape([-1 if d == ragged else 1 for d in range(lhs.ndim)])
+    is_contracted = ragged in dot.lhs_contracting_dims
+    fixed = dot.lhs_contracting_dims if is_contracted else _free(lhs.ndim, dot)
+    prefix = [*dot.lhs_batch_dims, *fixed[: fixed.index(ragged)]] if group_sizes.ndim > 1 else []
+    results = []
+    for group in range(group_sizes.shape[-1]):
+        end, size = (_along(x[..., group], prefix, lhs.ndim) for x in (ends, group_sizes.astype(np.int64)))
+        part = np.where((places >= end - size) & (places < end), lhs, lhs.dtype.type(0))
+        if is_contracted:
+            results.append(_dot(_without_first(shape), dot, part, rhs))
+            continue
+        (group_dim,) = attributes.rhs_group_dims
+        own = replace(
+            dot, rhs_batch_dims=tuple(d - (d > group_dim) for d in dot.rhs_batch_dims),
+            rhs_contracting_dims=tuple(d - (d > group_dim) for d in dot.rhs_contracting_dims),
+        )  # fmt: skip
+        results.append(_dot(shape, own, part, rhs.take(group, axis=group_dim)))
+    total = np.zeros(shape.dimensions, shape.element.dtype)
+    if is_contracted:
+        return np.stack(results) if results else total
+    for result in results:  # no two of which are other than zero at one place
+        total = np.where(result != 0, result, total)
+    return total
+
+
+def _free(rank: int, dot: DotAttributes) -> tuple[int, ...]:
+    return tuple(d for d in range(rank) if d not in (*dot.lhs_batch_dims, *dot.lhs_contracting_dims))
+
+
+def _without_first(shape: Shape) -> Shape:
+    return Shape.array(shape.element, shape.dimensions[1:])
+
+
+def _along(values: NDArray, dimensions: Sequence[int], rank: int) -> NDArray:
+    """Dimension k of `values` at `dimensions[k]`, in an array of that rank."""
+    order = np.argsort(dimensions).astype(int)
+    sizes = [1] * rank
+    for k in order:
+        sizes[dimensions[k]] = values.shape[k]
+    return values.transpose(order).reshape(sizes)
+
+
+@EVALUATE.register(Opcode.SCALED_DOT)
+def _scaled_dot(shape: Shape, attributes: DotAttributes, *operands: NDArray) -> NDArray:
+    """The dot of the operands multiplied by their scales, each element of which stands for a block."""
+    wide = ElementType.F64 if shape.element is ElementType.F64 else ElementType.F32
+    values = [converted(o, wide) for o in operands]
+    for k in (0, 1):
+        scale = values[k + 2]
+        for d, size in enumerate(values[k].shape):
+            scale = scale.repeat(size // max(scale.shape[d], 1), axis=d)
+        values[k] = values[k] * scale
+    product: NDArray = _dot(shape, attributes, *values[:2])
+    return product

@@ -415,7 +415,8 @@ def _reduce_precision(shape: Shape, attributes: ReducePrecisionAttributes, x: ND
     """Round the mantissa to nearest even in the bits as they are; then an exponent too large gives infinity, one too
     small zero. NaN stays."""
     if element_type_of(x.dtype) is ElementType.BF16:
-        return _reduce_precision(shape, attributes, x.astype(np.float32)).astype(x.dtype)
+        narrow: NDArray = _reduce_precision(shape, attributes, x.astype(np.float32)).astype(x.dtype)
+        return narrow
     info = np.finfo(x.dtype)
     bits, unit = _as_unsigned(x), _as_unsigned(x).dtype.type
     sign_bit, exponent_mask = unit(1 << (info.bits - 1)), unit(((1 << info.iexp) - 1) << info.nmant)

@@ -6,28 +6,32 @@ Source: XLA's ShapeInference::InferDotOpShape; the section "DotGeneral" of the o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..attributes import DotAttributes, RaggedDotAttributes
-from ..element_type import ElementType
 from ..opcode import Opcode
 from ..shape import Shape
-from .checks import array_of, fail, not_checked, require_arrays, require_distinct_dimensions
+from .checks import INTEGERS, array_of, fail, require_arrays, require_distinct_dimensions
 from .spec import OpSpec, Trait
 
-
-def _rank_of_kind(element_type: ElementType) -> int:
-    """Pred, integers, floats, complex numbers: each kind holds those before it."""
-    return 3 if element_type.is_complex else 2 if element_type.is_floating else 1 if element_type.is_integral else 0
+DOT_ALGORITHMS = frozenset({
+    "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_f16_f16_f16", "dot_f16_f16_f32",
+    "dot_bf16_bf16_bf16", "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3", "dot_bf16_bf16_f32_x6", "dot_bf16_bf16_f32_x9",
+    "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32", "dot_f64_f64_f64",
+})  # fmt: skip
+"""What precision a dot asks for at least. Products are computed in f32 or wider in any case, as on XLA's CPU; so only
+the last one makes a difference."""
 
 
 def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Shape | None) -> Shape:
     """The result has the batch dimensions, then lhs's free ones, then rhs's free ones.
 
-    The operands are multiplied and added up in the result's element type: by default the operands' common one.
+    Any element types go together: the products are computed in a type that holds both operands' and the result's, and
+    the sums converted to the result's, by default the operands' common type.
 
     c1: both operands are arrays; c2: the result type is declared if theirs differ; c3: each operand's batch and
     contracting dimensions are its own, each once; c4: both operands have as many of them; c5: and of the same sizes;
-    c6: a declared type does not lose the operands' kind (floats do not become integers, nor complex numbers floats).
+    c6: the algorithm, if one is named, is one of XLA's.
     """
     require_arrays(Opcode.DOT, operands, 1)
     lhs, rhs = operands
@@ -46,10 +50,11 @@ def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Sh
     element_type = lhs.element
     if declared is not None and declared.element_type is not None:
         element_type = declared.element_type
-        if _rank_of_kind(element_type) < max(_rank_of_kind(lhs.element), _rank_of_kind(rhs.element)):
-            fail(Opcode.DOT, operands, f"the result type {element_type.value} cannot hold the products", 6)
     elif lhs.element is not rhs.element:
         fail(Opcode.DOT, operands, "the element types differ, so the result's must be given", 2)
+    if attributes.algorithm and attributes.algorithm not in DOT_ALGORITHMS:
+        known = ", ".join(sorted(DOT_ALGORITHMS))
+        fail(Opcode.DOT, operands, f"algorithm {attributes.algorithm!r} is none of {known}", 6)
     dimensions = (
         *(lhs.dimensions[d] for d in attributes.lhs_batch_dims),
         *(size for d, size in enumerate(lhs.dimensions) if d not in lhs_fixed),
@@ -58,8 +63,75 @@ def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Sh
     return array_of(element_type, dimensions)
 
 
+def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes, declared: Shape | None) -> Shape:
+    """Operands: lhs, rhs, group sizes. One lhs dimension is ragged: the groups follow one another along it.
+
+    Where it is free, each group has an rhs of its own, along `rhs_group_dims`; where it is contracted, the result has a
+    dimension of groups in front; where it is a batch dimension, the result is that of dot.
+
+    c1: operands are arrays, and the group sizes integers, along their last dimension; c2: there is one ragged
+    dimension, and it is the lhs's; c3: the rhs has one group dimension, no other than those it uses, if the ragged one
+    is free, and else none; c4: as many groups as the group sizes have; c5: the group sizes have no other dimensions, or
+    those of the lhs that they may vary along: batch dimensions, then those of the ragged one's kind before it. The rest
+    is a dot, with its labels.
+    """
+    opcode = Opcode.RAGGED_DOT
+    lhs, rhs, sizes = operands
+    if any(o.element_type is None for o in operands) or sizes.element_type not in INTEGERS or not sizes.dimensions:
+        fail(opcode, operands, "operands must be arrays, group sizes integers of rank 1 or more", 1)
+    if len(attributes.lhs_ragged_dims) != 1 or not 0 <= attributes.lhs_ragged_dims[0] < lhs.rank:
+        fail(opcode, operands, "there must be one ragged dimension, of the lhs", 2)
+    dot, ragged = attributes.dot, attributes.lhs_ragged_dims[0]
+    groups = sizes.dimensions[-1]
+    is_free = ragged not in (*dot.lhs_batch_dims, *dot.lhs_contracting_dims)
+    group_dims = attributes.rhs_group_dims
+    used = (*dot.rhs_batch_dims, *dot.rhs_contracting_dims, *group_dims)
+    if len(group_dims) != is_free or len(set(used)) != len(used) or not all(0 <= d < rhs.rank for d in group_dims):
+        fail(opcode, operands, f"rhs_group_dims {list(group_dims)} must be one dimension of its own, or none", 3)
+    if is_free and rhs.dimensions[group_dims[0]] != groups:
+        fail(opcode, operands, f"there are {groups} group sizes, but {rhs.dimensions[group_dims[0]]} groups", 4)
+    if is_free:
+        kept = [d for d in range(rhs.rank) if d not in group_dims]
+        rhs = array_of(rhs.element, tuple(rhs.dimensions[d] for d in kept))
+        dot = replace(
+            dot, rhs_batch_dims=tuple(map(kept.index, dot.rhs_batch_dims)),
+            rhs_contracting_dims=tuple(map(kept.index, dot.rhs_contracting_dims)),
+        )  # fmt: skip
+    element = declared.element_type if declared is not None else None
+    result = _dot_rule((lhs, rhs), dot, None if element is None else array_of(element, ()))
+    if ragged in dot.lhs_batch_dims:
+        prefix = list(dot.lhs_batch_dims[: dot.lhs_batch_dims.index(ragged)])
+    elif not is_free:
+        prefix = [*dot.lhs_batch_dims, *dot.lhs_contracting_dims[: dot.lhs_contracting_dims.index(ragged)]]
+    else:
+        fixed = (*dot.lhs_batch_dims, *dot.lhs_contracting_dims)
+        prefix = [*dot.lhs_batch_dims, *(d for d in range(ragged) if d not in fixed)]
+    varying = tuple(lhs.dimensions[d] for d in prefix)
+    if sizes.dimensions[:-1] not in ((), varying):
+        fail(opcode, operands, f"the group sizes' dimensions before the last must be none or {list(varying)}", 5)
+    if ragged in dot.lhs_contracting_dims:
+        return array_of(result.element, (groups, *result.dimensions))
+    return result
+
+
+def _scaled_dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Shape | None) -> Shape:
+    """Operands: lhs, rhs, and a scale of each; an element of a scale multiplies a block of the operand.
+
+    c1: operands are real arrays; c2: a scale has its operand's rank, and its sizes divide the operand's. The rest is a
+    dot, with its labels.
+    """
+    opcode = Opcode.SCALED_DOT
+    if any(o.element_type is None or o.element.is_complex for o in operands):
+        fail(opcode, operands, "operands must be arrays of real numbers", 1)
+    for operand, scale in zip(operands[:2], operands[2:]):
+        blocks = zip(operand.dimensions, scale.dimensions)
+        if operand.rank != scale.rank or any(many % few if few else many for many, few in blocks):
+            fail(opcode, operands, f"the sizes of the scale {scale} must divide those of {operand}", 2)
+    return _dot_rule(operands[:2], attributes, declared)
+
+
 SPECS: tuple[OpSpec, ...] = (
     OpSpec(Opcode.DOT, "dot", 2, DotAttributes, _dot_rule, Trait.EXPENSIVE),
-    OpSpec(Opcode.RAGGED_DOT, "dot", 3, RaggedDotAttributes, not_checked),
-    OpSpec(Opcode.SCALED_DOT, "dot", None, DotAttributes, not_checked),
+    OpSpec(Opcode.RAGGED_DOT, "dot", 3, RaggedDotAttributes, _ragged_dot_rule, Trait.EXPENSIVE),
+    OpSpec(Opcode.SCALED_DOT, "dot", 4, DotAttributes, _scaled_dot_rule, Trait.EXPENSIVE),
 )

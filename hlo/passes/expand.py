@@ -6,18 +6,10 @@ idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ..attributes import (
-    BroadcastAttributes,
-    DotAttributes,
-    ReduceAttributes,
-    TransposeAttributes,
-)
-from ..builder import make_constant, make_instruction
+from ..builder import make_instruction
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
@@ -33,6 +25,7 @@ from .expand_convolution import (
     reversed_window,
 )
 from .expand_custom_call import annotation, topk, unwritten_memory
+from .expand_dot import dot_in_one_type, dot_of_integers, ragged_dot, scaled_dot
 from .expand_elementwise import complex_extremum, stochastic_convert
 from .expand_indexing import gather_of_empty_slices
 from .expand_linalg import half_in_f32
@@ -55,7 +48,6 @@ from .rewrite import map_computations, rewrite_computation
 Expansion = Callable[[HloInstruction], HloInstruction | None]
 
 _HALF = (ElementType.F16, ElementType.BF16)
-_BLAS = (ElementType.F32, ElementType.F64, ElementType.C64, ElementType.C128)
 
 
 @dataclass(frozen=True)
@@ -91,10 +83,6 @@ def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruc
     return make_instruction(Opcode.CONVERT, (operand,), shape=shape)
 
 
-def _summed_in_f32(element_type: ElementType) -> bool:
-    return element_type in _HALF or (element_type.is_small and element_type.is_floating)
-
-
 _MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
 
 
@@ -125,69 +113,6 @@ def _monoid(reducer: HloComputation) -> Opcode | None:
     return root.opcode if sources == set(reducer.parameters) else None
 
 
-def dot_in_blas_types(dot: HloInstruction) -> HloInstruction | None:
-    """Operands in the type in which the product is computed: the result's, or f32 for f16 and bf16."""
-    result = dot.shape.element
-    computed = ElementType.F32 if _summed_in_f32(result) else result
-    if computed not in _BLAS or all(o.shape.element is computed for o in (*dot.operands, dot)):
-        return None
-    operands = [_converted(o, computed) for o in dot.operands]
-    shape = Shape.array(computed, dot.shape.dimensions)
-    return _converted(make_instruction(Opcode.DOT, operands, dot.attributes, shape), result)
-
-
-def dot_of_integers(dot: HloInstruction) -> HloInstruction | None:
-    """Integers (and pred): broadcast, multiply, and add up along the contracting dimensions.
-
-    The dimensions are ordered batch, lhs free, contracting, rhs free, so that the loops run along rows of rhs.
-    """
-    result = dot.shape.element
-    if result in _BLAS or _summed_in_f32(result):
-        return None
-    attributes: DotAttributes = dot.attributes
-    lhs, rhs = (_converted(o, result) for o in dot.operands)
-    lhs_free = _free(lhs, attributes.lhs_batch_dims, attributes.lhs_contracting_dims)
-    rhs_free = _free(rhs, attributes.rhs_batch_dims, attributes.rhs_contracting_dims)
-    batch, contracting = len(attributes.lhs_batch_dims), len(attributes.lhs_contracting_dims)
-    order = [(lhs, d) for d in (*attributes.lhs_batch_dims, *lhs_free, *attributes.lhs_contracting_dims)]
-    order += [(rhs, d) for d in rhs_free]
-    sizes = [o.shape.dimensions[d] for o, d in order]
-    first_contracting = batch + len(lhs_free)
-    lhs_place = {d: k for k, (o, d) in enumerate(order[: first_contracting + contracting])}
-    rhs_place = {d: k for k, d in enumerate(attributes.rhs_batch_dims)}
-    rhs_place |= {d: first_contracting + k for k, d in enumerate(attributes.rhs_contracting_dims)}
-    rhs_place |= {d: first_contracting + contracting + k for k, d in enumerate(rhs_free)}
-    product = make_instruction(
-        Opcode.AND if result is ElementType.PRED else Opcode.MULTIPLY,
-        (_spread(lhs, lhs_place, sizes), _spread(rhs, rhs_place, sizes)),
-    )
-    opcode = Opcode.OR if result is ElementType.PRED else Opcode.ADD
-    dimensions = tuple(range(first_contracting, first_contracting + contracting))
-    zero = make_constant(np.zeros((), result.dtype))
-    return make_instruction(
-        Opcode.REDUCE, (product, zero), ReduceAttributes(dimensions, binary_reducer(opcode, result))
-    )
-
-
-def _free(operand: HloInstruction, batch: Sequence[int], contracting: Sequence[int]) -> list[int]:
-    return [d for d in range(operand.shape.rank) if d not in batch and d not in contracting]
-
-
-def _spread(operand: HloInstruction, place: dict[int, int], sizes: list[int]) -> HloInstruction:
-    """Broadcast with dimension d of the operand at `place[d]`, transposed first where the order differs."""
-    from_place = sorted(range(operand.shape.rank), key=place.__getitem__)
-    if from_place != list(range(operand.shape.rank)):
-        operand = transposed(operand, tuple(from_place))
-    shape = Shape.array(operand.shape.element, sizes)
-    attributes = BroadcastAttributes(tuple(sorted(place.values())))
-    return make_instruction(Opcode.BROADCAST, (operand,), attributes, shape)
-
-
-def transposed(operand: HloInstruction, permutation: tuple[int, ...]) -> HloInstruction:
-    """Dimension i of the result is dimension permutation[i] of the operand."""
-    return make_instruction(Opcode.TRANSPOSE, (operand,), TransposeAttributes(permutation))
-
-
 EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
     Opcode.MAXIMUM: (computed_wider, complex_extremum),
@@ -209,8 +134,10 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
         canonical_dimensions,
     ),
     Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
-    Opcode.DOT: (dot_in_blas_types, dot_of_integers),
     Opcode.GATHER: (gather_of_empty_slices,),
+    Opcode.DOT: (dot_in_one_type, dot_of_integers),
+    Opcode.RAGGED_DOT: (ragged_dot,),
+    Opcode.SCALED_DOT: (scaled_dot,),
     Opcode.REDUCE: (reduce_in_wider_type,),
     Opcode.REDUCE_WINDOW: (window_of_everything, reduce_in_wider_type),
     Opcode.RNG: (rng,),

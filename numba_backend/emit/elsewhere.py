@@ -36,7 +36,7 @@ ELEMENT.unsupported(
 ELEMENT.unsupported([_O.SCAN], "it is expanded to a while loop")
 ELEMENT.unsupported([_O.SCATTER], "it has a row of its own in the program: it writes where its indices say")
 ELEMENT.unsupported([_O.SORT, _O.TOPK], "it has a row of its own in the program: it sorts whole rows")
-ELEMENT.unsupported([_O.RAGGED_DOT, _O.SCALED_DOT], "not written yet")
+ELEMENT.unsupported([_O.RAGGED_DOT, _O.SCALED_DOT], "it is expanded to a dot of masked or scaled operands")
 ELEMENT.unsupported(
     [_O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING], "it is expanded to sums and arithmetic"
 )

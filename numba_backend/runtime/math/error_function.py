@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .exponential import exp_moderate
-from .value import F32, F64, Float, absolute, at_most, copysign, fma, polynomial, select
+from .value import F32, F64, Float, absolute, at_most, copysign, fma, polynomial, select, square
 
 # erf(x) / x - 1 over x**2, |x| <= 1; errors relative to erf: 2**-29.4, 2**-56.0
 _SMALL = {
@@ -70,6 +70,6 @@ def erf(x: Float) -> Float:
     """x + x E(x**2) up to 1, else 1 - exp(-G(x))."""
     f = x.format
     magnitude = at_most(absolute(x), _SATURATED[f])
-    small = fma(magnitude, polynomial(magnitude * magnitude, _SMALL[f]), magnitude)
+    small = fma(magnitude, polynomial(square(magnitude), _SMALL[f]), magnitude)
     large = 1.0 - exp_moderate(-polynomial(magnitude, _LARGE[f]))
     return copysign(select(magnitude < 1.0, small, large), x)

@@ -23,6 +23,7 @@ from .value import (
     from_bits,
     polynomial,
     select,
+    square,
     square_root,
 )
 
@@ -65,8 +66,8 @@ def small_integer_to_float(n: Integer, f: FloatFormat, minus: Float | float = 0.
 def _log_of_mantissa(f: Float, k: Float) -> Float:
     """log(1 + f) + k ln 2."""
     s = f / (f + 2.0)
-    z = s * s
-    half_square = f * f * 0.5
+    z = square(s)
+    half_square = square(f) * 0.5
     correction = fma(s, fma(z, polynomial(z, _LOG_TAIL[f.format]), half_square), k * LN2_LOW[f.format])
     return fma(k, LN2_HIGH[f.format], f - (half_square - correction))
 
@@ -106,8 +107,8 @@ def asinh(x: Float) -> Float:
     """log1p(a + a**2 / (1 + sqrt(a**2 + 1))), a = |x|; log(2 a) where a is large."""
     magnitude = absolute(x)
     large = magnitude > _HYPERBOLIC_LARGE[x.format]
-    square = magnitude * magnitude
-    argument = magnitude + square / (square_root(square + 1.0) + 1.0)
+    squared = square(magnitude)
+    argument = magnitude + squared / (square_root(squared + 1.0) + 1.0)
     result = log1p(select(large, magnitude, argument)) + choose(large, LN2_HIGH[F64], 0.0, x)
     return copysign(result, x)
 

@@ -28,6 +28,7 @@ from .value import (
     from_bits,
     polynomial,
     select,
+    square,
 )
 
 TWO_OVER_PI = 0.6366197723675814
@@ -164,7 +165,7 @@ def _funnel_shift_left(high: Integer, low: Integer, count: Integer) -> Integer:
 def _sin_cos_of_remainder(r: Float, low: Float | None) -> tuple[Float, Float]:
     """(sin, cos) of r + low, |r| <= pi/4."""
     f = r.format
-    z = r * r
+    z = square(r)
     tail = polynomial(z, _SIN_TAIL[f])
     half = z * 0.5
     rounded = 1.0 - half
