@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import mlp, rows
+from . import mlp, rows, windows
 from .harness import Case, Program
 
 RNG = np.random.default_rng(1)
@@ -364,4 +364,5 @@ CASES: dict[str, Callable[[], Case]] = {
     "dispatch-numpy": dispatch(native=False),
     "loop": loop,
     **rows.CASES,
+    **windows.CASES,
 }

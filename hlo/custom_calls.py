@@ -119,7 +119,7 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
     if attributes.api_version is CustomCallApiVersion.TYPED_FFI:
         try:
             config = read_config(text or "{}")
-        except (ValueError, OverflowError, RecursionError) as error:
+        except (ValueError, OverflowError) as error:
             raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
     return Call(target, tuple(operands), result, config, attributes.callees)
 

@@ -6,6 +6,8 @@ import io
 import re
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import ml_dtypes
@@ -149,6 +151,16 @@ def test_opt_runs_the_passes_that_it_is_told(capsys: pytest.CaptureFixture[str],
     assert negations("--until", "layout-assignment") == 2
     assert negations("--until", "cse") == 1
     assert negations("--until", "cse", "--disable", "cse,algebraic-simplifier") == 2
+
+
+def test_opt_heeds_the_environment(
+    capsys: pytest.CaptureFixture[str], axpy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HLOOM_DISABLE_PASSES", "fusion")
+    assert "fusion(" not in hloom(capsys, "opt", axpy)[1]
+    monkeypatch.setenv("HLOOM_DISABLE_PASSES", "fly")
+    code, _, err = hloom(capsys, "opt", axpy)
+    assert code == 2 and "no pass named fly" in err
 
 
 def test_opt_lists_its_passes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -343,6 +355,12 @@ def test_as_a_process() -> None:
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("<stdin>:2:10: expected an instruction or '}', found the end of the text")
     assert process().returncode == 2
+
+
+def test_the_console_script_is_this(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    module, _, function = project["scripts"]["hloom"].partition(":")
+    assert getattr(import_module(module), function) is main
 
 
 def test_help_needs_no_numpy() -> None:

@@ -14,6 +14,7 @@ from hloom.hlo.attributes import CustomCallApiVersion, CustomCallAttributes
 from hloom.hlo.backend import get_compiler
 from hloom.hlo.custom_call_targets.config import read_config
 from hloom.hlo.custom_call_targets.table import BUILT_IN, IDENTITIES
+from hloom.hlo.custom_calls import call_of
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse
 
@@ -173,6 +174,7 @@ def test_backend_config_arrives_as_keywords(backend: str, register: Callable[...
         ("{x = dense<[1, 2]> : tensor<2xi64>}", np.array([1, 2])),
         ("{x = dense<3> : tensor<2x2xi32>}", np.full((2, 2), 3)),
         ("{x = {y = 1 : i32}}", {"y": 1}),
+        ("{x = dense<1> : tensor<0x4xi32>}", np.ones((0, 4))),
         ("{x = []}", ()),
         ("{x = array<i32>}", ()),
         ("{x = f32}", "f32"),
@@ -192,6 +194,17 @@ def test_malformed_backend_config(text: str) -> None:
         return
     with pytest.raises(ValueError):
         read_config(text)
+
+
+def test_a_hostile_backend_config_costs_nothing() -> None:
+    huge = read_config("{x = dense<1> : tensor<9999999x9999999xi64>}")["x"]
+    assert huge.shape == (9999999, 9999999)
+    nested = CustomCallAttributes("Qr", "{a = " * 100_000 + "1" + "}" * 100_000, CustomCallApiVersion.TYPED_FFI)
+    with pytest.raises(CustomCallError, match="cannot be read"):
+        call_of(nested, [], Shape.parse("f32[]"))
+    digits = CustomCallAttributes("Qr", "{a = " + "9" * 100_000 + " : i64}", CustomCallApiVersion.TYPED_FFI)
+    with pytest.raises(CustomCallError, match="cannot be read"):
+        call_of(digits, [], Shape.parse("f32[]"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -284,6 +297,74 @@ def test_a_registered_function_replaces_a_built_in_one(backend: str, register: C
     assert result.tolist() == [-1, -2]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_side_effects_happen_once_each_and_in_order(backend: str, register: Callable[..., None]) -> None:
+    """Equal calls are not merged, calls that nobody uses are made; without the attribute both may go."""
+    seen: list[int] = []
+
+    def note(x: NDArray, number: int) -> NDArray:
+        seen.append(number)
+        return x
+
+    register("note", note)
+    lines = [
+        f'  n{k} = f32[2] custom-call(x), custom_call_target="note", custom_call_has_side_effect=true{TYPED}'
+        f"{{number = {number} : i32}}"
+        for k, number in enumerate((3, 1, 1, 2))
+    ]
+    entry = ["  x = f32[2] parameter(0)", *lines, "  ROOT r = f32[2] negate(x)"]
+    text = "\n".join(["HloModule m", "ENTRY e {", *entry, "}"])
+    hloom.run_hlo(text, X, backend=backend)
+    assert seen == [3, 1, 1, 2]
+    seen.clear()
+    hloom.run_hlo(text.replace(", custom_call_has_side_effect=true", ""), X, backend="numba")
+    assert seen == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_custom_calls_in_a_loop(backend: str, register: Callable[..., None]) -> None:
+    register("step", lambda x: x * 2)
+    text = """HloModule m
+    condition {
+      s = (s32[], f32[2]) parameter(0)
+      i = s32[] get-tuple-element(s), index=0
+      n = s32[] constant(5)
+      ROOT more = pred[] compare(i, n), direction=LT
+    }
+    body {
+      s = (s32[], f32[2]) parameter(0)
+      i = s32[] get-tuple-element(s), index=0
+      x = f32[2] get-tuple-element(s), index=1
+      one = s32[] constant(1)
+      j = s32[] add(i, one)
+      y = f32[2] custom-call(x), custom_call_target="step"
+      ROOT t = (s32[], f32[2]) tuple(j, y)
+    }
+    ENTRY e {
+      x = f32[2] parameter(0)
+      zero = s32[] constant(0)
+      t = (s32[], f32[2]) tuple(zero, x)
+      w = (s32[], f32[2]) while(t), condition=condition, body=body
+      ROOT r = f32[2] get-tuple-element(w), index=1
+    }"""
+    (result,) = hloom.run_hlo(text, X, backend=backend)
+    assert result.tolist() == [32, 64]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tokens_are_empty_tuples(backend: str, register: Callable[..., None]) -> None:
+    register("fn", lambda token, x: (x + 1, ()))
+    text = """HloModule m
+    ENTRY e {
+      x = f32[2] parameter(0)
+      before = token[] after-all()
+      t = (f32[2], token[]) custom-call(before, x), custom_call_target="fn", custom_call_has_side_effect=true
+      ROOT r = f32[2] get-tuple-element(t), index=0
+    }"""
+    (result,) = hloom.run_hlo(text, X, backend=backend)
+    assert result.tolist() == [2, 3]
+
+
 @pytest.mark.parametrize("target", IDENTITIES)
 def test_annotations_are_their_operands(target: str) -> None:
     text = module("f32[2]", "f32[2]", target)
@@ -365,6 +446,55 @@ def test_eigenvectors_of_a_large_batch(backend: str) -> None:
     vectors, values, info = hloom.run_hlo(text, a, backend=backend)
     np.testing.assert_allclose(a @ vectors, vectors * values[:, None], atol=1e-11)
     assert not info.any()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("lower", [True, False])
+def test_eigh_of_xla(backend: str, lower: bool) -> None:
+    """Reads one triangle; a matrix that LAPACK fails on gives NaN."""
+    rng = np.random.default_rng(2)
+    full = rng.standard_normal((3, 4, 4)) + 1j * rng.standard_normal((3, 4, 4))
+    full = full + full.conj().swapaxes(1, 2)
+    full[2, 0, 0] = np.nan
+    triangle = np.tril(full) if lower else np.triu(full)
+    config = f', backend_config="{int(lower)},1,100,1e-6"'
+    text = module("(c128[3,4,4], f64[3,4])", "c128[3,4,4]", "Eigh", config)
+    vectors, values = hloom.run_hlo(text, triangle, backend=backend)
+    np.testing.assert_allclose(full[:2] @ vectors[:2], vectors[:2] * values[:2, None], atol=1e-12)
+    assert np.isnan(values[2]).all() and np.isnan(vectors[2]).all()
+    with pytest.raises(ShapeError, match="begin with 0 or 1"):
+        hloom.run_hlo(text.replace('"1,1', '"x,1').replace('"0,1', '"x,1'), triangle, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("m", "n"), [(4, 3), (3, 4), (3, 3)])
+def test_lu_decomposition_of_jax(backend: str, m: int, n: int) -> None:
+    a = np.random.default_rng(3).standard_normal((2, m, n)).astype(np.float32)
+    k = min(m, n)
+    result = f"(f32[2,{m},{n}], s32[2,{k}], s32[2,{m}])"
+    lu, pivots, order = hloom.run_hlo(module(result, f"f32[2,{m},{n}]", "LuDecomposition"), a, backend=backend)
+    lower, upper = np.tril(lu, -1)[..., :k] + np.eye(m, k, dtype=np.float32), np.triu(lu)[:, :k]
+    np.testing.assert_allclose(lower @ upper, np.take_along_axis(a, order[..., None], 1), atol=1e-5)
+    assert (pivots >= np.arange(k)).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("direction", "expected"), [("GT", [3, 2]), ("LT", [1, 2])])
+def test_topk_with_a_comparator(backend: str, direction: str, expected: list[float]) -> None:
+    text = f"""HloModule m
+    compare {{
+      a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT r = pred[] compare(a, b), direction={direction}
+    }}
+    ENTRY e {{
+      x = f32[3] parameter(0)
+      ROOT r = (f32[2], s32[2]) custom-call(x), custom_call_target="TopK", called_computations={{compare}}
+    }}"""
+    values, places = hloom.run_hlo(text, np.array([1, 3, 2], np.float32), backend=backend)
+    assert values.tolist() == expected and places.tolist() == [1 if direction == "GT" else 0, 2]
+    with pytest.raises(ShapeError, match="by GT or LT"):
+        hloom.run_hlo(text.replace(direction, "EQ"), np.zeros(3, np.float32), backend=backend)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

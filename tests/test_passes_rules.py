@@ -24,6 +24,7 @@ from hloom.hlo.passes.simplify_arithmetic import (
     compute_before_reshape,
     is_lossless,
 )
+from hloom.hlo.passes.simplify_indexing import INDEXING_RULES
 from hloom.hlo.passes.simplify_movement import MOVEMENT_RULES, empty_result
 from hloom.hlo.passes.simplify_reduce_dot import REDUCE_DOT_RULES
 from hloom.hlo.text.parser import parse
@@ -469,6 +470,45 @@ CASES = [
         "a = f32[3,4,3] dot(t, n), lhs_contracting_dims={0}, rhs_contracting_dims={1}  "
         "ROOT r = f32[4,3,3] transpose(a), dimensions={1,0,2}",
     ),
+    fires(
+        "gather_of_progression",
+        "at = s32[2,1] constant({{1}, {2}})  ROOT r = f32[2,2] gather(m, at), offset_dims={0}, "
+        "collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={2,1}",
+        "slice(m){0:2:1,1:3:1}:f32[2,2]",
+    ),
+    fires(
+        "gather_of_progression",
+        "at = s32[2] constant({-4, 2})  ROOT r = f32[2,2] gather(m, at), offset_dims={1}, "
+        "collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={2,1}",
+        "transpose(slice(m){0:2:1,0:3:2}:f32[2,2]){1,0}:f32[2,2]",
+    ),
+    misses(
+        "gather_of_progression",
+        "at = s32[2] constant({1, 0})  ROOT r = f32[2,2] gather(m, at), offset_dims={0}, "
+        "collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={2,1}",
+    ),
+    misses(
+        "gather_of_progression",
+        "at = s32[3] constant({0, 1, 1})  ROOT r = f32[3] gather(d, at), offset_dims={}, "
+        "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
+    ),
+    misses(
+        "gather_of_progression",
+        "ROOT r = f32[4] gather(d, i), offset_dims={}, "
+        "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
+    ),
+    fires(
+        "scatter_of_nothing",
+        "at = s32[0] constant({})  to = f32[0] constant({})  ROOT r = f32[4] scatter(x, at, to), "
+        "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+        "to_apply=add_f",
+        "x",
+    ),
+    misses(
+        "scatter_of_nothing",
+        "ROOT r = f32[4] scatter(x, i, y), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f",
+    ),
 ]
 
 
@@ -506,7 +546,7 @@ def module_of(body: str) -> HloModule:
 
 
 Rule = Callable[[HloInstruction], "HloInstruction | None"]
-TABLES = (ARITHMETIC_RULES, MOVEMENT_RULES, REDUCE_DOT_RULES)
+TABLES = (ARITHMETIC_RULES, MOVEMENT_RULES, INDEXING_RULES, REDUCE_DOT_RULES)
 RULE_NAMED: dict[str, Rule] = {
     rule.__name__: rule for table in TABLES for rules in table.values() for rule in rules
 } | {

@@ -16,10 +16,12 @@ from hloom.hlo import (
     HloModule,
     HloParseError,
     Metadata,
+    UnsupportedError,
     evaluate,
     parse,
     verify,
 )
+from hloom.hlo.custom_calls import register_custom_call, unregister_custom_call
 from hloom.hlo.text.dot_graph import to_dot
 from hloom.hlo.text.escape import escape
 from hloom.numba_backend.compiler import NumbaCompiler
@@ -152,6 +154,28 @@ def renamed(module: HloModule, name: str) -> HloModule:
             f"{name}{number}", tuple(instructions.values()), instructions[computation.root]
         )
     return replace(module, name=name, entry=computations[module.entry])
+
+
+@pytest.mark.parametrize("target", HOSTILE, ids=lambda s: repr(s[:12]))
+def test_targets_of_custom_calls_do_not_reach_the_code(target: str) -> None:
+    def module(name: str) -> HloModule:
+        call = f'custom-call(n), custom_call_target="{escape(name)}", backend_config="{escape(name)}"'
+        lines = ["x = f32[64] parameter(0)", "n = negate(x)", f"c = f32[64] {call}", "ROOT r = exponential(c)"]
+        return parse("HloModule m\nENTRY e {\n" + "\n".join(lines) + "}")
+
+    names = ("target of a test", target)
+    try:
+        for name in names:
+            register_custom_call(name, lambda x, backend_config: x + 1)
+        plain, hostile = (NumbaCompiler().compile(module(name)) for name in names)
+        assert [k.source for k in hostile._lowered.kernels] == [k.source for k in plain._lowered.kernels]
+        x = np.linspace(0, 1, 64, dtype=np.float32)
+        np.testing.assert_allclose(hostile.execute([x])[0], np.exp(1 - x), rtol=1e-6)
+    finally:
+        for name in names:
+            unregister_custom_call(name)
+    with pytest.raises(UnsupportedError, match="is not known"):
+        NumbaCompiler().compile(module(target))
 
 
 # Cut off, garbled, long, deep, large

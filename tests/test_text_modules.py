@@ -247,6 +247,19 @@ def test_asynchronous_sugar() -> None:
     assert evaluate(module, np.float32([1, 2, 3, 4]))[0].tolist() == [2, 3]
 
 
+def test_aliases_of_asynchronous_sugar_are_the_starts() -> None:
+    text = """HloModule m
+    ENTRY e {
+      x = f32[4] parameter(0)
+      s = ((f32[4]), f32[4], u32[]) custom-call-start(x), custom_call_target="f",
+        output_to_operand_aliasing={{1}: (0, {})}
+      ROOT d = f32[4] custom-call-done(s)
+    }"""
+    start = only(round_trip(parse(text)), Opcode.ASYNC_START)
+    assert start.annotations == (("output_to_operand_aliasing", "{{1}: (0, {})}"),)
+    assert start.attributes.calls.root.attributes.output_to_operand_aliasing == ()
+
+
 # Attributes that mean nothing on one CPU
 
 

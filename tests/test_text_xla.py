@@ -40,8 +40,8 @@ def _sorted(text: str) -> list[list[str]]:
 
 
 def _xla_cannot_say(instruction: str) -> bool:
-    """The padding of a scalar: XLA's printer writes `padding=`, which its parser refuses."""
-    return instruction.endswith("padding=")
+    """The padding of a scalar: XLA's printer writes `padding=`, which its parser refuses. Bernoulli is of the seeds."""
+    return instruction.endswith(("padding=", "distribution=rng_bernoulli"))
 
 
 @pytest.mark.parametrize("instruction", [i for i in INSTRUCTIONS if not _xla_cannot_say(i)])
@@ -59,7 +59,9 @@ def test_op_cases() -> None:
     asynchronous = (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
     cases = [case for case in CASES if case.opcode not in asynchronous]
     for case in cases[:: max(1, len(cases) // 400)]:
-        assert_xla_agrees(build_module(case))
+        module = build_module(case)
+        if not any(_xla_cannot_say(line) for line in module.to_text().splitlines()):
+            assert_xla_agrees(module)
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,10 @@ def _entry_layouts(*layouts: Layout | None) -> Callable[[], HloModule]:
     return lambda: replace(_module(), entry_parameter_layouts=layouts)
 
 
+def _result_layouts(*layouts: Layout | None) -> Callable[[], HloModule]:
+    return lambda: replace(_module(), entry_result_layouts=layouts)
+
+
 def _aliases(*aliases: InputOutputAlias) -> Callable[[], HloModule]:
     return lambda: _module(*aliases)
 
@@ -160,6 +164,8 @@ def _alias_of_other_type() -> HloModule:
         ("module_c4", _alias_of_other_type),
         ("module_c5", _entry_layouts(Layout((0,)))),
         ("module_c5", _entry_layouts(Layout((0, 1)), None)),
+        ("module_c5", _result_layouts(Layout((0, 1, 2)))),
+        ("module_c5", _result_layouts(None, None)),
         ("computation_c1", _shared_instruction),
         ("computation_c2", _operand_from_elsewhere),
         ("computation_c2", _operand_after_use),

@@ -282,6 +282,9 @@ def _register_extremum(opcode: Opcode, wins: str) -> None:
             if isinstance(tangent, Zero):
                 return tangent
             in_tie = select(compare(mine, "EQ", other), full_like(ans, 0.5), zeros(ans.aval))
+            if shape.element.is_complex:  # ordered by max and min alone, not by compare
+                winner = select(compare(mine, "EQ", ans), full_like(ans, 1), zeros(ans.aval))
+                return mul(tangent, select(compare(mine, "EQ", other), full_like(ans, 0.5), winner))
             weight = select(compare(mine, wins, other), full_like(ans, 1), in_tie)
             return mul(tangent, weight)
 

@@ -7,7 +7,7 @@ from .tables import JVP, TRANSPOSE
 
 _O = Opcode
 
-_FROM_TEXT = (
+FROM_TEXT = (
     _O.ADD_DEPENDENCY, _O.AFTER_ALL, _O.ALL_GATHER, _O.ALL_GATHER_DONE, _O.ALL_GATHER_START, _O.ALL_REDUCE,
     _O.ALL_REDUCE_DONE, _O.ALL_REDUCE_START, _O.ALL_TO_ALL, _O.ASYNC_DONE, _O.ASYNC_START, _O.ASYNC_UPDATE,
     _O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_TRAINING, _O.CHOLESKY, _O.COLLECTIVE_BROADCAST,
@@ -18,6 +18,7 @@ _FROM_TEXT = (
     _O.SCALED_DOT, _O.SCAN, _O.SCATTER, _O.SELECT_AND_SCATTER, _O.SEND, _O.SEND_DONE, _O.SET_DIMENSION_SIZE, _O.SORT,
     _O.STOCHASTIC_CONVERT, _O.TOPK, _O.TRIANGULAR_SOLVE,
 )  # fmt: skip
+"""Nothing is known of their derivatives, and asking for them is an error."""
 
 for _table in (JVP, TRANSPOSE):
-    _table.unsupported(_FROM_TEXT, "it comes from HLO text only, which is run and not differentiated")
+    _table.unsupported(FROM_TEXT, "it comes from HLO text only, which is run and not differentiated")

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
-from ..builder import make_instruction, make_tuple
+from ..builder import make_instruction
 from ..errors import HloError, ShapeError
 from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
-from ..literal import Literal
 from ..opcode import Opcode
 from ..shape import Shape
 from ..source import user_line, user_metadata
@@ -318,6 +317,3 @@ def _described_argument(argument: object) -> str:
         return "?" if argument.failed else str(argument.shape)
     assert isinstance(argument, Computation)
     return "?" if argument.is_null else argument.name
-
-
-__all__ = ["BuilderCore", "Handle", "Integers", "Literal", "effect", "make_tuple", "operation"]

@@ -23,12 +23,17 @@ _DENSE = re.compile(r"dense<(.*)>\s*:\s*tensor<((?:[0-9]+x)*)([a-z]+[0-9]+)>", r
 _FLOAT_CODES = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
 
-def read_config(text: str) -> dict[str, Any]:
-    """The values of an MLIR dictionary by key. ValueError if it is malformed."""
-    return {key: _value(value) for key, value in read_dictionary_raw(text)}
+MAX_DEPTH = 16
 
 
-def _value(text: str | None) -> Any:
+def read_config(text: str, depth: int = 0) -> dict[str, Any]:
+    """The values of an MLIR dictionary by key. ValueError if it is malformed, or nested deeper than MAX_DEPTH."""
+    return {key: _value(value, depth + 1) for key, value in read_dictionary_raw(text)}
+
+
+def _value(text: str | None, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"values are nested deeper than {MAX_DEPTH}")
     if text is None or text == "unit":
         return True
     if text in ("true", "false"):
@@ -36,9 +41,9 @@ def _value(text: str | None) -> Any:
     if text.startswith('"'):
         return read_string(text)
     if text.startswith("{"):
-        return read_config(text)
+        return read_config(text, depth)
     if text.startswith("[") and text.endswith("]"):
-        return tuple(_value(part) for part in _split(text[1:-1]))
+        return tuple(_value(part, depth + 1) for part in _split(text[1:-1]))
     if match := _ARRAY.fullmatch(text):
         convert = _converter(match.group(1))
         return tuple(convert(part) for part in _split(match.group(2) or ""))
@@ -78,7 +83,7 @@ def _dense(contents: str, sizes: str, type_: str) -> Any:
         raise ValueError("dense attributes in hexadecimal form are not read")
     values = [convert(part) for part in re.split(r"[\[\],\s]+", contents) if part]
     array = np.array(values, dtype=bool if type_ == "i1" else None)
-    return np.full(dimensions, array[0]) if array.size == 1 else array.reshape(dimensions)
+    return np.broadcast_to(array[0], dimensions) if array.size == 1 else array.reshape(dimensions)
 
 
 def _split(text: str) -> list[str]:

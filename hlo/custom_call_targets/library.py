@@ -28,6 +28,9 @@ PREFIXES = {ElementType.F32: "s", ElementType.F64: "d", ElementType.C64: "c", El
 """The element types that LAPACK has, and the letter by which its routines' names begin."""
 
 
+_LARGEST = 2**31 - 1
+
+
 class Shared:
     """An array that all matrices of a batch use: a workspace."""
 
@@ -71,6 +74,8 @@ def each(routine: str, element_type: ElementType, count: int, *arguments: Argume
         if isinstance(argument, str):
             array = np.frombuffer(argument.encode(), np.uint8)
         elif isinstance(argument, int):
+            if argument > _LARGEST:
+                raise UnsupportedError(f"LAPACK takes sizes up to {_LARGEST}; {routine} would need {argument}")
             array = np.array(argument, np.int32)
         elif isinstance(argument, Shared):
             array = argument.array

@@ -49,10 +49,10 @@ def _batching_positions(
 
 @EVALUATE.register(Opcode.GATHER)
 def _gather(shape: Shape, attributes: GatherAttributes, operand: NDArray, indices: NDArray) -> NDArray:
-    """Start indices are clamped so that the slice fits; there is nothing but zeros to be had from an empty array."""
-    if not operand.size:
-        return np.zeros(shape.dimensions, operand.dtype)
+    """Start indices are clamped so that the slice fits; elements of a result that slices have none for are zero."""
     rank, sizes = shape.rank, attributes.slice_sizes
+    if 0 in sizes:
+        return np.zeros(shape.dimensions, operand.dtype)
     batch = [d for d in range(rank) if d not in attributes.offset_dims]
     starts = _components(indices, attributes.index_vector_dim)
     positions = _batching_positions(

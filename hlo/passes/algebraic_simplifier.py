@@ -1,6 +1,7 @@
-"""algebraic-simplifier: every rule of the three rule files, wherever it applies.
+"""algebraic-simplifier: every rule of the rule files, wherever it applies.
 
-The rules stand in simplify_arithmetic.py, simplify_movement.py and simplify_reduce_dot.py; this file only walks.
+The rules stand in simplify_arithmetic.py, simplify_movement.py, simplify_indexing.py and simplify_reduce_dot.py; this
+file only walks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from .rewrite import map_computations, rewrite_computation
 from .simplify_arithmetic import ARITHMETIC_RULES, compute_before_broadcast, compute_before_reshape
+from .simplify_indexing import INDEXING_RULES
 from .simplify_movement import MOVEMENT_RULES, empty_result
 from .simplify_reduce_dot import REDUCE_DOT_RULES
 
@@ -23,7 +25,7 @@ def _all_rules() -> dict[Opcode, tuple[Rule, ...]]:
     table: dict[Opcode, tuple[Rule, ...]] = {}
     for opcode in Opcode:
         rules: list[Rule] = [empty_result] if opcode not in _KEEP_EMPTY else []
-        for each in (ARITHMETIC_RULES, MOVEMENT_RULES, REDUCE_DOT_RULES):
+        for each in (ARITHMETIC_RULES, MOVEMENT_RULES, INDEXING_RULES, REDUCE_DOT_RULES):
             rules += each.get(opcode, ())
         if has_trait(opcode, Trait.ELEMENTWISE):
             rules += (compute_before_broadcast, compute_before_reshape)

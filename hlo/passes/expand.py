@@ -27,6 +27,7 @@ from .expand_convolution import (
 from .expand_custom_call import annotation, topk, unwritten_memory
 from .expand_dot import dot_in_one_type, dot_of_integers, ragged_dot, scaled_dot
 from .expand_elementwise import complex_extremum, stochastic_convert
+from .expand_indexing import gather_of_empty_slices
 from .expand_linalg import half_in_f32
 from .expand_map import mapped
 from .expand_normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
@@ -133,6 +134,7 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
         canonical_dimensions,
     ),
     Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
+    Opcode.GATHER: (gather_of_empty_slices,),
     Opcode.DOT: (dot_in_one_type, dot_of_integers),
     Opcode.RAGGED_DOT: (ragged_dot,),
     Opcode.SCALED_DOT: (scaled_dot,),

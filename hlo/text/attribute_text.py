@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import HloParseError
 from .escape import escape
 from .mlir_dictionary import write_dictionary
+from .scanner import Scanner
 
 if TYPE_CHECKING:
     from ..attributes import Composite, ConvolutionDimensionNumbers, Window
@@ -20,6 +22,16 @@ if TYPE_CHECKING:
 ComputationName = Callable[["HloComputation"], str]
 Writer = Callable[["HloInstruction", ComputationName], Iterable[str]]
 """writer(instruction, name of a called computation) -> `key=value` texts."""
+
+
+def dictionary_or_quoted(text: str) -> str:
+    """`text` as it stands if it is in braces that close at its end, else in quotes. Source: XLA's LexesAsJsonDict."""
+    scanner = Scanner(text)
+    try:
+        is_dictionary = text.startswith("{") and text.isprintable() and scanner.braced("") == text
+    except HloParseError:
+        is_dictionary = False
+    return text if is_dictionary else f'"{escape(text)}"'
 
 
 def integers(values: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..opcode import Opcode
-from .attribute_text import ComputationName, Writer, integers
+from .attribute_text import ComputationName, Writer, dictionary_or_quoted, integers
 from .escape import escape
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def _custom_call(instruction: HloInstruction, name: ComputationName) -> Iterator
         yield f"schedule={attributes.schedule.value}"
     if attributes.api_version.value != "API_VERSION_ORIGINAL":
         yield f"api_version={attributes.api_version.value}"
-    config = attributes.backend_config
-    if config or attributes.api_version.value == "API_VERSION_TYPED_FFI":
-        bare = attributes.api_version.value == "API_VERSION_TYPED_FFI"
-        yield f"backend_config={config or '{}'}" if bare else f'backend_config="{escape(config)}"'
+    if attributes.api_version.value == "API_VERSION_TYPED_FFI":
+        yield f"backend_config={dictionary_or_quoted(attributes.backend_config or '{}')}"
+    elif attributes.backend_config:
+        yield f'backend_config="{escape(attributes.backend_config)}"'
 
 
 def _domain(instruction: HloInstruction, name: ComputationName) -> Iterator[str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..opcode import OPCODE_NAMED, Opcode
@@ -152,7 +153,7 @@ class InstructionParser:
         if opcode is Opcode.ASYNC_START and wrapped is not None:
             self._wrapping(instruction, wrapped, with_attributes)
         elif with_attributes:
-            self._attributes(instruction, dict(FORMS[spec_of(opcode).attributes].readers), opcode.value)
+            self._attributes(instruction, FORMS[spec_of(opcode).attributes].readers, opcode.value)
         self._require(instruction, opcode)
         self._instructions.append(instruction)
         return name
@@ -224,7 +225,7 @@ class InstructionParser:
             position = scanner.skip()
             inner = ParsedInstruction(self._new_name("constant"), position, False, shape, Opcode.CONSTANT, (), {})
             if shape.tuple_shapes is None:
-                inner.values["literal"] = read_literal(scanner, shape)
+                inner.values["literal"] = read_literal(scanner, shape, in_tuple=True)
             else:
                 inner.opcode, inner.operands = Opcode.TUPLE, self._tuple_literal(shape.tuple_shapes)
             self._instructions.append(inner)
@@ -242,6 +243,7 @@ class InstructionParser:
         form = FORMS[spec_of(wrapped).attributes]
         if with_attributes:
             readers = {**FORMS[spec_of(Opcode.ASYNC_START).attributes].readers, **form.readers}
+            readers.pop("output_to_operand_aliasing", None)  # the start's, which keeps it as text
             self._attributes(start, readers, f"{wrapped.value}-start")
         if "calls" in start.values and "calls" not in form.readers:
             return
@@ -255,14 +257,14 @@ class InstructionParser:
         root = ParsedInstruction(
             self._new_name(wrapped.value), position, True, parts[1], wrapped, operands,
             {key: start.values.pop(key) for key in form.readers if key in start.values}, start.metadata,
-            start.frontend_attributes, start.annotations,
+            start.frontend_attributes, {key: text for key, text in start.annotations.items() if key in ANNOTATIONS},
         )  # fmt: skip
         self._require(root, wrapped)
         computation = self._new_name("async_wrapped")
         self.inner.append(ParsedComputation(computation, position, False, None, [*parameters, root]))
         start.values["calls"] = ComputationName(computation, position)
 
-    def _attributes(self, instruction: ParsedInstruction, readers: dict[str, Any], of: str) -> None:
+    def _attributes(self, instruction: ParsedInstruction, readers: Mapping[str, Any], of: str) -> None:
         """`, key=value, ...`: those of the opcode, by `readers`, and those that any instruction may have."""
         scanner = self.scanner
         own = OPCODE_ANNOTATIONS.get(instruction.opcode, ())

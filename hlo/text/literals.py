@@ -119,13 +119,13 @@ def _bits(flat: NDArray) -> NDArray:
 # Reading
 
 
-def read_literal(scanner: Scanner, shape: Shape) -> Literal:
+def read_literal(scanner: Scanner, shape: Shape, *, in_tuple: bool = False) -> Literal:
     """Read a value of `shape`, an array of any layout (text is in logical order). HloParseError if it has too few or
-    too many elements, or one that the element type cannot hold."""
+    too many elements, or one that the element type cannot hold. `in_tuple`: other values may follow before the `)`."""
     start = scanner.skip()
     assert shape.is_array, "the parser takes tuples apart"
     refuse_elided(scanner)
-    flat = _read_plain(scanner, shape)
+    flat = None if in_tuple else _read_plain(scanner, shape)
     if flat is None:
         elements = _Elements(scanner, shape.element)
         if shape.rank:

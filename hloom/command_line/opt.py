@@ -26,7 +26,9 @@ def execute(options: Namespace) -> int:
         return FINE
     if options.file is None:
         raise UsageError("opt needs a FILE")
-    asked = [*(options.passes or ()), *options.disable, *([options.until] if options.until else ())]
+    settings = PassOptions.from_environment()
+    disabled = {*settings.disabled, *options.disable}
+    asked = [*(options.passes or ()), *sorted(disabled), *([options.until] if options.until else ())]
     if unknown := [name for name in asked if name not in names]:
         raise UsageError(f"no pass named {', '.join(unknown)}; known: {', '.join(names)}")
     if options.passes is not None:
@@ -34,8 +36,6 @@ def execute(options: Namespace) -> int:
         pipeline = Pipeline("chosen", tuple(by_name[name] for name in options.passes))
     elif options.until:
         pipeline = _up_to(pipeline, options.until)
-    settings = PassOptions.from_environment()
-    disabled = {*settings.disabled, *options.disable}
     settings = replace(settings, verify=not options.no_verify, disabled=_in(pipeline, disabled))
     module, records = pipeline.run(read_module(options.file), settings)
     if options.stats:

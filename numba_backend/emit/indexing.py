@@ -20,9 +20,9 @@ from .source import ZERO, Expr, Index, call, minus, plus
 @ELEMENT.register(Opcode.GATHER)
 def _gather(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     operand = instruction.operands[0]
-    if 0 in operand.shape.dimensions:
-        return e.scalar(instruction.shape.element, 0)
     attributes = instruction.attributes
+    if 0 in attributes.slice_sizes:
+        return e.scalar(instruction.shape.element, 0)
     offsets = iter([index[d] for d in attributes.offset_dims])
     batch = [c for d, c in enumerate(index) if d not in attributes.offset_dims]
     vector = attributes.index_vector_dim

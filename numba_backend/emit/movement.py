@@ -51,7 +51,7 @@ def _iota(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
 def _slice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     attributes, sizes = instruction.attributes, e.sizes
     source = tuple(
-        plus(times(component, sizes.constant(step)), sizes.constant(start))
+        plus(times(component, sizes.step(step)), sizes.constant(start))
         for component, start, step in zip(index, attributes.start_indices, attributes.strides, strict=True)
     )
     return e.value(instruction.operands[0], source)
@@ -163,7 +163,7 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
         if low > 0:
             tests.append(f"{shifted} >= 0")
         if interior:
-            step = sizes.constant(interior + 1)
+            step = sizes.step(interior + 1)
             tests.append(f"{shifted} % {step} == 0")
             shifted = binary("//", shifted, step)
         tests.append(f"{shifted} < {sizes.of(operand, d)}")

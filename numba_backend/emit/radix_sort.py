@@ -150,11 +150,13 @@ class RadixSort(RowSorter):
         merged = dict(zip(("zeros", "nans"), marks, strict=False))
         for name, mark in merged.items():
             self.line(f"{name} = int64(0)", f"first_of_{name} = {integer_key(key, mark)}")
+        self.line("some = int64(0)")
         with self.writer.block("for t in range(n0):"):
             for name in merged:
                 self.line(f"{name} += int64({k}[source + t] < first_of_{name})")
+                self.line(f"some += int64({k}[source + t] == first_of_{name})")
         x = self.inputs[0]
-        with self.writer.block("for t in range(n0):"):
+        with self.writer.block("if some > 0:"), self.writer.block("for t in range(n0):"):
             value = self.writer.let("v", self.element(x, self.at("t")))
             for name in merged:
                 test = f"{value} == {marks[0]}" if name == "zeros" else f"{value} != {value}"

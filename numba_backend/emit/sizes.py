@@ -122,6 +122,10 @@ class Sizes:
             self.parameters.append(SizeParameter(found.text, value))
         return found
 
+    def step(self, value: int) -> Expr:
+        """A stride or a distance between holes: no size, and LLVM divides by a literal in a fraction of the time."""
+        return Expr(str(value)) if 0 < value <= LITERAL_LIMIT else self.constant(value)
+
     def product(self, instruction: HloInstruction, dimensions: range) -> Expr:
         """The product of some dimensions' sizes."""
         result = Expr("1")

@@ -32,7 +32,7 @@ from ...hlo.attributes import Window, WindowDimension
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.window import dilated, is_plain, is_trivial
-from .applied import Buffer, KernelText, cost_of
+from .applied import LITERAL_LIMIT, Buffer, KernelText, cost_of
 from .element import ELEMENT
 from .source import EmittedKernel, Expr
 
@@ -113,6 +113,26 @@ class Place:
         """Which element lies in a cell."""
         return cell if self.axis.part.base_dilation == 1 else f"{cell} // {self.holes}"
 
+    def elements(self, at: str) -> str:
+        """The loop over the window at cell `at`: all of it if it is small, else what is inside of the array."""
+        part = self.axis.part
+        if part.size <= LITERAL_LIMIT or is_plain(part):
+            return f"range({self.window})"
+        begin, end = f"-{at}", f"{self.extent} - {at}"
+        if self.dilation != "1":
+            begin = f"({self.dilation} - 1 - {at}) // {self.dilation}"
+            end = f"({self.extent} - 1 - {at}) // {self.dilation} + 1"
+        return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
+
+    def elements_between(self, low: str, high: str) -> str:
+        """The same for the places from `low` to `high`: what is inside of the array at one of them."""
+        part = self.axis.part
+        if part.size <= LITERAL_LIMIT or is_plain(part):
+            return f"range({self.window})"
+        begin = f"({self.low} - ({high} - 1) * {self.stride} + {self.dilation} - 1) // {self.dilation}"
+        end = f"({self.extent} - 1 + {self.low} - {low} * {self.stride}) // {self.dilation} + 1"
+        return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
+
     def tests(self, cell: str) -> list[str]:
         """What must hold for a cell to have an element."""
         part, tests = self.axis.part, []
@@ -190,7 +210,7 @@ class _Rows:
                 terms.append(f"o{place.number}")
                 continue
             number = place.number
-            stack.enter_context(self.text.block(f"for k{number} in range({place.window}):"))
+            stack.enter_context(self.text.block(f"for k{number} in {place.elements(f'at{number}')}:"))
             self.text.line(f"cell{number} = at{number} + {place.shift(f'k{number}')}")
             tests = place.tests(f"cell{number}")
             if tests:
@@ -337,7 +357,7 @@ class _ReduceWindow:
                 stack.enter_context(text.block(f"for j in range({low}, {high}):"))
                 self._join("base + j")
                 return
-            stack.enter_context(text.block(f"for k in range({last.window}):"))
+            stack.enter_context(text.block(f"for k in {last.elements_between(low, high)}:"))
             shift = last.shift("k") if last.low == "0" else f"{last.shift('k')} - {last.low}"
             text.line(f"shift = {shift}")
             begin, end = "-shift", f"{last.extent} - 1 - shift"
@@ -418,33 +438,139 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     places = [Place(text, number, axis) for number, axis in enumerate(axes)]
     sliced = _shared_dimension(places)
     text.line(f"init = {start.load('0')}")
-    with ExitStack() as stack:
-        terms = _loops(text, stack, places, sliced, [p.size for p in places])
-        text.line(output.store(offset_of(terms, [p.size for p in places]), Expr("init")))
-    with ExitStack() as stack:
-        terms = _loops(text, stack, places, sliced, [p.count for p in places])
-        text.line("found = -1")
-        text.line(f"best = {values.load('0') if array.num_elements else 'init'}")
-        with ExitStack() as inner:
-            cell = _window_cell(text, inner, places, terms)
-            text.line(f"cell = {cell}")
-            text.line(f"value = {values.load('cell')}")
-            text.line("again = found < 0")
-            with text.block("if not again:"):
-                (keep,) = text.apply(attributes.select, [Expr("best"), Expr("value")])
-                text.line(f"again = not ({keep.text})")
-            with text.block("if again:"):
-                text.line("best = value")
-                text.line("found = cell")
-        with text.block("if found >= 0:"):
-            text.line(f"old = {output.load('found')}")
-            text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
-            (new,) = text.apply(attributes.scatter, [Expr("old"), Expr("update")])
-            text.line(output.store("found", new))
+    with ExitStack() as whole:
+        if sliced == 0:
+            whole.enter_context(text.block("for o0 in range(lo, hi):"))
+        _select_and_scatter(text, instruction, values, updates, output, places, sliced, int(sliced == 0))
     extent = 1 if sliced is None else axes[sliced].size
     taps = math.prod(axis.part.size for axis in axes)
     total = source.num_elements * (2.0 + taps * (1.0 + cost_of(attributes.select))) + array.num_elements
     return text.finish(extent, total / max(extent, 1))
+
+
+def _select_and_scatter(
+    text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
+    places: Sequence[Place], sliced: int | None, shared: int,
+) -> None:  # fmt: skip
+    """Fill, then scatter, inside of `shared` loops: what is filled is then still in the cache. Windows that neither
+    overlap nor leave the array are written whole, which vectorises."""
+    moving = [place for place in places if place.moves]
+    disjoint = all(
+        is_plain(p.axis.part) and p.axis.part.stride >= dilated(p.axis.part.size, p.axis.part.window_dilation)
+        for p in moving
+    )
+    disjoint = disjoint and math.prod(p.axis.part.size for p in moving) <= UNROLLED
+    with ExitStack() as stack:
+        terms = _loops(text, stack, places, sliced, shared, [p.size for p in places])
+        text.line(output.store(offset_of(terms, [p.size for p in places]), Expr("init")))
+    with ExitStack() as stack:
+        terms = _loops(text, stack, places, sliced, shared, [p.count for p in places])
+        if disjoint:
+            _write_window(text, instruction, values, updates, output, places, terms)
+            return
+        _select(text, instruction, values, places, terms)
+        with text.block("if found >= 0:"):
+            text.line(f"old = {output.load('found')}")
+            text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
+            (new,) = text.apply(instruction.attributes.scatter, [Expr("old"), Expr("update")])
+            text.line(output.store("found", new))
+
+
+def _select(
+    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
+) -> None:
+    """Set `found` to where the selected element of one place lies, or to -1."""
+    moving = [place for place in places if place.moves]
+    taps = math.prod(place.axis.part.size for place in moving)
+    if taps > UNROLLED or any(place.axis.part.base_dilation != 1 for place in moving):
+        _select_in_loops(text, instruction, values, places, terms)
+        return
+    tests = []
+    for place in moving:
+        text.line(f"at{place.number} = {place.origin(terms[place.number])}")
+        if not is_plain(place.axis.part):
+            span = dilated(place.axis.part.size, place.axis.part.window_dilation) - 1
+            reach = text.size(f"r{place.number}", span, literal=True)
+            tests.append(f"at{place.number} >= 0 and at{place.number} + {reach} < {place.size}")
+    if not tests:
+        _select_unrolled(text, instruction, values, places, terms)
+        return
+    with text.block(f"if {' and '.join(tests)}:"):
+        _select_unrolled(text, instruction, values, places, terms)
+    with text.block("else:"):
+        _select_in_loops(text, instruction, values, places, terms)
+
+
+def _select_unrolled(
+    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
+) -> None:
+    """Without branches, which would be taken at random."""
+    for number, cell in enumerate(_cells(places, terms)):
+        text.line(f"cell = {cell}")
+        text.line(f"value = {values.load('cell')}")
+        if not number:
+            text.line("best = value")
+            text.line("found = cell")
+            continue
+        (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
+        text.line(f"keep = {keep.text}")
+        text.line("best = select(keep, best, value)")
+        text.line("found = select(keep, found, cell)")
+
+
+def _cells(places: Sequence[Place], terms: Sequence[str]) -> list[str]:
+    """The positions of a window's elements, in order."""
+    moving = [place for place in places if place.moves]
+    found = []
+    for element in itertools.product(*(range(p.axis.part.size) for p in moving)):
+        shifts = dict(zip((p.number for p in moving), element, strict=True))
+        cells = [
+            f"at{p.number} + {p.shift(str(shifts[p.number]))}" if p.moves else term
+            for p, term in zip(places, terms, strict=True)
+        ]
+        found.append(offset_of(cells, [p.size for p in places]))
+    return found
+
+
+def _write_window(
+    text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
+    places: Sequence[Place], terms: Sequence[str],
+) -> None:  # fmt: skip
+    """All elements of one window: the selected one is combined, the others keep the init value."""
+    for place in places:
+        if place.moves:
+            text.line(f"at{place.number} = {place.origin(terms[place.number])}")
+    cells = _cells(places, terms)
+    text.line(f"best = {values.load(cells[0])}")
+    text.line("which = int32(0)")
+    for number, cell in enumerate(cells[1:], start=1):
+        text.line(f"value = {values.load(cell)}")
+        (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
+        text.line(f"keep = {keep.text}")
+        text.line("best = select(keep, best, value)")
+        text.line(f"which = select(keep, which, int32({number}))")
+    text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
+    (new,) = text.apply(instruction.attributes.scatter, [Expr("init"), Expr("update")])
+    text.line(f"new = {new.text}")
+    for number, cell in enumerate(cells):
+        text.line(output.store(cell, Expr(f"select(which == int32({number}), new, init)")))
+
+
+def _select_in_loops(
+    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
+) -> None:
+    text.line("found = -1")
+    text.line("best = init")
+    with ExitStack() as stack:
+        text.line(f"cell = {_window_cell(text, stack, places, terms)}")
+        text.line(f"value = {values.load('cell')}")
+        text.line("again = found < 0")
+        with text.block("if not again:"):
+            (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
+            text.line(f"again = not ({keep.text})")
+        with text.block("if again:"):
+            text.line("best = value")
+            text.line("found = cell")
 
 
 def _shared_dimension(places: Sequence[Place]) -> int | None:
@@ -456,10 +582,10 @@ def _shared_dimension(places: Sequence[Place]) -> int | None:
 
 
 def _loops(
-    text: KernelText, stack: ExitStack, places: Sequence[Place], sliced: int | None, bounds: Sequence[str]
+    text: KernelText, stack: ExitStack, places: Sequence[Place], sliced: int | None, shared: int, bounds: Sequence[str]
 ) -> list[str]:
-    """Enter a loop for each dimension; the variables."""
-    for place, bound in zip(places, bounds, strict=True):
+    """Enter a loop for each dimension from `shared` on; the variables of all."""
+    for place, bound in list(zip(places, bounds, strict=True))[shared:]:
         limits = "lo, hi" if place.number == sliced else bound
         stack.enter_context(text.block(f"for o{place.number} in range({limits}):"))
     return [f"o{place.number}" for place in places]
@@ -473,8 +599,9 @@ def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[Place], te
             cells.append(term)
             continue
         number = place.number
-        stack.enter_context(text.block(f"for k{number} in range({place.window}):"))
-        text.line(f"cell{number} = {place.origin(term)} + {place.shift(f'k{number}')}")
+        text.line(f"at{number} = {place.origin(term)}")
+        stack.enter_context(text.block(f"for k{number} in {place.elements(f'at{number}')}:"))
+        text.line(f"cell{number} = at{number} + {place.shift(f'k{number}')}")
         tests = place.tests(f"cell{number}")
         if tests:
             stack.enter_context(text.block(f"if {' and '.join(tests)}:"))

@@ -8,7 +8,7 @@ from ..emit.scatter import emit_scatter
 from .table import SHARE, RowContext, register
 
 
-@register(Opcode.SCATTER, how="a kernel of its own")
+@register(Opcode.SCATTER, how="a kernel of its own, in place where it may be")
 def _scatter(context: RowContext, instruction: HloInstruction) -> None:
     operands, results = context.operands(instruction), context.results(instruction)
     for leaf, source, target in zip(instruction.shape.leaves(), operands, results, strict=False):

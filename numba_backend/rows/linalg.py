@@ -6,12 +6,13 @@ nothing is transposed in memory.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from ...hlo.attributes import FftType, TransposeKind
+from ...hlo.attributes import TransposeKind
 from ...hlo.custom_call_targets.library import each, use_loop
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
@@ -79,17 +80,19 @@ def _fft(context: RowContext, instruction: HloInstruction) -> None:
     except ImportError as error:
         raise UnsupportedError("fft needs SciPy: install scipy") from error
     attributes, shape = instruction.attributes, instruction.shape
-    axes = tuple(range(shape.rank - len(attributes.fft_length), shape.rank))
-    lengths = attributes.fft_length if attributes.fft_type is FftType.IRFFT else None
-    transform = {
-        FftType.FFT: fft.fftn, FftType.IFFT: fft.ifftn, FftType.RFFT: fft.rfftn, FftType.IRFFT: fft.irfftn
-    }[attributes.fft_type]  # fmt: skip
-    work = shape.num_elements * math.log2(max(2, math.prod(attributes.fft_length)))
+    lengths = attributes.fft_length
+    work = shape.num_elements * math.log2(max(2, math.prod(lengths)))
+    name = attributes.fft_type.value.lower()
+    if len(lengths) == 1:  # for one axis SciPy has functions with less around them
+        transform = functools.partial(getattr(fft, name), n=lengths[0])
+    else:
+        axes = tuple(range(shape.rank - len(lengths), shape.rank))
+        transform = functools.partial(getattr(fft, name + "n"), s=lengths, axes=axes)
 
     def function(inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
         if outputs[0].size:
             threads = get_num_threads() if work >= _SPLIT_WORK else 1
-            outputs[0][...] = transform(inputs[0], lengths, axes, workers=threads)
+            outputs[0][...] = transform(inputs[0], workers=threads)
 
     host_row(context, instruction, function)
 

@@ -15,7 +15,7 @@ from .host import NDArray, host_row
 from .table import RowContext, register
 
 
-@register(Opcode.RNG_GET_AND_UPDATE_STATE)
+@register(Opcode.RNG_GET_AND_UPDATE_STATE, how="Python: advances the process's state")
 def _state(context: RowContext, instruction: HloInstruction) -> None:
     delta = instruction.attributes.delta
 

@@ -10,7 +10,7 @@ from ..emit.topk import emit_topk
 from .table import RowContext, register
 
 
-@register(Opcode.SORT, how="a kernel of its own")
+@register(Opcode.SORT, how="a kernel of its own: by the digits of its keys, or by merging with any comparator")
 def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
@@ -20,7 +20,7 @@ def _sort(context: RowContext, instruction: HloInstruction) -> None:
     context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))
 
 
-@register(Opcode.TOPK, how="a kernel of its own")
+@register(Opcode.TOPK, how="a kernel of its own that selects; for a large k, a sort")
 def _topk(context: RowContext, instruction: HloInstruction) -> None:
     if instruction.shape.elements[0].num_elements:
         kernel = emit_topk(instruction)

@@ -162,6 +162,8 @@ INSTRUCTIONS = [
     "() tuple()",
     "f32[2,3]{1,0} map(%x, %y), dimensions={0,1}, to_apply=%sum",
     "f32[2,3]{1,0} reduce-precision(%x), exponent_bits=5, mantissa_bits=10",
+    "s32[2,3]{1,0} mulhi(%n, %n)",
+    "f32[2,3]{1,0} rng(%f), distribution=rng_bernoulli",
     "s32[2,3]{1,0} stochastic-convert(%x, %u)",
     "f32[2,3]{1,0} sort(%x), dimensions={1}, to_apply=%below",
     "(f32[2,3]{1,0}, s32[2,3]{1,0}) sort(%x, %n), dimensions={0}, is_stable=true, to_apply=%below2",
@@ -217,6 +219,9 @@ INSTRUCTIONS = [
     "output_to_operand_aliasing={{0}: (0, {})}, schedule=SCHEDULE_LATEST, api_version=API_VERSION_TYPED_FFI, "
     "backend_config={n = 1 : i64, s = \"a b\"}",
     "f32[2,3]{1,0} custom-call(%x), custom_call_target=\"f\", backend_config=\"any text\"",
+    "f32[2,3]{1,0} custom-call(%x), custom_call_target=\"f\", api_version=API_VERSION_TYPED_FFI, backend_config=\"a\"",
+    "f32[2,3]{1,0} custom-call(%x), custom_call_target=\"f\", api_version=API_VERSION_TYPED_FFI, "
+    "backend_config={a = {b = \"}\"}}",
     "f32[2,3]{1,0} domain(%x), domain={kind=\"sharding\", entry={maximal device=1}, exit={replicated}}",
     "f32[2,3]{1,0} add-dependency(%x, %tok)",
     "token[] after-all(%tok, %tok)",

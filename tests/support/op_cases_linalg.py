@@ -151,6 +151,17 @@ def _custom_call() -> Iterator[OpCase]:
     for name in ("Sharding", "LayoutConstraint"):
         operand = Array(E.F32, (2, 3))
         yield make_case(O.CUSTOM_CALL, [operand], operand.shape, a.CustomCallAttributes(name), note=name)
+    operand = Array(E.F32, (3, 7))
+    result = Shape.tuple([shape_of(E.F32, (3, 2)), shape_of(E.S32, (3, 2))])
+    yield make_case(O.CUSTOM_CALL, [operand], result, a.CustomCallAttributes("TopK"), note="topk")
+    for batch in ((), (2,), (0,)):
+        shape, factors = shape_of(E.F32, (*batch, 5, 3)), shape_of(E.F32, (*batch, 3))
+        operand = Array(E.F32, shape.dimensions, gaussian)
+        attributes = a.CustomCallAttributes("Qr")
+        yield make_case(O.CUSTOM_CALL, [operand], Shape.tuple([shape, factors]), attributes, ulps=1024, note="qr")
+        attributes = a.CustomCallAttributes("ProductOfElementaryHouseholderReflectors")
+        operands = [operand, Array(E.F32, factors.dimensions, gaussian)]
+        yield make_case(O.CUSTOM_CALL, operands, shape, attributes, ulps=8192, note="householder")
     for t, letter in ((E.F32, "s"), (E.F64, "d"), (E.C64, "c"), (E.C128, "z")):
         for batch in ((), (3,), (0,)):
             square, tall, info = _columns(t, (*batch, 4, 4)), _columns(t, (*batch, 4, 3)), shape_of(E.S32, batch)

@@ -70,6 +70,8 @@ WINDOWS: tuple[tuple[tuple[int, ...], a.Window], ...] = (
     ((5,), window_of((2, 4, 9, 9))),
     ((5,), window_of((20, 1, 19, 3))),
     ((37,), window_of((37, 1, 36, 0))),
+    ((9,), window_of((20, 2, 30, 25, 2, 3))),
+    ((9, 8), window_of((20, 1, 19, 12), (17, 3, 20, 11, 1, 2))),
     ((37,), window_of((37, 1, 0, 36))),
     ((40,), window_of((25, 1, 12, 12))),
     ((4, 37), window_of((1,), (37, 1, 36, 0))),
@@ -80,6 +82,7 @@ WINDOWS: tuple[tuple[tuple[int, ...], a.Window], ...] = (
     ((2, 3, 8, 9), window_of((1,), (1,), (2, 2), (2, 2))),
     ((2, 3, 8, 9), window_of((1,), (1,), (3, 2, 1, 1), (3, 2, 1, 1))),
     ((2, 8, 9, 3), window_of((1,), (2, 2), (3, 1, 1, 1), (1,))),
+    ((3, 11), window_of((1,), (2, 3))),
     ((4, 1, 6, 1), window_of((3, 1, 1, 1), (1,), (2, 1, 0, 1), (1,))),
     ((4, 5, 6), window_of((2, 1, 0, 1), (1, 2), (3, 2, 1, 1, 2))),
     ((3, 4, 5, 4), window_of((2,), (3, 2, 1, 1), (2, 1, 1, 0, 2, 1), (2, 2, 1, 1, 1, 2))),
@@ -197,11 +200,14 @@ def _select_case(
 
 def _select_and_scatter() -> Iterator[OpCase]:
     ge, overlapping = a.ComparisonDirection.GE, window_of((1,), (3, 2, 1, 1), (2, 1))
+    disjoint = window_of((1,), (2, 2), (3, 3))
     for t in (E.PRED, *INTEGERS, *FLOATS):
-        yield _select_case(t, (2, 7, 6), overlapping, ge, O.ADD, any_value, ulps=8 if t.is_inexact else 0)
+        for window in (overlapping, disjoint):
+            yield _select_case(t, (2, 7, 6), window, ge, O.ADD, any_value, ulps=8 if t.is_inexact else 0)
     for t in COMPLEX:
         direction = a.ComparisonDirection.NE
-        yield _select_case(t, (2, 7, 6), overlapping, direction, O.ADD, small_floats, ulps=8)
+        for window in (overlapping, disjoint):
+            yield _select_case(t, (2, 7, 6), window, direction, O.ADD, small_floats, ulps=8)
     for dims, window in WINDOWS:
         # XLA's text has no dilation here, and no scalars.
         for direction in (ge, a.ComparisonDirection.LT):

@@ -1,0 +1,81 @@
+"""Programs of thousands of instructions: the time that compiling takes grows about as fast as they do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hloom.hlo import (
+    HloModule,
+    Opcode,
+    Shape,
+    make_computation,
+    make_instruction,
+    make_module,
+    make_parameter,
+    make_tuple,
+)
+from hloom.hlo import attributes as a
+from hloom.hlo.passes.buffer_assignment import assign_buffers
+from hloom.hlo.passes.pipeline import optimize
+from hloom.numba_backend.dot import is_gemm
+from hloom.numba_backend.lowering import Bodies
+
+VECTOR, MATRIX = Shape.parse("f32[64]"), Shape.parse("f32[8,8]")
+DOT = a.DotAttributes(lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
+
+
+def _chain(length: int) -> HloModule:
+    """sin(cos(sin(...)))"""
+    x = y = make_parameter(0, VECTOR)
+    for k in range(length):
+        y = make_instruction((Opcode.SIN, Opcode.COS)[k % 2], [y])
+    return make_module("chain", make_computation("main", y, [x]))
+
+
+def _recurrence(length: int) -> HloModule:
+    """An unrolled recurrent network: h = tanh(h @ w + x) * x"""
+    x, w = make_parameter(0, MATRIX), make_parameter(1, MATRIX)
+    h = x
+    for _ in range(length // 4):
+        h = make_instruction(Opcode.ADD, [make_instruction(Opcode.DOT, [h, w], DOT), x])
+        h = make_instruction(Opcode.MULTIPLY, [make_instruction(Opcode.TANH, [h]), x])
+    return make_module("recurrence", make_computation("main", h, [x, w]))
+
+
+def _graph(length: int) -> HloModule:
+    """Each instruction reads two of the sixty before it, at random."""
+    rng = np.random.default_rng(0)
+    nodes = [x := make_parameter(0, VECTOR)]
+    opcodes = (Opcode.ADD, Opcode.MULTIPLY, Opcode.SUBTRACT, Opcode.MAXIMUM)
+    for _ in range(length):
+        recent = nodes[-60:]
+        operands = [recent[int(rng.integers(len(recent)))] for _ in range(2)]
+        nodes.append(make_instruction(opcodes[int(rng.integers(4))], operands))
+    used = {operand for node in nodes for operand in node.operands}
+    return make_module("graph", make_computation("main", make_tuple([n for n in nodes if n not in used]), [x]))
+
+
+def _many_results(length: int) -> HloModule:
+    parameters = [make_parameter(k, VECTOR) for k in range(length // 2)]
+    root = make_tuple([make_instruction(Opcode.SIN, [p]) for p in parameters])
+    return make_module("results", make_computation("main", root, parameters))
+
+
+def _seconds(module: HloModule) -> float:
+    """Of passes and buffer assignment, on this thread's own clock."""
+    started = time.thread_time()
+    optimized, _ = optimize(module, is_gemm=is_gemm)
+    assign_buffers(optimized, Bodies().can_share)
+    return time.thread_time() - started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [_chain, _recurrence, _graph, _many_results], ids=lambda m: m.__name__[1:])
+def test_time_grows_linearly(make: Callable[[int], HloModule]) -> None:
+    """Eight times as long takes 8 times as long, where quadratic work would take 64 times."""
+    short = min(_seconds(make(1000)) for _ in range(3))
+    long = min(_seconds(make(8000)) for _ in range(2))
+    assert long < 24 * short, f"{short:.3f} s for 1000 instructions, {long:.3f} s for 8000"
