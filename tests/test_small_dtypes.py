@@ -1,4 +1,4 @@
-"""jnp.int4, jnp.float8_e4m3fn and their kin: as in JAX, they are arrays' dtypes that nothing is promoted to implicitly."""
+"""jnp.int4, jnp.float8_e4m3fn and their kin: as in JAX, dtypes of arrays that nothing is promoted to implicitly."""
 
 from __future__ import annotations
 
