@@ -58,9 +58,17 @@ def _outer_shape(shape: Shape, layouts: Iterator[Layout | None], name: str) -> S
     if shape.tuple_shapes is not None:
         return Shape.tuple([_outer_shape(s, layouts, name) for s in shape.tuple_shapes])
     layout = next(layouts, None)
-    found = shape if layout is None else shape.with_layout(layout)
+    found = _unpacked(shape if layout is None else shape.with_layout(layout))
     _require_dense(found, name)
     return found
+
+
+def _unpacked(shape: Shape) -> Shape:
+    """Without what XLA says of elements of less than a byte (`E(4)`): that several share one in its memory. Here they
+    have one each, inside and outside of programs."""
+    if shape.array_layout.element_size_in_bits != shape.element.bit_width:
+        return shape
+    return shape.with_layout(replace(shape.array_layout, element_size_in_bits=0))
 
 
 def _require_dense(shape: Shape, name: str) -> None:
@@ -116,7 +124,7 @@ def _bitcast(value: HloInstruction, source: Shape, target: Shape) -> HloInstruct
     """What a bitcast between these layouts does, on a row-major `value`: the elements in the order in which `source`
     lies in memory, read in the order in which `target` does."""
     for shape in (source, target):
-        _require_dense(shape, "bitcast")
+        _require_dense(_unpacked(shape), "bitcast")
     value = transpose(value, source.array_layout.minor_to_major[::-1])
     if source.element_type is not target.element_type:
         same_width = value.shape.with_element_type(target.element)
