@@ -29,6 +29,14 @@ PROGRAMS: dict[str, tuple[str, Sequence[Array]]] = {
         }""",
         (F32, S32),
     ),
+    "unused-parameter-in-another-layout": (
+        """ENTRY e {
+          x = s32[2,3]{0,1} parameter(0)
+          y = f32[2,3]{0,1} parameter(1)
+          ROOT r = f32[2,3] negate(y)
+        }""",
+        (S32, F32),
+    ),
     "bitcast-in-a-comparator": (
         """less {
           a = f32[] parameter(0)

@@ -79,10 +79,8 @@ def rebuild(
         new = mapping.get(old, old)
         if new in order:
             continue
-        if new in live:
+        if new in live or old.opcode is Opcode.PARAMETER:  # of an unused one, whatever it is now read through too
             _append(new, order)
-        elif new.opcode is Opcode.PARAMETER:
-            order[new] = None
     return HloComputation(computation.name, tuple(order), root)
 
 
