@@ -4,7 +4,7 @@ What it checks, by label:
 
 * module_c1: computation names are unique and not empty; module_c2: so are instruction names, over the whole module
 * module_c3: no computation calls itself, directly or through others
-* module_c4: an input-output alias names a leaf of the result and one of a parameter, of one type, and neither twice
+* module_c4: an input-output alias names a leaf of the result and one of a parameter, of one size, and neither twice
 * module_c5: entry layouts are given for no or for all leaves of the parameters (of the result), and order dimensions
 * module_c6: a buffer donor names a leaf of a parameter, none twice
 * computation_c1: an instruction is in one computation, once; computation_c2: its operands come before it there
@@ -139,8 +139,8 @@ def _verify_aliases(module: HloModule) -> None:
         if not 0 <= alias.parameter < len(parameters):
             _fail("module_c4", f"alias parameter {alias.parameter} does not exist", module)
         parameter = _leaf(parameters[alias.parameter].shape, alias.parameter_index)
-        if parameter is None or not parameter.compatible(output):
-            why = f"alias of parameter {alias.parameter} {list(alias.parameter_index)} must be of type {output}"
+        if parameter is None or parameter.byte_size != output.byte_size:
+            why = f"alias of parameter {alias.parameter} {list(alias.parameter_index)} must be as large as {output}"
             _fail("module_c4", why, module)
         if alias.output_index in outputs or (alias.parameter, alias.parameter_index) in inputs:
             _fail("module_c4", f"parameter {alias.parameter} or its output is aliased twice", module)

@@ -146,6 +146,8 @@ class NumbaExecutable(Executable):
 def _logical(array: NDArray, shape: Shape) -> NDArray:
     """The array as its dimensions are numbered, where the buffer (perhaps a donated one) has them in another order."""
     layout = shape.array_layout
+    if array.dtype != shape.element.dtype:  # a donated buffer that held another type of the same size
+        array = array.reshape(-1).view(shape.element.dtype)
     if layout.is_row_major:
         return array.reshape(shape.dimensions)
     major_to_minor = layout.minor_to_major[::-1]

@@ -46,6 +46,15 @@ PROGRAMS: dict[str, tuple[str, Sequence[Array]]] = {
         }""",
         (F32, S32),
     ),
+    "attributes-for-other-devices": (
+        """ENTRY e {
+          x = s32[2,3] parameter(0)
+          y = s32[3,2] transpose(x), dimensions={1,0}
+          d = s32[2,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={HIGH,Default}
+          ROOT r = s32[2,2] convolution(d, d), dim_labels=bf_io->bf, convolution_kind=fprop
+        }""",
+        (S32,),
+    ),
     "bitcast-in-a-comparator": (
         """less {
           a = f32[] parameter(0)

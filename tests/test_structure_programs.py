@@ -30,6 +30,7 @@ XLA_CANNOT = {
     "fusions_in_fusions_of_several_results": "XLA takes fusions only as its own passes make them",
     "fusions_of_every_kind": "XLA takes fusions only as its own passes make them",
     "layouts_and_bitcasts_in_fusions": "XLA crashes",
+    "aliases_of_another_type": "XLA's verifier wants one type, its scheduled modules have others",
     "aliases_of_elements_of_tuples": "StableHLO, by which this goes to XLA, flattens the result but not the aliases",
     "async_start_update_done": "XLA's CPU backend wants nothing but one instruction in an asynchronous computation",
     "copy_start_and_done": "XLA has no code for it on the CPU",

@@ -198,7 +198,7 @@ def test_errors_in_a_line(line: str, at: str, message: str) -> None:
             "HloModule m, input_output_alias={ {0}: (0, {}) }\na { x = f32[] parameter(0) }",
             1,
             14,
-            "an alias of output [0] needs a parameter of its type",
+            "an alias of output [0] needs a parameter of its size",
         ),
         (
             "HloModule m, input_output_alias={ {}: (0, {}), {}: (0, {}) }\na { x = f32[] parameter(0) }",

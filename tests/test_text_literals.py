@@ -224,3 +224,19 @@ def test_time_is_linear(shape: tuple[int, ...]) -> None:
     start = time.perf_counter()
     assert survives(literal.array)
     assert time.perf_counter() - start < 5
+
+
+# One number for an array
+
+
+@pytest.mark.parametrize("shape", ["f32[9]", "bf16[2,2]", "s32[3]", "f32[0,2]"])
+def test_a_zero_stands_for_an_array_of_zeros(shape: str) -> None:
+    """XLA's own files write `f32[9] constant(0)`."""
+    literal = read("0", shape)
+    assert literal.shape == Shape.parse(shape) and not literal.array.any()
+
+
+@pytest.mark.parametrize(("shape", "text"), [("f32[2]", "7"), ("f32[2]", "nan"), ("f32[1000000000000]", "0")])
+def test_other_numbers_are_no_arrays(shape: str, text: str) -> None:
+    with pytest.raises(HloParseError, match="one number stands for an array only if it is 0"):
+        read(text, shape)

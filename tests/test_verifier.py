@@ -143,8 +143,8 @@ def _aliases(*aliases: InputOutputAlias) -> Callable[[], HloModule]:
     return lambda: _module(*aliases)
 
 
-def _alias_of_other_type() -> HloModule:
-    x, y = make_parameter(0, F32, "x"), make_parameter(1, S32, "y")
+def _alias_of_other_size() -> HloModule:
+    x, y = make_parameter(0, F32, "x"), make_parameter(1, Shape.array(ElementType.F32, (5, 7, 3)), "y")
     entry = make_computation("f", make_tuple([x, y]), [x, y])
     return make_module("m", entry, input_output_aliases=(InputOutputAlias((0,), 1),))
 
@@ -161,7 +161,7 @@ def _alias_of_other_type() -> HloModule:
         ("module_c4", _aliases(InputOutputAlias((), -1))),
         ("module_c4", _aliases(InputOutputAlias((), 0, (0,)))),
         ("module_c4", _aliases(InputOutputAlias((), 0), InputOutputAlias((), 1))),
-        ("module_c4", _alias_of_other_type),
+        ("module_c4", _alias_of_other_size),
         ("module_c5", _entry_layouts(Layout((0,)))),
         ("module_c5", _entry_layouts(Layout((0, 1)), None)),
         ("module_c5", _result_layouts(Layout((0, 1, 2)))),

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
 from .config import config
+from .errors import TypePromotionError
 from .operators import ArrayBase
 
 DType: TypeAlias = np.dtype[Any]
@@ -34,10 +35,17 @@ _NARROWER: dict[DType, DType] = {
 }
 _PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
+_SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
+_SMALL_FLOATS = (
+    "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+)  # fmt: skip
+"""Small types are promoted to no other."""
+
 # The lattice: from each node to those just above it. "i*", "f*" and "c*" are the weak types.
 _ABOVE: dict[str, tuple[str, ...]] = {
     "bool": ("i*",),
-    "i*": ("uint8", "int8"),
+    "i*": ("uint8", "int8", *_SMALL_INTEGERS),
     "uint8": ("int16", "uint16"),
     "uint16": ("int32", "uint32"),
     "uint32": ("int64", "uint64"),
@@ -46,7 +54,7 @@ _ABOVE: dict[str, tuple[str, ...]] = {
     "int16": ("int32",),
     "int32": ("int64",),
     "int64": ("f*",),
-    "f*": ("c*", "float16", "bfloat16"),
+    "f*": ("c*", "float16", "bfloat16", *_SMALL_FLOATS),
     "float16": ("float32",),
     "bfloat16": ("float32",),
     "float32": ("float64", "complex64"),
@@ -54,6 +62,7 @@ _ABOVE: dict[str, tuple[str, ...]] = {
     "c*": ("complex64",),
     "complex64": ("complex128",),
     "complex128": (),
+    **dict.fromkeys((*_SMALL_INTEGERS, *_SMALL_FLOATS), ()),
 }
 _WEAK_NODES = {"i": "i*", "u": "i*", "f": "f*", "V": "f*", "c": "c*"}
 _WEAK_DTYPES = {"i*": int64, "f*": float64, "c*": complex128}
@@ -73,6 +82,11 @@ _UPPER = {node: _closure(node) for node in _ABOVE}
 def _join(nodes: frozenset[str]) -> str:
     """The least upper bound of lattice nodes."""
     common = frozenset.intersection(*(_UPPER[n] for n in nodes))
+    if not common:
+        raise TypePromotionError(
+            f"dtypes {', '.join(sorted(nodes))} have no common dtype: floats of 8 bits or less and integers of less "
+            "than 8 bits are not promoted implicitly; convert them, as in x.astype('float32')"
+        )
     least = [n for n in common if _UPPER[n] == common]
     assert len(least) == 1, f"{sorted(nodes)} have no least upper bound"
     return least[0]
@@ -133,7 +147,7 @@ def _promoted(types: frozenset[tuple[DType, bool]], x64: bool) -> tuple[DType, b
 
 
 _BY_NAME: dict[str, DType] = {
-    name: np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    name: np.dtype(getattr(ml_dtypes, name, name))
     for name in _ABOVE
     if not name.endswith("*")
 }
@@ -182,13 +196,14 @@ def real_of(dtype: DType) -> DType:
 
 
 def finfo(dtype: DTypeLike) -> Any:
-    """numpy.finfo, for bfloat16 too."""
+    """numpy.finfo, for ml_dtypes' floats too."""
     return ml_dtypes.finfo(canonical_dtype(dtype))  # type: ignore[no-untyped-call]
 
 
 def iinfo(dtype: DTypeLike) -> Any:
-    """numpy.iinfo."""
-    return np.iinfo(canonical_dtype(dtype))
+    """numpy.iinfo, for ml_dtypes' integers too."""
+    canonical = canonical_dtype(dtype)
+    return ml_dtypes.iinfo(canonical) if element_type_of(canonical).is_small else np.iinfo(canonical)  # type: ignore[no-untyped-call]
 
 
 def is_floating(dtype: DType) -> bool:
@@ -205,15 +220,15 @@ def is_inexact(dtype: DType) -> bool:
 
 def is_integer(dtype: DType) -> bool:
     """True for signed and unsigned integers; not for bool."""
-    return dtype.kind in "iu"
+    return element_type_of(dtype).is_integral
 
 
 _KINDS: dict[Any, Any] = {
     np.generic: lambda d: True,
     np.number: lambda d: d != bool_,
     np.integer: is_integer,
-    np.signedinteger: lambda d: d.kind == "i",
-    np.unsignedinteger: lambda d: d.kind == "u",
+    np.signedinteger: lambda d: is_integer(d) and element_type_of(d).is_signed,
+    np.unsignedinteger: lambda d: is_integer(d) and not element_type_of(d).is_signed,
     np.inexact: is_inexact,
     np.floating: is_floating,
     np.complexfloating: is_complex,
@@ -221,7 +236,7 @@ _KINDS: dict[Any, Any] = {
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:
-    """As numpy.issubdtype, with bfloat16 a floating type."""
+    """As numpy.issubdtype, with ml_dtypes' floats floating types and its integers integers."""
     resolved = _dtype_of_spec(dtype)
     if kind in _KINDS:
         return bool(_KINDS[kind](resolved))

@@ -72,3 +72,7 @@ class OperandError(ShapeError, TypeError):
 
 class DeletedArrayError(RuntimeError):
     """An array was used after its memory was given away (donated) or deleted."""
+
+
+class TypePromotionError(ValueError):
+    """Values of dtypes that are not promoted to one another were combined."""

@@ -95,6 +95,8 @@ def _collective_broadcast(shape: Shape, attributes: CollectiveAttributes, *opera
 @EVALUATE.register(Opcode.COLLECTIVE_PERMUTE)
 def _collective_permute(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
     """A device to which none sends gets zeros."""
+    if attributes.slice_sizes or any(isinstance(operand, tuple) for operand in operands):
+        raise ExecutionError("a collective-permute of slices, in place, is not supported")
     devices = tuple([device for pair in attributes.source_target_pairs for device in pair])
     _require_one_device(devices, "a collective-permute")
     return _one_or_tuple(operands if devices else tuple([np.zeros_like(o) for o in operands]))

@@ -82,7 +82,8 @@ def _copy_start_rule(operands: Sequence[Shape], attributes: Attributes, declared
 def _copy_done_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
     """Element 0 of the operand. c1: the operand is what copy-start gives."""
     elements = operands[0].tuple_shapes
-    if elements is None or len(elements) != 3 or not elements[0].compatible(elements[1]) or elements[2] != CONTEXT:
+    fits = elements is not None and len(elements) == 3 and elements[0].compatible(elements[1])
+    if elements is None or not fits or not elements[2].compatible(CONTEXT):
         fail(_O.COPY_DONE, operands, "the operand must be (copy, operand, u32[])", 1)
     return elements[0]
 
@@ -117,7 +118,7 @@ def _send_rule(operands: Sequence[Shape], attributes: ChannelAttributes, declare
 def _transfer(opcode: Opcode, shapes: Sequence[Shape], found: Shape, rule: int) -> tuple[Shape, ...]:
     """The elements of (data, u32[], token)."""
     elements = found.tuple_shapes
-    if elements is None or len(elements) != 3 or elements[1] != CONTEXT or not elements[2].is_token:
+    if elements is None or len(elements) != 3 or not elements[1].compatible(CONTEXT) or not elements[2].is_token:
         fail(opcode, shapes, f"{found} must be (data, u32[], token[])", rule)
     return elements
 

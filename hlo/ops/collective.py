@@ -90,16 +90,22 @@ def _is_multiple(large: int, small: int, factor: int | None) -> bool:
     return large % small == 0 if small else large == 0
 
 
+def _counts_replicas(attributes: CollectiveAttributes) -> bool:
+    """True if a group holds replicas of which all partitions take part: how many devices these are is not known."""
+    return attributes.channel_id is not None and not attributes.use_global_device_ids
+
+
 def _resized(
     opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None, grow: bool,
     rule: int,
 ) -> Shape:  # fmt: skip
     """The operands with `dimension` times (or divided by) the size of a group.
 
-    Without groups the number of replicas counts, which only the declared shape tells.
+    Without groups the number of replicas counts, and with a channel that of partitions too, which only the declared
+    shape tells.
     """
     dimension = _require_dimension(opcode, operands, attributes, 2)
-    factor = _group_size(attributes)
+    factor = None if _counts_replicas(attributes) and declared is not None else _group_size(attributes)
     targets: Sequence[Shape | None] = [None] * len(operands)
     if declared is not None and len(operands) == 1:
         targets = [declared]
@@ -195,19 +201,20 @@ def _require_pairs(opcode: Opcode, operands: Sequence[Shape], attributes: Collec
         fail(opcode, operands, f"the pairs {list(pairs)} must hold numbers from 0, and no target twice", rule)
 
 
-def _require_permuted(opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, rule: int) -> None:
-    _require_operands(opcode, operands, rule)
-    if attributes.slice_sizes:
-        fail(opcode, operands, "the form that permutes slices in place (slice_sizes) is not supported", rule)
+def _is_in_place(operands: Sequence[Shape]) -> bool:
+    """The form that permutes slices: operands are input, output, and tuples of where the slices start in each."""
+    return len(operands) == 4 and operands[2].is_tuple and operands[3].is_tuple
 
 
 def _collective_permute_rule(
     operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
 ) -> Shape:
-    """The operand, or the tuple of several. c1: the operands are arrays, and whole; c2: no device is the target of two
-    pairs."""
-    _require_permuted(_O.COLLECTIVE_PERMUTE, operands, attributes, 1)
+    """The operand, or the tuple of several; of the form in place, the second operand. c1: the operands are arrays, but
+    those of that form aside; c2: no device is the target of two pairs."""
     _require_pairs(_O.COLLECTIVE_PERMUTE, operands, attributes, 2)
+    if _is_in_place(operands):
+        return operands[1]
+    _require_operands(_O.COLLECTIVE_PERMUTE, operands, 1)
     return _one_or_tuple(operands)
 
 
@@ -217,14 +224,21 @@ def _collective_permute_start_rule(
     """(operand, result, contexts...); contexts, u32[], are a choice. c1 and c2 are those of collective-permute; c3: a
     declared type is such a tuple."""
     opcode = _O.COLLECTIVE_PERMUTE_START
-    _require_permuted(opcode, operands, attributes, 1)
     _require_pairs(opcode, operands, attributes, 2)
-    one = _one_or_tuple(operands)
+    if _is_in_place(operands):
+        given, result = operands[:2]
+    else:
+        _require_operands(opcode, operands, 1)
+        given = result = _one_or_tuple(operands)
     if declared is None:
-        return Shape.tuple([one, one])
+        return Shape.tuple([given, result])
     elements = declared.tuple_shapes or ()
-    if len(elements) < 2 or not all(s.compatible(one) for s in elements[:2]) or any(s != _U32 for s in elements[2:]):
-        fail(opcode, operands, f"the result must be ({one}, {one}, contexts of u32[]), not {declared}", 3)
+    if (
+        len(elements) < 2
+        or not (elements[0].compatible(given) and elements[1].compatible(result))
+        or not all(s.compatible(_U32) for s in elements[2:])
+    ):
+        fail(opcode, operands, f"the result must be ({given}, {result}, contexts of u32[]), not {declared}", 3)
     return declared
 
 

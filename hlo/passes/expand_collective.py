@@ -72,6 +72,9 @@ def collective_broadcast(instruction: HloInstruction) -> HloInstruction:
 
 def collective_permute(instruction: HloInstruction) -> HloInstruction:
     """The operand where device 0 sends to itself, zeros where no device sends to it."""
+    if instruction.attributes.slice_sizes or any(o.shape.is_tuple for o in instruction.operands):
+        what = f"{instruction.opcode.value} {instruction.name}"
+        raise UnsupportedError(f"{what}: permuting slices in place is not supported")
     pairs = instruction.attributes.source_target_pairs
     largest = max((device for pair in pairs for device in pair), default=0)
     if largest:

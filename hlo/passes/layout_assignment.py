@@ -53,14 +53,22 @@ def _is_row_major(shape: Shape) -> bool:
 
 
 def _outer_shape(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
-    """The shape that the caller sees; the module's entry layouts, one a leaf, count before the instruction's. Tiles and
-    memory spaces say how an accelerator stores an array; here all arrays are dense."""
+    """The shape that the caller sees; the module's entry layouts, one a leaf, count before the instruction's. Tiles,
+    packing and memory spaces say how an accelerator stores an array; here all arrays are dense."""
     if shape.is_token:
         return shape
     if shape.tuple_shapes is not None:
         return Shape.tuple([_outer_shape(s, layouts) for s in shape.tuple_shapes])
     layout = next(layouts, None) or shape.array_layout
     return shape.with_layout(Layout(layout.minor_to_major))
+
+
+def _unpacked(shape: Shape) -> Shape:
+    """Without what XLA says of elements of less than a byte (`E(4)`): that several share one in its memory. Here they
+    have one each, inside and outside of programs."""
+    if shape.array_layout.element_size_in_bits != shape.element.bit_width:
+        return shape
+    return shape.with_layout(replace(shape.array_layout, element_size_in_bits=0))
 
 
 def _require_dense(shape: Shape, name: str) -> None:
@@ -116,7 +124,7 @@ def _bitcast(value: HloInstruction, source: Shape, target: Shape) -> HloInstruct
     """What a bitcast between these layouts does, on a row-major `value`: the elements in the order in which `source`
     lies in memory, read in the order in which `target` does."""
     for shape in (source, target):
-        _require_dense(shape, "bitcast")
+        _require_dense(_unpacked(shape), "bitcast")
     value = transpose(value, source.array_layout.minor_to_major[::-1])
     if source.element_type is not target.element_type:
         same_width = value.shape.with_element_type(target.element)

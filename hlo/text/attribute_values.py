@@ -119,10 +119,10 @@ _PRECISIONS = ("default", "high", "highest")
 
 
 def read_one_precision(scanner: Scanner) -> str:
-    word = scanner.peek_word()
-    if word not in _PRECISIONS:
+    """In letters of any case, as XLA reads them."""
+    if scanner.peek_word().lower() not in _PRECISIONS:
         raise scanner.expected(f"one of {', '.join(_PRECISIONS)}")
-    return scanner.word("a precision")
+    return scanner.word("a precision").lower()
 
 
 _NUMBER = re.compile(r"\s*(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|-?inf|-?nan)(?![A-Za-z0-9_])")

@@ -29,7 +29,7 @@ OPCODE_ANNOTATIONS: Mapping[Opcode, tuple[str, ...]] = {
     Opcode.ALL_REDUCE: ("mode",),
     Opcode.ALL_REDUCE_START: ("mode",),
     Opcode.ASYNC_START: ("output_to_operand_aliasing",),
-    Opcode.CONVOLUTION: ("algorithm",),
+    Opcode.CONVOLUTION: ("algorithm", "convolution_kind"),  # which convolution of a network it is: the window says all
     Opcode.COPY_START: ("cross_program_prefetch_index",),
     Opcode.CUSTOM_CALL: (
         *("window", "dim_labels", "feature_group_count", "batch_group_count", "padding_type", "literal"),

@@ -128,6 +128,8 @@ def read_literal(scanner: Scanner, shape: Shape, *, in_tuple: bool = False) -> L
     flat = None if in_tuple else _read_plain(scanner, shape)
     if flat is None:
         elements = _Elements(scanner, shape.element)
+        if shape.rank and not scanner.peek("{") and not shape.element.is_complex:
+            return Literal(_read_zero(scanner, shape, elements, start))
         if shape.rank:
             _read_nested(scanner, shape.dimensions, elements)
         else:
@@ -138,6 +140,21 @@ def read_literal(scanner: Scanner, shape: Shape, *, in_tuple: bool = False) -> L
     except ValueError as error:  # sizes that NumPy refuses beside a size of 0
         raise scanner.error(f"the constant cannot be held in memory: {error}", start) from None
     return Literal(array)
+
+
+_LARGEST_OF_ONE_NUMBER = 1 << 20
+"""So that a short text does not ask for all memory."""
+
+
+def _read_zero(scanner: Scanner, shape: Shape, elements: _Elements, start: int) -> NDArray:
+    """`0` for an array of zeros. XLA takes any number for the first element, and zeros for the others."""
+    elements.read_scalar()
+    (value,) = elements.array(start)
+    if value != 0 or shape.num_elements > _LARGEST_OF_ONE_NUMBER:
+        what = f"only if it is 0, and for at most {_LARGEST_OF_ONE_NUMBER:,} elements"
+        message = f"expected '{{' to open dimension 0 of the constant: one number stands for an array {what}"
+        raise scanner.error(message, start)
+    return np.zeros(shape.dimensions, shape.element.dtype)
 
 
 def refuse_elided(scanner: Scanner) -> None:

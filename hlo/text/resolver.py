@@ -240,8 +240,8 @@ class _Resolver:
             parameter = None
             if 0 <= alias.parameter < len(entry.parameters):
                 parameter = _leaf(entry.parameters[alias.parameter].shape, alias.parameter_index)
-            if output is None or parameter is None or not parameter.compatible(output):
-                message = f"an alias of output {list(alias.output_index)} needs a parameter of its type"
+            if output is None or parameter is None or parameter.byte_size != output.byte_size:
+                message = f"an alias of output {list(alias.output_index)} needs a parameter of its size"
                 raise self._error(message, self.parsed.aliases_position, "module_c4")
             if alias.output_index in outputs or source in inputs:
                 message = "an output or a parameter is aliased twice"

@@ -28,7 +28,7 @@ from ...hlo.window import dilated
 from .applied import KernelText
 from .element import CAST, ELEMENT
 from .source import EmittedKernel
-from .window import NOTHING, Axis, Place, offset_of
+from .window_places import NOTHING, Axis, Place, offset_of
 
 ELEMENT.unsupported([Opcode.CONVOLUTION], "it has rows of its own in the program, see rows/convolution.py")
 

@@ -1,7 +1,7 @@
-"""Kernels of reduce-window (except cumulative ones, see `window_scan.py`) and of select-and-scatter.
+"""Kernels of reduce-window, except cumulative ones, for which see `window_scan.py`.
 
-Dimensions along which the window does nothing are merged with their neighbours. Along the last dimension results are
-computed a block at a time, so that loops vectorise; the loop over all others is the one that is sliced::
+Along the last dimension results are computed a block at a time, so that loops vectorise; the loop over all others is
+the one that is sliced::
 
     for row in range(lo, hi):
         for k0 in range(3):                                  # the window, dimension by dimension
@@ -13,11 +13,12 @@ computed a block at a time, so that loops vectorise; the loop over all others is
                     for j in range(low, high):
                         out[first + j] = maximum(out[first + j], x[base + j * 2])
 
-A small window is unrolled where it lies inside the array altogether: `acc = maximum(acc, x[...])` once an element.
+Between two elements of the window the results wait in the output, in the first-level cache. A small window is unrolled
+where it lies inside of the array altogether: `acc = maximum(acc, x[...])`, once an element of it; the few results at an
+edge are then computed one by one.
 
-Results of a reduce-window wait in the output between two elements of the window; they are in the first-level cache.
-This is a kernel of its own, not an element rule of fusions: with a padded window nothing in a fused loop would
-vectorise, and overlapping windows would compute producers again.
+Windows have kernels of their own and no element rule in fusions: loops with a padded window in them do not vectorise
+unless the edges are taken apart, and overlapping windows would compute what is fused into them again and again.
 """
 
 from __future__ import annotations
@@ -26,131 +27,23 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
-from ...hlo.attributes import Window, WindowDimension
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.window import dilated, is_plain, is_trivial
-from .applied import LITERAL_LIMIT, Buffer, KernelText, cost_of
+from ...hlo.window import dilated, is_plain
+from .applied import Buffer, KernelText, cost_of
 from .element import ELEMENT
 from .source import EmittedKernel, Expr
+from .window_places import MANY_ROWS, UNROLLED, Axis, Place, axes_of, offset_of
 
 BLOCK = 1024
-"""Results of a row that wait in the cache together."""
-UNROLLED = 32
-"""Elements of a window, times operands, up to which it is unrolled."""
+"""Results of a row that wait in the cache together; few long rows are cut into blocks, which threads share."""
 SHORT = 8
 """Results at an edge of the array up to which loops over the window do not pay."""
-MANY_ROWS = 16
-"""Rows from which on threads share them; fewer rows are cut into blocks, which threads share."""
 
 ELEMENT.unsupported(
     [Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER], "it has rows of its own in the program, see rows/window.py"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One dimension of the array after merging: its size, how many places the window has, and the window."""
-
-    size: int
-    count: int
-    part: WindowDimension
-
-    @property
-    def extent(self) -> int:
-        """Cells once it is dilated."""
-        return dilated(self.size, self.part.base_dilation)
-
-
-NOTHING = WindowDimension()
-
-
-def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list[Axis]:
-    """The dimensions, neighbours merged along which the window does nothing; those of size 1 left out."""
-    axes: list[Axis] = []
-    for size, count, part in zip(sizes, counts, window, strict=True):
-        if not is_trivial(part):
-            axes.append(Axis(size, count, part))
-        elif axes and axes[-1].part is NOTHING:
-            merged = axes[-1].size * size
-            axes[-1] = Axis(merged, merged, NOTHING)
-        elif size != 1:
-            axes.append(Axis(size, size, NOTHING))
-    return axes or [Axis(1, 1, NOTHING)]
-
-
-class Place:
-    """The text of one dimension: its numbers, and the places of the window along it."""
-
-    def __init__(self, text: KernelText, number: int, axis: Axis, *, moves: bool = False) -> None:
-        """`moves`: write the window even where it does nothing."""
-        part = axis.part
-        self.axis, self.number = axis, number
-        self.moves = moves or part is not NOTHING
-        small = part.size <= UNROLLED
-        self.size = text.size(f"n{number}", axis.size)
-        self.count = text.size(f"m{number}", axis.count)
-        if self.moves:
-            self.window = text.size(f"w{number}", part.size, literal=small)
-            self.stride = text.size(f"s{number}", part.stride, literal=True)
-            self.low = text.size(f"p{number}", part.padding_low)
-            self.dilation = text.size(f"d{number}", part.window_dilation, literal=True)
-            self.holes = text.size(f"b{number}", part.base_dilation, literal=True)
-            self.extent = self.size if part.base_dilation == 1 else text.size(f"e{number}", axis.extent)
-
-    def origin(self, place: str) -> str:
-        """The cell at which the window begins."""
-        scaled = place if self.stride == "1" else f"{place} * {self.stride}"
-        return scaled if self.low == "0" else f"{scaled} - {self.low}"
-
-    def shift(self, element: str) -> str:
-        """How far an element of the window is from its first one."""
-        return element if self.dilation == "1" else f"{element} * {self.dilation}"
-
-    def row(self, cell: str) -> str:
-        """Which element lies in a cell."""
-        return cell if self.axis.part.base_dilation == 1 else f"{cell} // {self.holes}"
-
-    def elements(self, at: str) -> str:
-        """The loop over the window at cell `at`: all of it if it is small, else what is inside of the array."""
-        part = self.axis.part
-        if part.size <= LITERAL_LIMIT or is_plain(part):
-            return f"range({self.window})"
-        begin, end = f"-{at}", f"{self.extent} - {at}"
-        if self.dilation != "1":
-            begin = f"({self.dilation} - 1 - {at}) // {self.dilation}"
-            end = f"({self.extent} - 1 - {at}) // {self.dilation} + 1"
-        return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
-
-    def elements_between(self, low: str, high: str) -> str:
-        """The same for the places from `low` to `high`: what is inside of the array at one of them."""
-        part = self.axis.part
-        if part.size <= LITERAL_LIMIT or is_plain(part):
-            return f"range({self.window})"
-        begin = f"({self.low} - ({high} - 1) * {self.stride} + {self.dilation} - 1) // {self.dilation}"
-        end = f"({self.extent} - 1 + {self.low} - {low} * {self.stride}) // {self.dilation} + 1"
-        return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
-
-    def tests(self, cell: str) -> list[str]:
-        """What must hold for a cell to have an element."""
-        part, tests = self.axis.part, []
-        if part.padding_low > 0:
-            tests.append(f"{cell} >= 0")
-        if part.padding_high > 0:
-            tests.append(f"{cell} < {self.extent}")
-        if part.base_dilation != 1:
-            tests.append(f"{cell} % {self.holes} == 0")
-        return tests
-
-
-def offset_of(terms: Sequence[str], sizes: Sequence[str]) -> str:
-    """Row-major: ``(a * n1 + b) * n2 + c``."""
-    result = ""
-    for term, size in zip(terms, sizes, strict=True):
-        result = f"({result}) * {size} + {term}" if result else term
-    return result or "0"
 
 
 class _Rows:
@@ -238,8 +131,8 @@ def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
     sources = [text.operand(f"x{k}", s.element, k) for k, s in enumerate(arrays)]
     starts = [text.operand(f"i{k}", s.element, count + k) for k, s in enumerate(arrays)]
     outputs = [text.output(f"out{k}", s.element, k) for k, s in enumerate(results)]
-    _ReduceWindow(instruction, text, _Rows(text, axes), sources, starts, outputs).write()
-    rows = _Rows(KernelText("unused", instruction.attributes.to_apply), axes)
+    rows = _Rows(text, axes)
+    _ReduceWindow(instruction, text, rows, sources, starts, outputs).write()
     taps = math.prod(axis.part.size for axis in axes)
     cost = rows.others * taps * (0.2 * count + cost_of(instruction.attributes.to_apply))
     return text.finish(rows.extent, cost)
@@ -410,201 +303,3 @@ class _ReduceWindow:
             after = [Expr(name) for name in names]
         for output, value in zip(self.outputs, after, strict=True):
             text.line(output.store("first + j", value))
-
-
-def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a select-and-scatter.
-
-    Threads share the places along which the window does nothing: the leading ones, or the trailing ones if the window
-    moves along the first dimension; what one thread scatters, no other touches. For each of them, in order::
-
-        found = -1
-        for k0 in range(2):
-            ...
-            if found < 0 or not (best >= x[cell]):
-                best = x[cell]
-                found = cell
-        if found >= 0:
-            out[found] = out[found] + source[first]
-    """
-    array, source = (o.shape for o in instruction.operands[:2])
-    attributes = instruction.attributes
-    axes = axes_of(array.dimensions, source.dimensions, attributes.window)
-    text = KernelText("select_and_scatter", attributes.scatter)
-    values = text.operand("x", array.element, 0)
-    updates = text.operand("y", source.element, 1)
-    start = text.operand("i", array.element, 2)
-    output = text.output("out", array.element, 0)
-    places = [Place(text, number, axis) for number, axis in enumerate(axes)]
-    sliced = _shared_dimension(places)
-    text.line(f"init = {start.load('0')}")
-    with ExitStack() as whole:
-        if sliced == 0:
-            whole.enter_context(text.block("for o0 in range(lo, hi):"))
-        _select_and_scatter(text, instruction, values, updates, output, places, sliced, int(sliced == 0))
-    extent = 1 if sliced is None else axes[sliced].size
-    taps = math.prod(axis.part.size for axis in axes)
-    total = source.num_elements * (2.0 + taps * (1.0 + cost_of(attributes.select))) + array.num_elements
-    return text.finish(extent, total / max(extent, 1))
-
-
-def _select_and_scatter(
-    text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
-    places: Sequence[Place], sliced: int | None, shared: int,
-) -> None:  # fmt: skip
-    """Fill, then scatter, inside of `shared` loops: what is filled is then still in the cache. Windows that neither
-    overlap nor leave the array are written whole, which vectorises."""
-    moving = [place for place in places if place.moves]
-    disjoint = all(
-        is_plain(p.axis.part) and p.axis.part.stride >= dilated(p.axis.part.size, p.axis.part.window_dilation)
-        for p in moving
-    )
-    disjoint = disjoint and math.prod(p.axis.part.size for p in moving) <= UNROLLED
-    with ExitStack() as stack:
-        terms = _loops(text, stack, places, sliced, shared, [p.size for p in places])
-        text.line(output.store(offset_of(terms, [p.size for p in places]), Expr("init")))
-    with ExitStack() as stack:
-        terms = _loops(text, stack, places, sliced, shared, [p.count for p in places])
-        if disjoint:
-            _write_window(text, instruction, values, updates, output, places, terms)
-            return
-        _select(text, instruction, values, places, terms)
-        with text.block("if found >= 0:"):
-            text.line(f"old = {output.load('found')}")
-            text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
-            (new,) = text.apply(instruction.attributes.scatter, [Expr("old"), Expr("update")])
-            text.line(output.store("found", new))
-
-
-def _select(
-    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
-) -> None:
-    """Set `found` to where the selected element of one place lies, or to -1."""
-    moving = [place for place in places if place.moves]
-    taps = math.prod(place.axis.part.size for place in moving)
-    if taps > UNROLLED or any(place.axis.part.base_dilation != 1 for place in moving):
-        _select_in_loops(text, instruction, values, places, terms)
-        return
-    tests = []
-    for place in moving:
-        text.line(f"at{place.number} = {place.origin(terms[place.number])}")
-        if not is_plain(place.axis.part):
-            span = dilated(place.axis.part.size, place.axis.part.window_dilation) - 1
-            reach = text.size(f"r{place.number}", span, literal=True)
-            tests.append(f"at{place.number} >= 0 and at{place.number} + {reach} < {place.size}")
-    if not tests:
-        _select_unrolled(text, instruction, values, places, terms)
-        return
-    with text.block(f"if {' and '.join(tests)}:"):
-        _select_unrolled(text, instruction, values, places, terms)
-    with text.block("else:"):
-        _select_in_loops(text, instruction, values, places, terms)
-
-
-def _select_unrolled(
-    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
-) -> None:
-    """Without branches, which would be taken at random."""
-    for number, cell in enumerate(_cells(places, terms)):
-        text.line(f"cell = {cell}")
-        text.line(f"value = {values.load('cell')}")
-        if not number:
-            text.line("best = value")
-            text.line("found = cell")
-            continue
-        (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
-        text.line(f"keep = {keep.text}")
-        text.line("best = select(keep, best, value)")
-        text.line("found = select(keep, found, cell)")
-
-
-def _cells(places: Sequence[Place], terms: Sequence[str]) -> list[str]:
-    """The positions of a window's elements, in order."""
-    moving = [place for place in places if place.moves]
-    found = []
-    for element in itertools.product(*(range(p.axis.part.size) for p in moving)):
-        shifts = dict(zip((p.number for p in moving), element, strict=True))
-        cells = [
-            f"at{p.number} + {p.shift(str(shifts[p.number]))}" if p.moves else term
-            for p, term in zip(places, terms, strict=True)
-        ]
-        found.append(offset_of(cells, [p.size for p in places]))
-    return found
-
-
-def _write_window(
-    text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
-    places: Sequence[Place], terms: Sequence[str],
-) -> None:  # fmt: skip
-    """All elements of one window: the selected one is combined, the others keep the init value."""
-    for place in places:
-        if place.moves:
-            text.line(f"at{place.number} = {place.origin(terms[place.number])}")
-    cells = _cells(places, terms)
-    text.line(f"best = {values.load(cells[0])}")
-    text.line("which = int32(0)")
-    for number, cell in enumerate(cells[1:], start=1):
-        text.line(f"value = {values.load(cell)}")
-        (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
-        text.line(f"keep = {keep.text}")
-        text.line("best = select(keep, best, value)")
-        text.line(f"which = select(keep, which, int32({number}))")
-    text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
-    (new,) = text.apply(instruction.attributes.scatter, [Expr("init"), Expr("update")])
-    text.line(f"new = {new.text}")
-    for number, cell in enumerate(cells):
-        text.line(output.store(cell, Expr(f"select(which == int32({number}), new, init)")))
-
-
-def _select_in_loops(
-    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
-) -> None:
-    text.line("found = -1")
-    text.line("best = init")
-    with ExitStack() as stack:
-        text.line(f"cell = {_window_cell(text, stack, places, terms)}")
-        text.line(f"value = {values.load('cell')}")
-        text.line("again = found < 0")
-        with text.block("if not again:"):
-            (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
-            text.line(f"again = not ({keep.text})")
-        with text.block("if again:"):
-            text.line("best = value")
-            text.line("found = cell")
-
-
-def _shared_dimension(places: Sequence[Place]) -> int | None:
-    """The dimension whose places are sliced: the largest of those along which the window does nothing."""
-    still = [p.number for p in places if not p.moves]
-    if not still:
-        return None
-    return still[0] if places[still[0]].axis.size >= MANY_ROWS else max(still, key=lambda d: places[d].axis.size)
-
-
-def _loops(
-    text: KernelText, stack: ExitStack, places: Sequence[Place], sliced: int | None, shared: int, bounds: Sequence[str]
-) -> list[str]:
-    """Enter a loop for each dimension from `shared` on; the variables of all."""
-    for place, bound in list(zip(places, bounds, strict=True))[shared:]:
-        limits = "lo, hi" if place.number == sliced else bound
-        stack.enter_context(text.block(f"for o{place.number} in range({limits}):"))
-    return [f"o{place.number}" for place in places]
-
-
-def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[Place], terms: Sequence[str]) -> str:
-    """Enter the loops over the window, where it is inside of the array; the position of the element."""
-    cells = []
-    for place, term in zip(places, terms, strict=True):
-        if not place.moves:
-            cells.append(term)
-            continue
-        number = place.number
-        text.line(f"at{number} = {place.origin(term)}")
-        stack.enter_context(text.block(f"for k{number} in {place.elements(f'at{number}')}:"))
-        text.line(f"cell{number} = at{number} + {place.shift(f'k{number}')}")
-        tests = place.tests(f"cell{number}")
-        if tests:
-            stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
-        cells.append(place.row(f"cell{number}"))
-    return offset_of(cells, [p.size for p in places])
-

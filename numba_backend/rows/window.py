@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..emit.window import emit_reduce_window, emit_select_and_scatter
+from ..emit.window import emit_reduce_window
 from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, scan_of
+from ..emit.window_scatter import emit_select_and_scatter
 from .table import RowContext, register
 
 

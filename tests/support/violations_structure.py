@@ -117,10 +117,7 @@ _COLLECTIVE: list[Violation] = [
     ("collective-broadcast_c1", O.COLLECTIVE_BROADCAST, [], _groups(_ALONE), None),
     ("collective-broadcast_c2", O.COLLECTIVE_BROADCAST, ["f32[2]"], _groups(_TWICE), None),
     ("collective-permute_c1", O.COLLECTIVE_PERMUTE, ["(f32[2])"], _pairs((0, 0)), None),
-    (
-        *("collective-permute_c1", O.COLLECTIVE_PERMUTE, ["f32[2]"]),
-        *(a.CollectiveAttributes(source_target_pairs=((0, 0),), slice_sizes=((1,),)), None),
-    ),
+    ("collective-permute_c1", O.COLLECTIVE_PERMUTE, ["f32[2]", "f32[2]", "(s32[])"], _pairs((0, 0)), None),
     ("collective-permute_c2", O.COLLECTIVE_PERMUTE, ["f32[2]"], _pairs((0, 0), (1, 0)), None),
     ("collective-permute_c2", O.COLLECTIVE_PERMUTE, ["f32[2]"], _pairs((-1, 0)), None),
     ("collective-permute-start_c1", O.COLLECTIVE_PERMUTE_START, [], _pairs((0, 0)), None),

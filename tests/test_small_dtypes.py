@@ -1,0 +1,76 @@
+"""jnp.int4, jnp.float8_e4m3fn and their kin: as in JAX, dtypes of arrays that nothing is promoted to implicitly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hloom.tracer.errors import TypePromotionError
+
+import hloom
+import hloom.numpy as jnp
+
+SMALL = [
+    "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "int2", "int4", "uint2", "uint4",
+]  # fmt: skip
+OTHERS = ["bool_", "int8", "int32", "uint8", "float16", "bfloat16", "float32", "complex64"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_promotion_is_that_of_jax(name: str) -> None:
+    jax = pytest.importorskip("jax")
+
+    def outcome(numpy: object, *values: object) -> str:
+        try:
+            return str(numpy.result_type(*values))  # type: ignore[attr-defined]
+        except ValueError:  # both classes of TypePromotionError are
+            return "none"
+
+    for other in (*OTHERS, *SMALL):
+        theirs = outcome(jax.numpy, getattr(jax.numpy, name), getattr(jax.numpy, other))
+        assert outcome(jnp, getattr(jnp, name), getattr(jnp, other)) == theirs, other
+    for scalar in (1, 1.5, 1j):
+        assert outcome(jnp, getattr(jnp, name), scalar) == outcome(jax.numpy, getattr(jax.numpy, name), scalar)
+
+
+def test_promotion_error_says_what_to_do() -> None:
+    x = jnp.ones(3, jnp.float8_e4m3fn)
+    with pytest.raises(TypePromotionError, match=r"float32, float8_e4m3fn .*astype"):
+        x + jnp.float32(1)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_arrays_keep_their_dtype(name: str) -> None:
+    dtype = np.dtype(getattr(jnp, name))
+    values = np.asarray([1, 1, 0 if name != "float8_e8m0fnu" else 2]).astype(dtype)
+    array = jnp.asarray(values)
+    assert array.dtype == dtype and np.asarray(array).dtype == dtype
+    doubled = hloom.jit(lambda x: x + x)(array)
+    assert doubled.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(doubled), np.asarray(array + array))
+
+
+def test_dtype_queries() -> None:
+    assert jnp.issubdtype(jnp.int4, jnp.signedinteger) and jnp.issubdtype(jnp.uint2, jnp.unsignedinteger)
+    assert jnp.issubdtype(jnp.float8_e5m2, jnp.floating) and not jnp.issubdtype(jnp.int4, jnp.floating)
+    assert int(jnp.iinfo(jnp.int4).max) == 7 and float(jnp.finfo(jnp.float8_e5m2).max) == 57344
+
+
+def test_products_in_wider_types() -> None:
+    x = jnp.asarray([7, -8, 3], jnp.int4)
+    product = hloom.jit(lambda a: jnp.dot(a, a, preferred_element_type=jnp.int32))(x)
+    assert product.dtype == np.int32 and int(product) == 49 + 64 + 9
+
+
+PACKED = """HloModule m, entry_computation_layout={(s4[2,3]{1,0:E(4)})->s4[3,2]{1,0:E(4)}}
+ENTRY e {
+  p = s4[2,3]{1,0:E(4)} parameter(0)
+  ROOT t = s4[3,2]{1,0:E(4)} transpose(p), dimensions={1,0}
+}"""
+
+
+def test_text_with_packed_layouts_runs() -> None:
+    """XLA packs two s4 to a byte and says so; arrays here have one to a byte on both sides."""
+    x = np.array([[1, -2, 3], [4, 5, -8]]).astype(jnp.int4)
+    (result,) = hloom.run_hlo(PACKED, x)
+    np.testing.assert_array_equal(result, x.T)
