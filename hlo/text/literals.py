@@ -160,7 +160,10 @@ def _read_zero(scanner: Scanner, shape: Shape, elements: _Elements, start: int) 
 def refuse_elided(scanner: Scanner) -> None:
     """HloParseError if `{...}` comes next."""
     if _ELIDED.match(scanner.text, scanner.skip()):
-        raise scanner.error("the constant's value was left out when this text was printed: expected its elements")
+        raise scanner.error(
+            "the constant's value was left out when this text was printed: expected its elements (JAX prints them with "
+            "as_hlo_text(print_large_constants=True))"
+        )
 
 
 _ELIDED = re.compile(r"\{\s*\.\.\.")

@@ -118,5 +118,10 @@ def offset_of(terms: Sequence[str], sizes: Sequence[str]) -> str:
     """Row-major: ``(a * n1 + b) * n2 + c``."""
     result = ""
     for term, size in zip(terms, sizes, strict=True):
-        result = f"({result}) * {size} + {term}" if result else term
+        result = f"{grouped(result)} * {size} + {term}" if result else term
     return result or "0"
+
+
+def grouped(text: str) -> str:
+    """`text` as a factor: in parentheses unless it is a name or a number."""
+    return text if text.isidentifier() or text.isdecimal() else f"({text})"

@@ -23,6 +23,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.window import is_trivial
 from .applied import Buffer, KernelText, cost_of
 from .source import EmittedKernel, Expr
+from .window_places import grouped
 
 BLOCK = 1024
 """Columns that advance together."""
@@ -213,14 +214,13 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
     def place(lane: int, number: str) -> None:
         if cut:
-            text.line(f"first{lane} = {number} % {pieces} * {PIECE}")
+            text.line(f"first{lane} = {grouped(number)} % {pieces} * {PIECE}")
             text.line(f"steps{lane} = minimum({PIECE}, {size} - first{lane})")
             shift = f" {'-' if scan.backwards else '+'} first{lane}"
-            text.line(f"row{lane} = {number} // {pieces} * {size}{shift}")
+            text.line(f"row{lane} = {grouped(number)} // {pieces} * {size}{shift}")
             begin = [start.load(number) for start in starts]
         else:
-            text.line(f"steps{lane} = {size}")
-            text.line(f"row{lane} = ({number}) * {size}")
+            text.line(f"row{lane} = {grouped(number)} * {size}")
             begin = [Expr(f"init{k}") for k in range(own.count)]
         text.assign(names(lane), begin)
 
@@ -228,12 +228,15 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
         text.line(f"number = group * {lanes}")
         with text.block(f"if number + {lanes} <= {total}:"):
             for lane in ids:
-                place(lane, "number" if not lane else f"(number + {lane})")
-            common = "steps0"
-            for lane in ids[1:]:
-                common = f"minimum({common}, steps{lane})"
-            text.line(f"common = {common}")
-            with text.block("for s in range(common):"):
+                place(lane, "number" if not lane else f"number + {lane}")
+            common = size
+            if cut:
+                common = "steps0"
+                for lane in ids[1:]:
+                    common = f"minimum({common}, steps{lane})"
+                text.line(f"common = {common}")
+                common = "common"
+            with text.block(f"for s in range({common}):"):
                 for lane in ids:
                     step(lane)
             for lane in ids if cut and lanes > 1 else ():
@@ -242,7 +245,7 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
         if lanes > 1:
             with text.block("else:"), text.block(f"for single in range(number, {total}):"):
                 place(0, "single")
-                with text.block("for s in range(steps0):"):
+                with text.block(f"for s in range({'steps0' if cut else size}):"):
                     step(0)
     extent = -(-scan.outer * scan.pieces // lanes)
     return text.finish(extent, lanes * min(scan.size, PIECE if cut else scan.size) * own.cost)
