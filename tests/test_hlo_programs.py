@@ -55,6 +55,15 @@ PROGRAMS: dict[str, tuple[str, Sequence[Array]]] = {
         }""",
         (S32,),
     ),
+    "shard-barriers": (
+        """ENTRY e {
+          x = f32[2,3] parameter(0)
+          y = f32[2,3] custom-call(x), custom_call_target="ShardBarrierFrom", custom_call_has_side_effect=true
+          z = f32[2,3] negate(y)
+          ROOT r = f32[2,3] custom-call(z), custom_call_target="ShardBarrierTo", custom_call_has_side_effect=true
+        }""",
+        (F32,),
+    ),
     "bitcast-in-a-comparator": (
         """less {
           a = f32[] parameter(0)

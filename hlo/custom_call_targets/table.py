@@ -90,7 +90,7 @@ IDENTITIES = (
     "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding",
     "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "xla.sdy.ShardingGroup",
     "xla.sdy.PropagationBarrier", "annotate_device_placement", "LayoutConstraint", "MoveToHost", "MoveToDevice",
-    "Pin", "Unpin", "InspectSharding",
+    "Pin", "Unpin", "InspectSharding", "ShardBarrierFrom", "ShardBarrierTo",
 )  # fmt: skip
 """Targets that say something about their operands and give them back: on one device there is nothing else to do."""
 
