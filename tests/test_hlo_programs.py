@@ -55,6 +55,28 @@ PROGRAMS: dict[str, tuple[str, Sequence[Array]]] = {
         }""",
         (S32,),
     ),
+    "a-loop-without-end-that-nobody-uses": (
+        """forever { s = s32[2,3] parameter(0) ROOT t = pred[] constant(true) }
+        again { s = s32[2,3] parameter(0) ROOT t = s32[2,3] add(s, s) }
+        ENTRY e {
+          x = s32[2,3] parameter(0)
+          w = s32[2,3] while(x), condition=forever, body=again
+          ROOT r = s32[2,3] negate(x)
+        }""",
+        (S32,),
+    ),
+    "copies-of-tuples": (
+        """ENTRY e {
+          x = f32[2,3] parameter(0)
+          y = s32[2,3] parameter(1)
+          t = (f32[2,3], s32[2,3]) tuple(x, y)
+          c = (f32[2,3]{0,1}, s32[2,3]{1,0}) copy(t)
+          n = f32[2,3] negate(x)
+          d = (f32[2,3], s32[2,3]) copy(c)
+          ROOT r = (f32[2,3], (f32[2,3], s32[2,3])) tuple(n, d)
+        }""",
+        (F32, S32),
+    ),
     "shard-barriers": (
         """ENTRY e {
           x = f32[2,3] parameter(0)
@@ -88,3 +110,29 @@ def test_compiled_gives_what_is_evaluated(text: str, inputs: Sequence[Array]) ->
     for a, b in zip(hloom.run_hlo(text, *inputs, backend="numba"), wanted, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_reducer_with_a_matrix_product_inside_is_refused_by_name() -> None:
+    text = """multiplied {
+      a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      m = f32[2,2] dot(f32[2,2] broadcast(a), f32[2,2] broadcast(b)), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      s = f32[1,1] slice(m), slice={[0:1], [0:1]}
+      ROOT r = f32[] reshape(s)
+    }
+    ENTRY e {
+      x = f32[3] parameter(0)
+      ROOT r = f32[] reduce(x, f32[] constant(1)), dimensions={0}, to_apply=multiplied
+    }"""
+    values = np.array([3.0, 5.0, 7.0], np.float32)
+    with pytest.raises(hloom.errors.UnsupportedError, match=r"applied to scalars inside of a kernel, .* its dot"):
+        hloom.run_hlo(text, values)
+    assert hloom.run_hlo(text, values, backend="evaluator")[0] == 8 * 105
+
+
+@pytest.mark.parametrize("backend", ["numba", "evaluator"])
+def test_expm1_of_a_large_real_number_stays_real(backend: str) -> None:
+    text = "ENTRY e { x = c64[2] parameter(0) ROOT r = c64[2] exponential-minus-one(x) }"
+    (found,) = hloom.run_hlo(text, np.array([1000 + 0j, 1000 - 0j], np.complex64), backend=backend)
+    np.testing.assert_array_equal(found.real, np.inf)
+    np.testing.assert_array_equal(found.imag, 0)

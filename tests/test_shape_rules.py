@@ -206,7 +206,6 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("custom-call_c5", O.CUSTOM_CALL, ["(f32[2])"], _custom_call(((), 0, (1,))), "f32[2]"),
     ("custom-call_c6", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ())), "f32[3]"),
     ("custom-call_c7", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ()), ((), 0, ())), "f32[2]"),
-    ("copy_c1", O.COPY, ["(f32[2])"], NO_ATTRIBUTES, None),
     ("dynamic-slice_c1", O.DYNAMIC_SLICE, [], a.DynamicSliceAttributes(()), None),
     ("dynamic-slice_c2", O.DYNAMIC_SLICE, ["f32[2]"], a.DynamicSliceAttributes((1,)), None),
     ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2]", "f32[]"], a.DynamicSliceAttributes((1,)), None),

@@ -144,6 +144,21 @@ def _imag(x: NDArray) -> Any:
     return x.imag.copy() if x.dtype.kind == "c" else np.zeros_like(x)
 
 
+def _expm1(x: NDArray) -> Any:
+    """exp(a) cos b - 1 + i exp(a) sin b; real where the operand is, also where exp(a) is infinite."""
+    if x.dtype.kind != "c":
+        return np.expm1(x)
+    a, b = x.real, x.imag
+    imaginary = np.where(b == 0, b, np.exp(a) * np.sin(b))
+    return _joined(np.expm1(a) * np.cos(b) - 2 * np.sin(b / 2) ** 2, imaginary)
+
+
+def _joined(real: NDArray, imaginary: NDArray) -> NDArray:
+    result = np.empty(real.shape, np.result_type(real, np.complex64))
+    result.real, result.imag = real, imaginary
+    return result
+
+
 _arithmetic(Opcode.ABS, np.abs)
 _arithmetic(Opcode.CEIL, np.ceil)
 _on_bits(Opcode.COUNT_LEADING_ZEROS, _count_leading_zeros)
@@ -169,7 +184,7 @@ _function(Opcode.COS, np.cos)
 _function(Opcode.COSH, np.cosh)
 _function(Opcode.ERF, special.erf)
 _function(Opcode.EXP, np.exp)
-_function(Opcode.EXPM1, np.expm1)
+_function(Opcode.EXPM1, _expm1)
 _function(Opcode.LOG, np.log)
 _function(Opcode.LOG1P, np.log1p)
 _function(Opcode.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)))

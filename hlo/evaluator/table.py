@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..effects import live_instructions
 from ..errors import ExecutionError
 from ..ir import Attributes, HloComputation, HloInstruction, HloModule
 from ..layout import Layout
@@ -69,19 +71,37 @@ def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
 
 
 def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:
-    """Evaluate the instructions in order, each value dropped after its last use."""
+    """Evaluate the instructions in order, each value dropped after its last use.
+
+    What neither the root nor a side effect needs is left out: a loop that never ends must not run for nobody.
+    """
     values: dict[HloInstruction, Value] = dict(zip(computation.parameters, arguments, strict=True))
-    last_use = {o: i for i in computation.instructions for o in i.operands}
-    for instruction in computation.instructions:
-        if instruction.opcode is not Opcode.PARAMETER:
-            operands = [values[o] for o in instruction.operands]
-            if instruction.opcode is Opcode.BITCAST:
-                operands = [_row_major_bytes(operands[0], instruction.operands[0].shape.array_layout)]
-            values[instruction] = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
-        for operand in instruction.operands:
-            if last_use[operand] is instruction and operand is not computation.root:
-                values.pop(operand, None)
+    for instruction, last_used in _steps(computation):
+        operands = [values[o] for o in instruction.operands]
+        if instruction.opcode is Opcode.BITCAST:
+            operands = [_row_major_bytes(operands[0], instruction.operands[0].shape.array_layout)]
+        values[instruction] = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
+        for operand in last_used:
+            del values[operand]
     return values[computation.root]
+
+
+_Steps: TypeAlias = "tuple[tuple[HloInstruction, tuple[HloInstruction, ...]], ...]"
+_known_steps: WeakKeyDictionary[HloComputation, _Steps] = WeakKeyDictionary()
+
+
+def _steps(computation: HloComputation) -> _Steps:
+    """What is to be evaluated, in order, and after each step the values that nothing needs any more."""
+    known = _known_steps.get(computation)
+    if known is None:
+        live = live_instructions(computation)
+        order = [i for i in computation.instructions if i in live and i.opcode is not Opcode.PARAMETER]
+        last_use = {operand: instruction for instruction in order for operand in instruction.operands}
+        last_use.pop(computation.root, None)
+        known = _known_steps[computation] = tuple(
+            (i, tuple([o for o in dict.fromkeys(i.operands) if last_use.get(o) is i])) for i in order
+        )
+    return known
 
 
 def _row_major_bytes(array: Any, layout: Layout) -> Any:

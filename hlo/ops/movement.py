@@ -74,9 +74,8 @@ def _concatenate_rule(operands: Sequence[Shape], attributes: ConcatenateAttribut
 
 
 def _copy_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """The operand with the declared layout, row-major by default. c1: the operand is an array."""
-    require_arrays(Opcode.COPY, operands, 1)
-    return in_default_layout(operands[0])
+    """The operand, an array or a tuple, with the declared layout, row-major by default."""
+    return operands[0].with_default_layout()
 
 
 def _bitcast_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:

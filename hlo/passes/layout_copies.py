@@ -32,6 +32,8 @@ def _rewritten(instruction: HloInstruction) -> HloInstruction:
     if instruction.opcode is not Opcode.COPY:
         return instruction
     operand = instruction.operands[0]
+    if instruction.shape.is_tuple:
+        return operand
     source, target = operand.shape.array_layout, instruction.shape.array_layout
     if source == target:
         return instruction

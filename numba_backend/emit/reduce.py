@@ -43,7 +43,16 @@ def combined(
 
 
 def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
-    """A scalar computation written out on `arguments`, in the current scope."""
+    """A scalar computation written out on `arguments`, in the current scope.
+
+    UnsupportedError if it holds what no expression is, a matrix product on arrays made of its scalars, say.
+    """
+    for instruction in computation.instructions:
+        if instruction.opcode is not Opcode.TUPLE and instruction.opcode not in ELEMENT:
+            raise UnsupportedError(
+                f"computation {computation.name} is applied to scalars inside of a kernel, which cannot hold its "
+                f"{instruction.opcode.value} ({instruction.name}); the backend 'evaluator' runs it"
+            )
     scope = e.writer.scope
     outside = dict(scope.values)
     e.add_uses(computation)
