@@ -48,6 +48,7 @@ _CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_GetVersion).__mro__[1]
 
 _registered: dict[str, CustomCallFunction | NativeFunction] = {}
 _lock = threading.Lock()
+_version = 0
 
 
 def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = False) -> None:
@@ -74,6 +75,7 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
             kind = "registered" if name in _registered else "built in"
             raise ValueError(f"custom call {name!r} is {kind} already: pass replace=True to replace it")
         _registered[name] = function
+        _count_change()
 
 
 def unregister_custom_call(name: str) -> None:
@@ -82,6 +84,18 @@ def unregister_custom_call(name: str) -> None:
         if name not in _registered:
             raise KeyError(f"custom call {name!r} is not registered")
         del _registered[name]
+        _count_change()
+
+
+def _count_change() -> None:
+    global _version
+    _version += 1
+
+
+def registry_version() -> int:
+    """A number that changes whenever a target is registered or unregistered: programs compiled at another one may call
+    other functions."""
+    return _version
 
 
 def registered_custom_calls() -> dict[str, CustomCallFunction]:

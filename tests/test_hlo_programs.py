@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo import HloModule
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.executable import NumbaExecutable
 
 import hloom
 
@@ -136,3 +139,32 @@ def test_expm1_of_a_large_real_number_stays_real(backend: str) -> None:
     (found,) = hloom.run_hlo(text, np.array([1000 + 0j, 1000 - 0j], np.complex64), backend=backend)
     np.testing.assert_array_equal(found.real, np.inf)
     np.testing.assert_array_equal(found.imag, 0)
+
+
+def test_a_program_is_compiled_once_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    original = NumbaCompiler.compile
+
+    def compile_and_count(self: NumbaCompiler, module: HloModule, **options: Any) -> NumbaExecutable:
+        compiled.append(module.name)
+        return original(self, module, **options)
+
+    monkeypatch.setattr(NumbaCompiler, "compile", compile_and_count)
+    text = """HloModule counted_compilations
+    ENTRY e { x = f32[3] parameter(0) ROOT r = f32[3] custom-call(x), custom_call_target="counted" }"""
+    x = np.ones(3, np.float32)
+    hloom.register_custom_call("counted", lambda x: x + 1)
+    try:
+        for _ in range(3):
+            np.testing.assert_array_equal(hloom.run_hlo(text, x)[0], 2)
+        assert len(compiled) == 1
+        hloom.register_custom_call("counted", lambda x: x + 2, replace=True)
+        np.testing.assert_array_equal(hloom.run_hlo(text, x)[0], 3)
+        assert len(compiled) == 2
+        hloom.clear_caches()
+        hloom.run_hlo(text, x)
+        assert len(compiled) == 3
+    finally:
+        hloom.unregister_custom_call("counted")
+    with pytest.raises(hloom.errors.UnsupportedError, match="'counted' is not known"):
+        hloom.run_hlo(text, x)

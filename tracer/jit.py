@@ -328,7 +328,13 @@ def device_get(x: Any) -> Any:
     return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ArrayBase) else leaf, x)
 
 
+OTHER_CACHES: list[Callable[[], None]] = []
+"""What `clear_caches` empties beside the functions' own caches; modules that keep programs add theirs."""
+
+
 def clear_caches() -> None:
-    """Forget the traced and compiled programs of all functions."""
+    """Forget the traced and compiled programs of all functions, and those of `run_hlo`."""
     for function in list(_functions):
         function.clear_cache()
+    for clear in OTHER_CACHES:
+        clear()

@@ -1,16 +1,20 @@
-"""run_hlo: any HLO module, as text or as an object, run on arrays."""
+"""run_hlo: any HLO module, as text or as an object, run on arrays. Programs that were run lately are kept compiled."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..hlo.backend import get_compiler
+from ..hlo.backend import Executable, get_compiler
+from ..hlo.custom_calls import registry_version
 from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
+from ..hlo.passes.manager import PassOptions
 from ..hlo.text.parser import parse
 from .config import config
+from .jit import OTHER_CACHES
 
 
 def run_hlo(
@@ -18,10 +22,12 @@ def run_hlo(
 ) -> list[np.ndarray[Any, Any]]:
     """Compile a module and run it on array-likes: one a leaf of the entry's parameters. The result's leaves, as NumPy.
 
+    The same text (or module) under the same settings is compiled once; the last few programs are kept.
     backend: "numba" or "evaluator"; None: the one that `hloom.config.hloom_backend` names. HloParseError for malformed
     text, ExecutionError if the arguments are not of the parameters' types (Python numbers take them).
     """
-    module = parse(text_or_module) if isinstance(text_or_module, str) else text_or_module
+    settings = (PassOptions.from_environment(), registry_version())
+    module, executable = _compiled(text_or_module, backend or config.hloom_backend, target, settings)
     leaves = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
     if len(args) != len(leaves):
         raise ExecutionError(f"module {module.name} takes {len(leaves)} arrays, not {len(args)}")
@@ -29,5 +35,16 @@ def run_hlo(
         np.asarray(a, leaf.element.dtype) if isinstance(a, bool | int | float | complex) else np.asarray(a)
         for a, leaf in zip(args, leaves, strict=True)
     ]
-    executable = get_compiler(backend or config.hloom_backend).compile(module, target=target)
     return executable.execute(arrays)
+
+
+@lru_cache(maxsize=32)
+def _compiled(
+    program: str | HloModule, backend: str, target: str, settings: tuple[PassOptions, int]
+) -> tuple[HloModule, Executable]:
+    """The program, read and compiled. `settings` are what else decides the outcome."""
+    module = parse(program) if isinstance(program, str) else program
+    return module, get_compiler(backend).compile(module, target=target)
+
+
+OTHER_CACHES.append(_compiled.cache_clear)
