@@ -1,54 +1,123 @@
-"""hloom.hlo: the IR and all that needs only the IR. It runs with NumPy alone."""
+"""hloom.hlo: the IR and all that needs only the IR. It runs with NumPy alone.
+
+Names are loaded when first used: a process that never parses text does not load the parser.
+"""
 
 from __future__ import annotations
 
-from .attributes import (
-    ComparisonDirection,
-    ComparisonType,
-    ConvolutionDimensionNumbers,
-    FusionKind,
-    RandomAlgorithm,
-)
-from .builder import (
-    make_call,
-    make_computation,
-    make_constant,
-    make_get_tuple_element,
-    make_instruction,
-    make_module,
-    make_parameter,
-    make_tuple,
-)
-from .client import (
-    BuildError,
-    Computation,
-    ComputationBuilder,
-    ComputationDataHandle,
-    GlobalData,
-    LocalClient,
-    Padding,
-    PaddingConfig,
-    PaddingConfigDimension,
-)
-from .element_type import ElementType, element_type_of
-from .errors import (
-    ExecutionError,
-    HloError,
-    HloParseError,
-    ShapeError,
-    UnsupportedElementTypeError,
-    UnsupportedError,
-    VerificationError,
-)
-from .evaluator import evaluate, evaluate_computation
-from .ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Metadata
-from .layout import Layout, Tile
-from .literal import Literal
-from .opcode import Opcode
-from .passes.pipeline import optimize
-from .shape import Shape
-from .text.parser import parse
-from .verifier import verify
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .attributes import (
+        ComparisonDirection,
+        ComparisonType,
+        ConvolutionDimensionNumbers,
+        FusionKind,
+        RandomAlgorithm,
+    )
+    from .builder import (
+        make_call,
+        make_computation,
+        make_constant,
+        make_get_tuple_element,
+        make_instruction,
+        make_module,
+        make_parameter,
+        make_tuple,
+    )
+    from .client import (
+        BuildError,
+        Computation,
+        ComputationBuilder,
+        ComputationDataHandle,
+        GlobalData,
+        LocalClient,
+        Padding,
+        PaddingConfig,
+        PaddingConfigDimension,
+    )
+    from .element_type import ElementType, element_type_of
+    from .errors import (
+        ExecutionError,
+        HloError,
+        HloParseError,
+        ShapeError,
+        UnsupportedElementTypeError,
+        UnsupportedError,
+        VerificationError,
+    )
+    from .evaluator import evaluate, evaluate_computation
+    from .ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Metadata
+    from .layout import Layout, Tile
+    from .literal import Literal
+    from .opcode import Opcode
+    from .passes.pipeline import optimize
+    from .shape import Shape
+    from .text.parser import parse
+    from .verifier import verify
+
+_NAMES = {
+    **dict.fromkeys(
+        (
+            "ComparisonDirection",
+            "ComparisonType",
+            "ConvolutionDimensionNumbers",
+            "FusionKind",
+            "RandomAlgorithm",
+        ),
+        ".attributes",
+    ),
+    **dict.fromkeys(
+        (
+            "make_call",
+            "make_computation",
+            "make_constant",
+            "make_get_tuple_element",
+            "make_instruction",
+            "make_module",
+            "make_parameter",
+            "make_tuple",
+        ),
+        ".builder",
+    ),
+    **dict.fromkeys(
+        (
+            "BuildError",
+            "Computation",
+            "ComputationBuilder",
+            "ComputationDataHandle",
+            "GlobalData",
+            "LocalClient",
+            "Padding",
+            "PaddingConfig",
+            "PaddingConfigDimension",
+        ),
+        ".client",
+    ),
+    **dict.fromkeys(("ElementType", "element_type_of"), ".element_type"),
+    **dict.fromkeys(
+        (
+            "ExecutionError",
+            "HloError",
+            "HloParseError",
+            "ShapeError",
+            "UnsupportedElementTypeError",
+            "UnsupportedError",
+            "VerificationError",
+        ),
+        ".errors",
+    ),
+    **dict.fromkeys(("evaluate", "evaluate_computation"), ".evaluator"),
+    **dict.fromkeys(("HloComputation", "HloInstruction", "HloModule", "InputOutputAlias", "Metadata"), ".ir"),
+    **dict.fromkeys(("Layout", "Tile"), ".layout"),
+    "Literal": ".literal",
+    "Opcode": ".opcode",
+    "optimize": ".passes.pipeline",
+    "Shape": ".shape",
+    "parse": ".text.parser",
+    "verify": ".verifier",
+}
 
 __all__ = [
     "BuildError",
@@ -98,3 +167,14 @@ __all__ = [
     "parse",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_NAMES[name], __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

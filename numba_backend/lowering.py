@@ -26,8 +26,7 @@ from .dot import gemm_of
 from .emit import Sharing, canonical, emit_fusion
 from .emit.element import storage_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
-from .rows import ROWS
-from .rows.table import SHARE
+from .rows import row_rule, share_rule
 from .runtime.kernel import KernelSource, Parameter
 from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size
 from .runtime.store import default_store
@@ -68,7 +67,7 @@ class Bodies:
                 sharing = self._sharing[body] = Sharing(body)
             allowed = sharing.may_overwrite(operand, output)
         else:
-            share = SHARE.get(instruction.opcode)
+            share = share_rule(instruction.opcode)
             allowed = share is not None and share(instruction, operand, output)
         if not allowed:
             return False
@@ -155,7 +154,7 @@ class _Lowering:
                 rule(instruction)
                 continue
             self._scratch = 0
-            row = ROWS.get(instruction.opcode)
+            row = row_rule(instruction.opcode)
             if row is None:
                 raise UnsupportedError(
                     f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"

@@ -34,7 +34,7 @@ from hloom.hlo.passes.expand import EXPANSIONS  # noqa: E402
 from hloom.hlo.passes.fusion import FUSED_WHEN, is_free, is_fusible  # noqa: E402
 from hloom.numba_backend.emit.element import ELEMENT  # noqa: E402
 from hloom.numba_backend.lowering import LOWERED  # noqa: E402
-from hloom.numba_backend.rows.table import HOW, ROWS  # noqa: E402
+from hloom.numba_backend.rows import HOW, ROWS, load_all  # noqa: E402
 
 from support.op_table import CASES, WITHOUT_CASES, OpCase, build_module  # noqa: E402
 from support.recorded import UNANSWERED_CASES, UNANSWERED_OPCODES, is_answered  # noqa: E402
@@ -62,6 +62,9 @@ class Row:
     fusable: str
     text: str
     xla: str
+
+
+load_all()
 
 
 def rows() -> list[Row]:

@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from . import (  # noqa: F401 - each registers its rules
-    convolution,
     elementwise,
     elsewhere,
     indexing,
     movement,
     reduce,
-    window,
 )
 from .alignment import roots_of
 from .collapse import canonical

@@ -22,15 +22,12 @@ from dataclasses import dataclass
 from ...hlo.attributes import Window
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
-from ...hlo.opcode import Opcode
 from ...hlo.passes.expand_convolution import is_channels_last
 from ...hlo.window import dilated
 from .applied import KernelText
-from .element import CAST, ELEMENT
+from .element import CAST
 from .source import EmittedKernel
 from .window_places import NOTHING, Axis, Place, offset_of
-
-ELEMENT.unsupported([Opcode.CONVOLUTION], "it has rows of its own in the program, see rows/convolution.py")
 
 
 @dataclass(frozen=True, slots=True)

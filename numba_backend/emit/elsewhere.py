@@ -47,3 +47,7 @@ ELEMENT.unsupported(
 ELEMENT.unsupported([_O.RNG], "it is expanded to arithmetic on the process's random state")
 ELEMENT.unsupported([_O.RNG_GET_AND_UPDATE_STATE], "it is a call into Python: a row of its own in the program")
 ELEMENT.unsupported([_O.MAP, _O.STOCHASTIC_CONVERT], "it is expanded to other elementwise ops")
+ELEMENT.unsupported(
+    [_O.CONVOLUTION, _O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER],
+    "it has rows of its own in the program, see rows/convolution.py and rows/window.py",
+)

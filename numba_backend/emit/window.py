@@ -29,10 +29,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from ...hlo.ir import HloInstruction
-from ...hlo.opcode import Opcode
 from ...hlo.window import dilated, is_plain
 from .applied import Buffer, KernelText, cost_of
-from .element import ELEMENT
 from .source import EmittedKernel, Expr
 from .window_places import MANY_ROWS, UNROLLED, Axis, Place, axes_of, offset_of
 
@@ -40,11 +38,6 @@ BLOCK = 1024
 """Results of a row that wait in the cache together; few long rows are cut into blocks, which threads share."""
 SHORT = 8
 """Results at an edge of the array up to which loops over the window do not pay."""
-
-ELEMENT.unsupported(
-    [Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER], "it has rows of its own in the program, see rows/window.py"
-)
-
 
 class _Rows:
     """The loops over all places but those along the last dimension."""

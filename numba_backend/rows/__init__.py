@@ -1,31 +1,39 @@
-"""Rows of a program that are no fusion: `table.py` has their rules by opcode, `<family>.py` makes them."""
+"""Rows of a program that are no fusion: `table.py` has their rules by opcode, `<family>.py` makes them.
+
+A family's file is loaded when a program first needs it; most programs need none.
+"""
 
 from __future__ import annotations
 
-from . import (  # each registers its rules
-    asynchronous,
-    collective,
-    convolution,
-    custom_call,
-    indexing,
-    linalg,
-    random,
-    sort,
-    window,
-)
-from .table import ROWS, RowContext, RowRule
+from importlib import import_module
 
-__all__ = [
-    "ROWS",
-    "RowContext",
-    "RowRule",
-    "asynchronous",
-    "collective",
-    "convolution",
-    "custom_call",
-    "indexing",
-    "linalg",
-    "random",
-    "sort",
-    "window",
-]
+from ...hlo.opcode import Opcode
+from ...hlo.ops import spec_of
+from .table import HOW, ROWS, SHARE, RowContext, RowRule, ShareRule
+
+__all__ = ["FAMILIES", "HOW", "ROWS", "RowContext", "RowRule", "load_all", "row_rule", "share_rule"]
+
+FAMILIES = (
+    "asynchronous", "collective", "convolution", "custom_call", "indexing", "linalg", "random", "sort", "window",
+)  # fmt: skip
+"""Those that have rows; each is the name of a file."""
+
+
+def row_rule(opcode: Opcode) -> RowRule | None:
+    """The rule that makes the rows of `opcode`, or None if it has none of its own."""
+    family = spec_of(opcode).family
+    if family in FAMILIES:
+        import_module(f".{family}", __name__)
+    return ROWS.get(opcode)
+
+
+def share_rule(opcode: Opcode) -> ShareRule | None:
+    """The rule that says which results of `opcode` may be written over which operands; None: none may."""
+    row_rule(opcode)
+    return SHARE.get(opcode)
+
+
+def load_all() -> None:
+    """Load the rules of all families into `ROWS`, for who lists them."""
+    for family in FAMILIES:
+        import_module(f".{family}", __name__)

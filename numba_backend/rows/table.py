@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ...hlo.ir import HloInstruction
@@ -40,8 +40,11 @@ RowRule = Callable[[RowContext, HloInstruction], None]
 ROWS: dict[Opcode, RowRule] = {}
 """Filled by the files of the families."""
 
-SHARE: dict[Opcode, Callable[[HloInstruction, int, int], bool]] = {}
-"""share(instruction, operand leaf, result leaf): may the result be written over the operand? Default: never."""
+ShareRule = Callable[[HloInstruction, int, int], bool]
+"""rule(instruction, operand leaf, result leaf): may the result be written over the operand?"""
+
+SHARE: dict[Opcode, ShareRule] = {}
+"""Of the others no result may."""
 
 HOW: dict[Opcode, str] = {}
 """What computes the row, in a few words for `docs/ops.md`."""
@@ -58,6 +61,3 @@ def register(*opcodes: Opcode, how: str = "") -> Callable[[RowRule], RowRule]:
         return rule
 
     return decorate
-
-
-__all__ = ["ROWS", "SHARE", "Mapping", "RowContext", "RowRule", "register"]
