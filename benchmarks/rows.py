@@ -83,7 +83,7 @@ ENTRY main {{
       index_vector_dim=1, slice_sizes={{1}}
 }}"""
     return _case(
-        "gather", "1M of 1M f32", text, [x, indices], lambda: x.take(indices, mode="clip"),
+        "gather", "gather of 1M of 1M f32", text, [x, indices], lambda: x.take(indices, mode="clip"),
         lambda jax, jnp: lambda x, i: x.at[i].get(mode="clip"),
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ ENTRY main {{
         return result
 
     return _case(
-        "scatter-add", "1M f32 added to 1000", text, [zeros, indices, updates], in_numpy,
+        "scatter-add", "scatter-add of 1M f32 into 1000", text, [zeros, indices, updates], in_numpy,
         lambda jax, jnp: lambda z, i, u: z.at[i].add(u),
     )  # fmt: skip
 
@@ -130,14 +130,15 @@ ENTRY main {{
 def sort() -> Case:
     x = RNG.standard_normal(COUNT).astype(np.float32)
     return _case(
-        "sort", "1M f32", _sort_text(str(COUNT), 0), [x], lambda: np.sort(x), lambda jax, jnp: lambda x: jnp.sort(x)
+        "sort", "sort of 1M f32", _sort_text(str(COUNT), 0), [x], lambda: np.sort(x),
+        lambda jax, jnp: lambda x: jnp.sort(x),
     )
 
 
 def sort_rows() -> Case:
     x = RNG.standard_normal((1024, 1024)).astype(np.float32)
     return _case(
-        "sort-rows", "1024x1024 f32, each row", _sort_text("1024,1024", 1), [x], lambda: np.sort(x),
+        "sort-rows", "sort of each row of 1024x1024 f32", _sort_text("1024,1024", 1), [x], lambda: np.sort(x),
         lambda jax, jnp: lambda x: jnp.sort(x),
     )  # fmt: skip
 
@@ -153,7 +154,7 @@ ENTRY main {{
   ROOT r = s32[{COUNT}] get-tuple-element(both), index=1
 }}"""
     return _case(
-        "argsort", "1M f32", text, [x], lambda: np.argsort(x), lambda jax, jnp: lambda x: jnp.argsort(x)
+        "argsort", "argsort of 1M f32", text, [x], lambda: np.argsort(x), lambda jax, jnp: lambda x: jnp.argsort(x)
     )
 
 
@@ -172,7 +173,8 @@ ENTRY main {
         return np.take_along_axis(x, places, 1), places
 
     return _case(
-        "top-k", "10 of each row of 1024x1024 f32", text, [x], in_numpy, lambda jax, jnp: lambda x: jax.lax.top_k(x, 10)
+        "top-k", "top 10 of each row of 1024x1024 f32", text, [x], in_numpy,
+        lambda jax, jnp: lambda x: jax.lax.top_k(x, 10),
     )
 
 

@@ -65,7 +65,7 @@ ENTRY main {{
   ROOT r = f32[{batch},{outputs},{places},{places}] convolution(x, w), window={{size={kernel}x{kernel}{pad}}},
       dim_labels=bf01_oi01->bf01
 }}"""
-        title = f"{batch}x{inputs}x{size}x{size}, {outputs} kernels of {kernel}x{kernel}"
+        title = f"convolution of {batch}x{inputs}x{size}x{size}, {outputs} kernels of {kernel}x{kernel}"
         return _case(
             f"conv-{inputs}-{outputs}", title, text, [x, w],
             lambda jax, jnp: lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), [(padding, padding)] * 2),
@@ -85,7 +85,7 @@ ENTRY main {{
   ROOT r = f32[128,32,14,14] reduce-window(x, lowest), window={{{POOL}}}, to_apply=max
 }}"""
     return _case(
-        "max-pool", "2x2 maxima of 128x32x28x28", text, [x],
+        "max-pool", "max-pool 2x2 of 128x32x28x28", text, [x],
         lambda jax, jnp: lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"),
         lambda torch, own: torch.nn.functional.max_pool2d(own[0], 2),
     )  # fmt: skip
@@ -109,7 +109,7 @@ ENTRY main {{
 
         return lambda x, y: jax.vjp(pool, x)[1](y)[0]
 
-    return _case("max-pool-gradient", "its gradient", text, [x, y], gradient)
+    return _case("max-pool-gradient", "gradient of that max-pool", text, [x, y], gradient)
 
 
 def cumulative_sum() -> Case:
