@@ -28,7 +28,6 @@ from hloom.hlo.analyses.values import is_alias  # noqa: E402
 from hloom.hlo.evaluator import EVALUATE  # noqa: E402
 from hloom.hlo.ir import HloModule  # noqa: E402
 from hloom.hlo.ops import SPECS, OpSpec  # noqa: E402
-from hloom.hlo.ops.checks import not_checked  # noqa: E402
 from hloom.hlo.passes.call_inliner import INLINED  # noqa: E402
 from hloom.hlo.passes.expand import EXPANSIONS  # noqa: E402
 from hloom.hlo.passes.fusion import FUSED_WHEN, is_free, is_fusible  # noqa: E402
@@ -144,13 +143,11 @@ PROGRAMS = (
 
 
 def _reason(why: str | None) -> str:
-    return MISSING if why is None or why == "not written yet" else f"no: {why}"
+    return MISSING if why is None else f"no: {why}"
 
 
 def _shape_rule(spec: OpSpec) -> str:
     """The labels that the rule's docstring lists: `c1–c4`. (c64 and c128 are types.)"""
-    if spec.shape_rule is not_checked:
-        return MISSING
     labels = sorted({int(n) for n in re.findall(r"\bc([1-9]|[1-3]\d)\b", spec.shape_rule.__doc__ or "")})
     if labels:
         return f"c1–c{labels[-1]}" if labels[-1] > 1 else "c1"

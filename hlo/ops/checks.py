@@ -87,10 +87,3 @@ def require_signature(
             f"not ({', '.join(map(str, parameters))})",
             rule,
         )
-
-
-def not_checked(operands: Sequence[Shape], attributes: object, declared: Shape | None) -> Shape:
-    """The declared shape, whatever it is."""
-    if declared is None:
-        raise ShapeError("the result shape must be given")
-    return declared
