@@ -268,7 +268,6 @@ def read_output_operand_aliases(scanner: Scanner) -> tuple[OutputOperandAlias, .
 
 _WINDOW_PARTS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 _ITEM = r"-?[0-9]{1,18}(?:_-?[0-9]{1,18})?"
-_ITEM = r"-?[0-9]{1,18}(?:_-?[0-9]{1,18})?"
 _BY_X = re.compile(rf"\s*({_ITEM}(?:x{_ITEM})*)")
 
 

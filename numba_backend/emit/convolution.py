@@ -264,6 +264,26 @@ def _added(element_type: ElementType, total: str, x: str, weight: str) -> str:
     return f"{total} + {x} * {weight}"
 
 
+def _over_window(
+    text: KernelText, stack: ExitStack, places: Sequence[Place], terms: list[str], weights: list[str]
+) -> None:
+    """Loops over the window along `places`, left open on `stack`; the row and the weight of each go into the lists.
+
+        for k0 in range(window):
+            cell0 = o0 * stride - low + k0 * dilation
+            if cell0 >= 0 and cell0 < n0:
+    """
+    for place in places:
+        number = place.number
+        stack.enter_context(text.block(f"for k{number} in range({place.window}):"))
+        text.line(f"cell{number} = {place.origin(f'o{number}')} + {place.shift(f'k{number}')}")
+        tests = place.tests(f"cell{number}")
+        if tests:
+            stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
+        terms.append(place.row(f"cell{number}"))
+        weights.append(f"k{number}")
+
+
 def emit_direct_first(sizes: Sizes) -> EmittedKernel:
     """The whole convolution, channels first. Operands: input, kernel; output 0: the result."""
     text = KernelText("convolution")
@@ -285,15 +305,7 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
         stack.enter_context(text.block(f"for i in range({inputs}):"))
         text.line(f"plane = (image * {groups} + o // {outputs}) * {inputs} + i")
         terms, weights = ["plane"], [f"o * {inputs} + i"]
-        for place in outer:
-            number = place.number
-            stack.enter_context(text.block(f"for k{number} in range({place.window}):"))
-            text.line(f"cell{number} = {place.origin(f'o{number}')} + {place.shift(f'k{number}')}")
-            tests = place.tests(f"cell{number}")
-            if tests:
-                stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
-            terms.append(place.row(f"cell{number}"))
-            weights.append(f"k{number}")
+        _over_window(text, stack, outer, terms, weights)
         text.line(f"base = {offset_of([*terms, '0'], ['0', *(p.size for p in places)])}")
         stack.enter_context(text.block(f"for k in range({last.window}):"))
         text.line(f"weight = w[{offset_of([*weights, 'k'], ['0', *(p.window for p in places)])}]")
@@ -327,16 +339,9 @@ def emit_direct_last(sizes: Sizes) -> EmittedKernel:
         text.line(f"first = row * {features}")
         with text.block(f"for j in range({features}):"):
             text.line(f"out[first + j] = {_zero(element)}")
-        terms, weights = ["image"], []
-        for place in places:
-            number = place.number
-            stack.enter_context(text.block(f"for k{number} in range({place.window}):"))
-            text.line(f"cell{number} = {place.origin(f'o{number}')} + {place.shift(f'k{number}')}")
-            tests = place.tests(f"cell{number}")
-            if tests:
-                stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
-            terms.append(place.row(f"cell{number}"))
-            weights.append(f"k{number}")
+        terms: list[str] = ["image"]
+        weights: list[str] = []
+        _over_window(text, stack, places, terms, weights)
         text.line(f"base = {offset_of([*terms, '0'], ['0', *(p.size for p in places), features])}")
         text.line(f"weights = {offset_of([*weights, '0'], [*(p.window for p in places), features])}")
         with text.block(f"for j in range({features}):"):
