@@ -6,6 +6,7 @@ Source: XLA's Layout (layout.h, xla_data.proto) and the pages "Shapes and layout
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 from .text.scanner import Scanner
@@ -27,12 +28,22 @@ class Tile:
         return "(" + ",".join("*" if d is None else str(d) for d in self.dimensions) + ")"
 
 
+class PaddingValue(Enum):
+    """What the padding elements of a buffer hold (PaddingValue of the first xla_data.proto)."""
+
+    UNKNOWN_PAD = "unknown"
+    ZERO_PAD = "zero"
+    ONE_PAD = "one"
+    LOWEST_PAD = "lowest"
+    HIGHEST_PAD = "highest"
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The physical order of an array's dimensions; the most minor dimension varies fastest.
 
-    `tiles`, `element_size_in_bits`, `memory_space` and `tail_padding_alignment_in_elements` describe formats that
-    pack or pad elements; a layout with any of them set is not dense.
+    `tiles`, `element_size_in_bits`, `tail_padding_alignment_in_elements` and the `padded_dimensions` of XLA's first
+    layouts describe formats that pack or pad elements; a layout with any of them set is not dense.
     """
 
     minor_to_major: tuple[int, ...]
@@ -40,11 +51,20 @@ class Layout:
     element_size_in_bits: int = 0
     memory_space: int = 0
     tail_padding_alignment_in_elements: int = 1
+    padded_dimensions: tuple[int, ...] = ()
+    """The size to which each logical dimension is padded; empty: none is."""
+    padding_value: PaddingValue = PaddingValue.UNKNOWN_PAD
+    """What padding elements hold."""
 
     @property
     def is_dense(self) -> bool:
         """True when elements lie one after the other without tiles, packing or padding."""
-        return not self.tiles and self.element_size_in_bits == 0 and self.tail_padding_alignment_in_elements == 1
+        return (
+            not self.tiles
+            and self.element_size_in_bits == 0
+            and self.tail_padding_alignment_in_elements == 1
+            and not self.padded_dimensions
+        )
 
     @property
     def is_row_major(self) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from .element_type import ElementType, element_type_named
 from .errors import ShapeError
 from .layout import MAX_RANK, Layout, read_layout, row_major
+from .physical_form import PhysicalForm, physical_form
 from .text.scanner import Scanner
 
 MAX_BYTES = 2**63 - 1
@@ -121,10 +122,30 @@ class Shape:
 
     @property
     def byte_size(self) -> int:
-        """Bytes of the dense buffer of an array; for a tuple, the sum over its leaves."""
+        """Bytes of an array's buffer in its layout, padding included; for a tuple, the sum over its leaves."""
         if self.tuple_shapes is not None:
             return sum(s.byte_size for s in self.tuple_shapes)
+        layout = self.array_layout
+        if layout.is_dense:
+            return self.num_elements * self.element.byte_width
+        return -(-self.physical_form.num_elements * self.bits_per_element // 8)
+
+    @property
+    def logical_byte_size(self) -> int:
+        """Bytes of an array's elements alone, each in as many bytes as a dense buffer has; of a tuple, the sum."""
+        if self.tuple_shapes is not None:
+            return sum(s.logical_byte_size for s in self.tuple_shapes)
         return self.num_elements * self.element.byte_width
+
+    @property
+    def bits_per_element(self) -> int:
+        """Bits from one element of an array to the next in its buffer."""
+        return self.array_layout.element_size_in_bits or 8 * self.element.byte_width
+
+    @property
+    def physical_form(self) -> PhysicalForm:
+        """The dimensions of an array's buffer in memory."""
+        return physical_form(self.dimensions, self.array_layout)
 
     def leaves(self) -> Iterator[Shape]:
         """The array shapes in this shape, depth first."""

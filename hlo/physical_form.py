@@ -1,0 +1,134 @@
+"""The physical form of an array: the dimensions that its buffer has in memory, and how they come from logical ones.
+
+A tiling is a change of dimensions. f32[3,5]{1,0:T(2,2)} lies in memory as the row-major array [2,3,2,2], whose
+dimensions are y // 2, x // 3, y % 2 and x % 2. Every layout is of this kind: each physical dimension is
+``(source // divisor) % modulus``, where the source is a logical dimension, or several combined into one. Index
+arithmetic, conversion of whole arrays, generated loops and pictures all come from this list.
+
+Source: XLA's page "Tiled layout" (linear index formulas, repeated tiling, combining dimensions); Layout in
+xla_data.proto for padding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .layout import Layout, Tile
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalDimension:
+    """``(source // divisor) % modulus``, a number below `extent`.
+
+    `source` is a logical dimension's number, or physical dimensions of the level before, major to minor, that count
+    as one: their mixed-radix number. No sources at all is 0: the dimension exists because a tile has more dimensions
+    than the array. A `modulus` of None means that nothing is to be cut off.
+    """
+
+    source: int | tuple[PhysicalDimension, ...]
+    divisor: int
+    modulus: int | None
+    extent: int
+
+    def at(self, index: Sequence[int]) -> int:
+        """Its value for a logical index."""
+        if isinstance(self.source, int):
+            value = index[self.source]
+        else:
+            value = 0
+            for dimension in self.source:
+                value = value * dimension.extent + dimension.at(index)
+        value //= self.divisor
+        return value if self.modulus is None else value % self.modulus
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalForm:
+    """How an array of some dimensions lies in memory.
+
+    `dimensions` are major to minor; `levels` are the lists of dimensions before the first tile and after each. The
+    buffer holds `num_elements` places for elements: the product of the extents, rounded up to the tail alignment.
+    """
+
+    levels: tuple[tuple[PhysicalDimension, ...], ...]
+    num_elements: int
+
+    @property
+    def dimensions(self) -> tuple[PhysicalDimension, ...]:
+        return self.levels[-1]
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The dimensions of the buffer as a dense row-major array, without what pads its tail."""
+        return tuple(d.extent for d in self.dimensions)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Places between neighbours along each physical dimension."""
+        strides, step = [], 1
+        for dimension in reversed(self.dimensions):
+            strides.append(step)
+            step *= dimension.extent
+        return tuple(reversed(strides))
+
+    def linear_index(self, index: Sequence[int]) -> int:
+        """The place of the element at a logical index; indices are not checked."""
+        linear = 0
+        for dimension in self.dimensions:
+            linear = linear * dimension.extent + dimension.at(index)
+        return linear
+
+
+@lru_cache(maxsize=1024)
+def physical_form(dimensions: tuple[int, ...], layout: Layout) -> PhysicalForm:
+    """The physical form of an array with these logical dimensions."""
+    sizes = layout.padded_dimensions or dimensions
+    level = tuple(PhysicalDimension(d, 1, None, sizes[d]) for d in reversed(layout.minor_to_major))
+    levels = [level]
+    for tile in layout.tiles:
+        level = _tiled(level, tile)
+        levels.append(level)
+    count = math.prod(d.extent for d in level)
+    alignment = layout.tail_padding_alignment_in_elements
+    return PhysicalForm(tuple(levels), -(-count // alignment) * alignment)
+
+
+def _tiled(level: tuple[PhysicalDimension, ...], tile: Tile) -> tuple[PhysicalDimension, ...]:
+    """The level after one more tile, which covers the most minor dimensions: those major of it stay, then come the
+    numbers of the tiles, then the places in a tile."""
+    rank = len(tile.dimensions)
+    missing = tuple(PhysicalDimension((), 1, None, 1) for _ in range(rank - len(level)))
+    level = missing + level
+    untouched, covered = level[: len(level) - rank], level[len(level) - rank :]
+    major, minor = [], []
+    combined: list[PhysicalDimension] = []
+    for size, dimension in zip(tile.dimensions, covered, strict=True):
+        combined.append(dimension)
+        if size is not None:
+            whole = combined[0] if len(combined) == 1 else _combined(tuple(combined))
+            quotient, remainder = _divided(whole, size)
+            major.append(quotient)
+            minor.append(remainder)
+            combined = []
+    assert not combined, "the last dimension of a tile combines with nothing"
+    return (*untouched, *major, *minor)
+
+
+def _combined(dimensions: tuple[PhysicalDimension, ...]) -> PhysicalDimension:
+    return PhysicalDimension(dimensions, 1, None, math.prod(d.extent for d in dimensions))
+
+
+def _divided(dimension: PhysicalDimension, size: int) -> tuple[PhysicalDimension, PhysicalDimension]:
+    """Which tile, and where in it."""
+    count = -(-dimension.extent // size)
+    modulus = dimension.modulus
+    if modulus is not None and modulus % size:
+        dimension = PhysicalDimension((dimension,), 1, None, dimension.extent)
+        modulus = None
+    quotient = PhysicalDimension(
+        dimension.source, dimension.divisor * size, None if modulus is None else modulus // size, count
+    )
+    return quotient, PhysicalDimension(dimension.source, dimension.divisor, size, size)
