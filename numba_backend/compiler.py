@@ -21,7 +21,9 @@ from .lowering import Bodies, lower
 class NumbaCompiler(Compiler):
     """Compiles for the CPU that it runs on."""
 
-    def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
+    def compile(
+        self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()
+    ) -> NumbaExecutable:
         if module.replica_count * module.num_partitions > 1:
             raise UnsupportedError(
                 f"module {module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions; "

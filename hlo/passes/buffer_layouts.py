@@ -131,6 +131,9 @@ def _reshape(moved: HloInstruction, shape: Shape) -> HloInstruction:
     source = moved.operands[0].shape
     if source.array_layout.is_row_major and shape.array_layout.is_row_major:
         return moved
+    if source.element_type is not shape.element_type:  # the bytes of a dense array, read as another type
+        dense = in_layouts(moved.operands[0], source.with_default_layout())
+        return in_layouts(replace(moved, operands=(dense,), shape=shape.with_default_layout()), shape)
     if reshape_is_bitcast(source, shape):
         return make_instruction(Opcode.BITCAST, moved.operands, shape=shape, name=moved.name)
     return _as_kernel(replace(moved, opcode=Opcode.RESHAPE, shape=shape))
