@@ -54,9 +54,9 @@ class Shape:
         if math.prod(dims) * element_type.byte_width > MAX_BYTES:
             raise ShapeError(f"{element_type.value}{list(dims)} does not fit in 64-bit memory", "shape_c2")
         default = row_major(len(dims))
-        if layout is None:
+        if layout is None or layout is default or layout == default:
             layout = default
-        elif layout is not default:
+        else:
             violation = layout_violation(element_type, dims, layout)
             if violation is not None:
                 raise ShapeError(f"{element_type.value}{list(dims)}: {violation.message}", violation.label)
@@ -251,7 +251,8 @@ class Shape:
         if self.tuple_shapes is not None:
             return "(" + ", ".join(s.to_text(layout) for s in self.tuple_shapes) + ")"
         text = f"{self.element.value}[{','.join(map(str, self.dimensions))}]"
-        return text + str(self.layout) if layout and self.layout is not row_major(0) else text
+        is_shown = layout and (self.dimensions or self.layout != row_major(0))
+        return text + str(self.layout) if is_shown else text
 
     def __str__(self) -> str:
         return self.to_text(layout=False)
