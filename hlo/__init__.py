@@ -54,7 +54,10 @@ if TYPE_CHECKING:
     from .opcode import Opcode
     from .passes.pipeline import optimize
     from .shape import Shape
+    from .target import CpuTarget, MemorySpace, Target, TargetOptionError
+    from .targets import target_named
     from .text.parser import parse
+    from .tpu_target import TpuTarget
     from .verifier import verify
 
 _NAMES = {
@@ -115,7 +118,10 @@ _NAMES = {
     "Opcode": ".opcode",
     "optimize": ".passes.pipeline",
     "Shape": ".shape",
+    **dict.fromkeys(("CpuTarget", "MemorySpace", "Target", "TargetOptionError"), ".target"),
+    "target_named": ".targets",
     "parse": ".text.parser",
+    "TpuTarget": ".tpu_target",
     "verify": ".verifier",
 }
 
@@ -127,6 +133,7 @@ __all__ = [
     "ComputationBuilder",
     "ComputationDataHandle",
     "ConvolutionDimensionNumbers",
+    "CpuTarget",
     "ElementType",
     "ExecutionError",
     "FusionKind",
@@ -140,6 +147,7 @@ __all__ = [
     "Layout",
     "Literal",
     "LocalClient",
+    "MemorySpace",
     "Metadata",
     "Opcode",
     "Padding",
@@ -148,7 +156,10 @@ __all__ = [
     "RandomAlgorithm",
     "Shape",
     "ShapeError",
+    "Target",
+    "TargetOptionError",
     "Tile",
+    "TpuTarget",
     "UnsupportedElementTypeError",
     "UnsupportedError",
     "VerificationError",
@@ -165,6 +176,7 @@ __all__ = [
     "make_tuple",
     "optimize",
     "parse",
+    "target_named",
     "verify",
 ]
 
