@@ -12,6 +12,7 @@ from ..hlo.ir import HloModule, InputOutputAlias
 from ..hlo.passes.buffer_assignment import assign_buffers
 from ..hlo.passes.pipeline import optimize
 from ..hlo.shape import Shape
+from ..hlo.target import Target
 from .dot import is_gemm
 from .executable import NumbaExecutable
 from .lowering import Bodies, lower
@@ -20,9 +21,7 @@ from .lowering import Bodies, lower
 class NumbaCompiler(Compiler):
     """Compiles for the CPU that it runs on."""
 
-    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
-        if target != "cpu":
-            raise UnsupportedError(f"the Numba backend compiles for target 'cpu', not {target!r}")
+    def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
         if module.replica_count * module.num_partitions > 1:
             raise UnsupportedError(
                 f"module {module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions; "

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from ..backend import PassRecord
 from ..errors import UnsupportedError
 from ..ir import HloModule
+from ..target import CpuTarget, Target
 from .algebraic_simplifier import AlgebraicSimplifier
+from .buffer_layouts import BufferLayouts
 from .call_inliner import CallInliner
 from .common_subexpression_elimination import CommonSubexpressionElimination
 from .constant_folding import ConstantFolding
@@ -26,8 +28,8 @@ from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
-def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
-    """Every pass for the CPU, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?"""
+def pipeline(target: Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?"""
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -39,7 +41,7 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
         )
     )
     return Pipeline(
-        "cpu",
+        target.name,
         (
             CallInliner(),  # first: everything below sees plain operations
             LayoutAssignment(),  # so that all passes may take row-major for granted
@@ -54,15 +56,21 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
             DeadCodeElimination(),
             UnshareLoopState(),  # after the last merging of equal values
             Fusion(),  # the last to change what is computed where
+            BufferLayouts(target),  # what is a buffer stands now
             FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
             MemoryScheduler(),  # of kernels, not of the operations in them
         ),
     )
 
 
+def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for the CPU."""
+    return pipeline(CpuTarget(), is_gemm)
+
+
 def optimize(
     module: HloModule,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     is_gemm: IsGemm = blas_takes,
     options: PassOptions | None = None,
@@ -71,6 +79,8 @@ def optimize(
 
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
     """
-    if target != "cpu":
-        raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
-    return cpu_pipeline(is_gemm).run(module, options)
+    if isinstance(target, str):
+        if target != "cpu":
+            raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
+        target = CpuTarget()
+    return pipeline(target, is_gemm).run(module, options)
