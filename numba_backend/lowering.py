@@ -119,11 +119,11 @@ class LoweredModule:
     code_bytes: int
     """Object code of all distinct kernels."""
     arena_size: int
-    """Bytes of the arena: buffers, and behind them the scratch memory of the row that needs most."""
+    """Bytes of the arenas, one behind the other, and behind them the scratch memory of the row that needs most."""
 
 
 def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
-    """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arena."""
+    """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block."""
     lowering = _Lowering(assignment, bodies)
     entry = assignment.module.entry
     lowering.computation(entry)
@@ -184,7 +184,7 @@ class _Lowering:
         if allocation.kind is AllocationKind.OUTPUT:
             return pointer(self._outputs + allocation.index, place.offset)
         if allocation.kind is AllocationKind.ARENA:
-            return pointer(self._arena, place.offset)
+            return pointer(self._arena, self.assignment.arena_offset(allocation) + place.offset)
         constant = self._constants[allocation.index]
         return Argument(constant.kind, constant.base, constant.word + place.offset)
 

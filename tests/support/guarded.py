@@ -25,7 +25,9 @@ from hloom.hlo.passes.buffer_assignment import (
     assign_buffers,
 )
 from hloom.hlo.passes.manager import PassOptions
+from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
+from hloom.hlo.target import MemorySpace
 from hloom.numba_backend import lowering
 from hloom.numba_backend.dot import is_gemm
 
@@ -61,13 +63,22 @@ class GuardedProgram:
     """A compiled module whose arena is spread out, so that each of its buffers has guards."""
 
     def __init__(
-        self, module: HloModule, donated: Sequence[int] = (), options: PassOptions | None = None, at_end: bool = True
+        self,
+        module: HloModule,
+        donated: Sequence[int] = (),
+        options: PassOptions | None = None,
+        at_end: bool = True,
+        fast_memory: MemorySpace | None = None,
     ) -> None:
         """`at_end`: buffers end where their page ends; else they begin where it begins."""
         self.module, _ = optimize(module, is_gemm=is_gemm, options=options)
         self.at_end = at_end
         bodies = lowering.Bodies()
-        assignment = assign_buffers(self.module, bodies.can_share)
+        if fast_memory is not None:
+            self.module = MemorySpaceAssignment(fast_memory, bodies.can_share)(self.module)
+        assignment = assign_buffers(self.module, bodies.can_share, fast_memory=fast_memory)
+        self.arenas = assignment.arenas
+        """Before they are spread."""
         self.donated = {s.allocation.index for s in assignment.outputs if s.allocation.kind is AllocationKind.PARAMETER}
         self.assignment, self.regions = _spread(assignment, at_end)
         self.lowered = lowering.lower(self.assignment, bodies)
@@ -157,7 +168,7 @@ def _spread(assignment: BufferAssignment, at_end: bool) -> tuple[BufferAssignmen
     position = GUARD
     regions: list[tuple[int, int]] = []
     arena = [s for s in slices if s.allocation.kind is AllocationKind.ARENA]
-    for old in sorted(arena, key=lambda s: (s.offset, s.size)):
+    for old in sorted(arena, key=lambda s: (s.allocation.index, s.offset, s.size)):
         offset = position + ((_pages(old.size) - old.size) if at_end else 0)
         if old.size:
             regions.append((offset, old.size))
@@ -179,7 +190,7 @@ def _spread(assignment: BufferAssignment, at_end: bool) -> tuple[BufferAssignmen
         replace(
             assignment,
             slices=spread,
-            arena_size=position,
+            arenas=(total,),
             before={i: copies(c) for i, c in assignment.before.items()},
             at_end={c: copies(moves) for c, moves in assignment.at_end.items()},
         ),
