@@ -20,6 +20,7 @@ import numpy as np
 from .errors import UnsupportedError
 from .ir import HloModule
 from .shape import Shape
+from .target import Target
 
 NDArray = np.ndarray[Any, Any]
 
@@ -167,13 +168,16 @@ class Compiler(ABC):
     """Turns modules into executables."""
 
     @abstractmethod
-    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
-        """`donated`: entry parameters whose memory the program may reuse for results."""
+    def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
+        """`target`: whose layouts and memories the program uses inside, by name or itself; UnsupportedError, which
+        names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
+        """
 
 
 _BACKENDS: dict[str, Callable[[], Compiler]] = {}
 _INSTANCES: dict[str, Compiler] = {}
 _default = os.environ.get("HLOOM_BACKEND", "numba")
+_default_target: str | Target = os.environ.get("HLOOM_TARGET", "cpu")
 
 
 def default_backend() -> str:
@@ -185,6 +189,18 @@ def set_default_backend(name: str) -> None:
     """What `hloom.config.update("hloom_backend", name)` does for those who do not ask `hloom.config`."""
     global _default
     _default = name
+
+
+def default_target() -> str | Target:
+    """The target for which programs are compiled where none is named: HLOOM_TARGET's, until `hloom.config` sets
+    another."""
+    return _default_target
+
+
+def set_default_target(target: str | Target) -> None:
+    """What `hloom.config.update("hloom_target", target)` does for those who do not ask `hloom.config`."""
+    global _default_target
+    _default_target = target
 
 
 def register_backend(name: str, factory: Callable[[], Compiler]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from ..backend import PassRecord
 from ..errors import UnsupportedError
 from ..ir import HloModule
+from ..target import CpuTarget, Target
+from ..targets import target_named
 from .algebraic_simplifier import AlgebraicSimplifier
 from .call_inliner import CallInliner
 from .common_subexpression_elimination import CommonSubexpressionElimination
@@ -60,17 +62,24 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
     )
 
 
+def pipeline_for(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for a target, in order. UnsupportedError for a target that there is not."""
+    target = target_named(target)
+    if not isinstance(target, CpuTarget):
+        raise UnsupportedError(f"no passes for target {target.name!r}; there are for 'cpu'")
+    return cpu_pipeline(is_gemm)
+
+
 def optimize(
     module: HloModule,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     is_gemm: IsGemm = blas_takes,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
-    """The module after all passes for `target`, and what each pass did.
+    """The module after all passes for `target` (a name, or a target of one's own), and what each pass did.
 
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
+    UnsupportedError for a target that there is not.
     """
-    if target != "cpu":
-        raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
-    return cpu_pipeline(is_gemm).run(module, options)
+    return pipeline_for(target, is_gemm).run(module, options)

@@ -9,17 +9,17 @@ from dataclasses import replace
 
 from ..hlo.backend import PassRecord
 from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
-from ..hlo.passes.pipeline import cpu_pipeline
+from ..hlo.passes.pipeline import pipeline_for
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.text.dot_graph import to_dot
 from ..numba_backend.dot import is_gemm
-from .files import read_module, write_text
+from .files import read_module, target_of, write_text
 from .outcome import FINE, UsageError
 
 
 def execute(options: Namespace) -> int:
     """Print, or write to a file, the module as the chosen passes leave it."""
-    pipeline = cpu_pipeline(is_gemm)
+    pipeline = pipeline_for(target_of(options), is_gemm)
     names = list(dict.fromkeys(each.name for each in pipeline.passes()))
     if options.list_passes:
         print("\n".join(names))
