@@ -30,7 +30,13 @@ class EvaluatorExecutable(Executable):
 
     def __init__(self, module: HloModule) -> None:
         self.module = module
-        self._results = tuple(module.entry.root.shape.leaves())
+        # NumPy's arrays are dense and row-major whatever the module's layouts are.
+        self._parameters = tuple(s.with_default_layout() for p in module.entry.parameters for s in p.shape.leaves())
+        self._results = tuple(s.with_default_layout() for s in module.entry.root.shape.leaves())
+
+    @property
+    def parameter_shapes(self) -> Sequence[Shape]:
+        return self._parameters
 
     @property
     def result_shapes(self) -> Sequence[Shape]:
@@ -49,7 +55,7 @@ class EvaluatorExecutable(Executable):
         return {}
 
     def memory_analysis(self) -> MemoryAnalysis:
-        inputs = sum(p.shape.byte_size for p in self.module.entry.parameters)
+        inputs = sum(s.byte_size for s in self._parameters)
         outputs = sum(s.byte_size for s in self._results)
         text = f"evaluated op by op: {inputs} bytes of arguments, {outputs} bytes of results, NumPy holds the rest"
         return MemoryAnalysis(inputs, outputs, 0, 0, 0, 0, text)
