@@ -126,7 +126,7 @@ def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None
 def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
     """A buffer that holds `array`, which is of the type `shape`, in the layout of `shape`.
 
-    The array's own memory where that is dense, in the layout's order and aligned, unless `copy` is set; else new memory.
+    The array's own memory where that is dense, in the layout's order and aligned, unless `copy` is set; else new.
     """
     layout = shape.array_layout
     if layout.is_row_major:

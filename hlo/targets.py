@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .errors import UnsupportedError
 from .target import CpuTarget, Target
+from .tpu_target import TpuTarget
 
-TARGETS: dict[str, type[Target]] = {t.name: t for t in (CpuTarget,)}
+TARGETS: dict[str, type[Target]] = {t.name: t for t in (CpuTarget, TpuTarget)}
 
 
 def target_named(target: str | Target) -> Target:

@@ -243,8 +243,8 @@ class _Resolver:
             if output is None or parameter is None or parameter.byte_size != output.byte_size:
                 message = f"an alias of output {list(alias.output_index)} needs a parameter of its size"
                 if output is not None and parameter is not None:
-                    sizes = f"{output.to_text()} has {output.byte_size} bytes, {parameter.to_text()} {parameter.byte_size}"
-                    message += f" in memory: {sizes}"
+                    given = f"{parameter.to_text()} {parameter.byte_size}"
+                    message += f" in memory: {output.to_text()} has {output.byte_size} bytes, {given}"
                 raise self._error(message, self.parsed.aliases_position, "module_c4")
             if alias.output_index in outputs or source in inputs:
                 message = "an output or a parameter is aliased twice"
