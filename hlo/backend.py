@@ -172,7 +172,7 @@ class RetypedBuffer(DeviceBuffer):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         memory = (ctypes.c_uint8 * self.shape.byte_size).from_address(self.address)
         memory._owner = self._owner  # type: ignore[attr-defined]  # views of the array keep it, and it the memory
-        return array_in(np.frombuffer(memory, np.uint8), self.shape, dtype, copy)
+        return array_in(np.frombuffer(memoryview(memory), np.uint8), self.shape, dtype, copy)
 
 
 class HostBuffer(DeviceBuffer):

@@ -131,7 +131,7 @@ ENTRY e {{ x = f32[3,5] parameter(0)  ROOT y = f32[3,5] negate(x) }}"""
 @pytest.mark.parametrize("kind", ["may-alias", "must-alias"])
 def test_aliases_need_one_size_in_memory(kind: str) -> None:
     """As in XLA: the layouts may differ, the sizes may not."""
-    with pytest.raises(HloParseError, match="needs a parameter of its size in memory: .* 96 bytes, .* 60") as caught:
+    with pytest.raises(HloParseError, match=r"needs a parameter of its size in memory: .* 96 bytes, .* 60") as caught:
         parse(ALIASED.format("f32[3,5]{1,0}", "f32[3,5]{1,0:T(2,2)}", kind=kind))
     assert caught.value.label == "module_c4"
     module = parse(ALIASED.format("f32[3,5]{0,1}", "f32[3,5]{1,0}", kind=kind))
