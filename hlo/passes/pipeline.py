@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..backend import PassRecord
-from ..errors import UnsupportedError
 from ..ir import HloModule
 from ..target import CpuTarget, Target
 from ..targets import target_named
 from .algebraic_simplifier import AlgebraicSimplifier
+from .buffer_layouts import BufferLayouts
 from .call_inliner import CallInliner
 from .common_subexpression_elimination import CommonSubexpressionElimination
 from .constant_folding import ConstantFolding
@@ -28,8 +28,12 @@ from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
-def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
-    """Every pass for the CPU, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?"""
+def pipeline(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?
+
+    UnsupportedError for a target that there is not.
+    """
+    target = target_named(target)
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -41,7 +45,7 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
         )
     )
     return Pipeline(
-        "cpu",
+        target.name,
         (
             CallInliner(),  # first: everything below sees plain operations
             LayoutAssignment(),  # so that all passes may take row-major for granted
@@ -56,18 +60,16 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
             DeadCodeElimination(),
             UnshareLoopState(),  # after the last merging of equal values
             Fusion(),  # the last to change what is computed where
+            BufferLayouts(target),  # what is a buffer stands now
             FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
             MemoryScheduler(),  # of kernels, not of the operations in them
         ),
     )
 
 
-def pipeline_for(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
-    """Every pass for a target, in order. UnsupportedError for a target that there is not."""
-    target = target_named(target)
-    if not isinstance(target, CpuTarget):
-        raise UnsupportedError(f"no passes for target {target.name!r}; there are for 'cpu'")
-    return cpu_pipeline(is_gemm)
+def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for the CPU."""
+    return pipeline(CpuTarget(), is_gemm)
 
 
 def optimize(
@@ -82,4 +84,4 @@ def optimize(
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
     UnsupportedError for a target that there is not.
     """
-    return pipeline_for(target, is_gemm).run(module, options)
+    return pipeline(target, is_gemm).run(module, options)
