@@ -184,8 +184,8 @@ __all__ = [
     "multi_index",
     "optimize",
     "parse",
-    "to_physical",
     "target_named",
+    "to_physical",
     "verify",
 ]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..backend import PassRecord
-from ..errors import UnsupportedError
 from ..ir import HloModule
 from ..target import CpuTarget, Target
+from ..targets import target_named
 from .algebraic_simplifier import AlgebraicSimplifier
 from .buffer_layouts import BufferLayouts
 from .call_inliner import CallInliner
@@ -28,8 +28,12 @@ from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
-def pipeline(target: Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
-    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?"""
+def pipeline(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?
+
+    UnsupportedError for a target that there is not.
+    """
+    target = target_named(target)
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -75,12 +79,9 @@ def optimize(
     is_gemm: IsGemm = blas_takes,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
-    """The module after all passes for `target`, and what each pass did.
+    """The module after all passes for `target` (a name, or a target of one's own), and what each pass did.
 
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
+    UnsupportedError for a target that there is not.
     """
-    if isinstance(target, str):
-        if target != "cpu":
-            raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
-        target = CpuTarget()
     return pipeline(target, is_gemm).run(module, options)
