@@ -48,11 +48,13 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from .evaluator import evaluate, evaluate_computation
+    from .index_util import linear_index, multi_index
     from .ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Metadata
-    from .layout import Layout, Tile
+    from .layout import Layout, PaddingValue, Tile
     from .literal import Literal
     from .opcode import Opcode
     from .passes.pipeline import optimize
+    from .physical_array import from_physical, to_physical
     from .shape import Shape
     from .text.parser import parse
     from .verifier import verify
@@ -110,10 +112,12 @@ _NAMES = {
     ),
     **dict.fromkeys(("evaluate", "evaluate_computation"), ".evaluator"),
     **dict.fromkeys(("HloComputation", "HloInstruction", "HloModule", "InputOutputAlias", "Metadata"), ".ir"),
-    **dict.fromkeys(("Layout", "Tile"), ".layout"),
+    **dict.fromkeys(("linear_index", "multi_index"), ".index_util"),
+    **dict.fromkeys(("Layout", "PaddingValue", "Tile"), ".layout"),
     "Literal": ".literal",
     "Opcode": ".opcode",
     "optimize": ".passes.pipeline",
+    **dict.fromkeys(("from_physical", "to_physical"), ".physical_array"),
     "Shape": ".shape",
     "parse": ".text.parser",
     "verify": ".verifier",
@@ -145,6 +149,7 @@ __all__ = [
     "Padding",
     "PaddingConfig",
     "PaddingConfigDimension",
+    "PaddingValue",
     "RandomAlgorithm",
     "Shape",
     "ShapeError",
@@ -155,6 +160,8 @@ __all__ = [
     "element_type_of",
     "evaluate",
     "evaluate_computation",
+    "from_physical",
+    "linear_index",
     "make_call",
     "make_computation",
     "make_constant",
@@ -163,8 +170,10 @@ __all__ = [
     "make_module",
     "make_parameter",
     "make_tuple",
+    "multi_index",
     "optimize",
     "parse",
+    "to_physical",
     "verify",
 ]
 
