@@ -33,8 +33,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """`x` is the left end, the middle or the right end of the text, as `anchor` says; `y` is the middle of its height.
-    """
+    """`x` is the left end, the middle or the right end of the text, as `anchor` says; `y` is half of its height."""
 
     x: float
     y: float

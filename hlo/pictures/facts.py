@@ -11,9 +11,14 @@ MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "SMEM", 5: "host memory"}
 """What the numbers of memory spaces mean on a TPU."""
 
 
+def dimension_names(shape: Shape) -> tuple[str, ...]:
+    """What people call the dimensions: x, or y and x, up to p, z, y and x; beyond that d0, d1, ..."""
+    return tuple("pzyx"[4 - shape.rank :]) if shape.rank <= 4 else tuple(f"d{d}" for d in range(shape.rank))
+
+
 def facts(shape: Shape) -> list[tuple[str, str]]:
     """Titles and sentences, in the order in which a layout is applied to an array."""
-    layout, names = shape.array_layout, shape.dimension_names
+    layout, names = shape.array_layout, dimension_names(shape)
     lines = [("array", _array(shape, names))]
     if shape.rank > 1:
         lines.append(("order", _order(layout.minor_to_major, names)))
@@ -85,10 +90,10 @@ def _combined(dimensions: Sequence[PhysicalDimension], names: Sequence[str]) -> 
     """How to read the first dimension that combines others."""
     for dimension in dimensions:
         if isinstance(dimension.source, tuple) and len(dimension.source) > 1:
-            number = ""
-            for source in dimension.source:
-                number = f"({number})*{source.extent} + " if "+" in number else f"{number}*{source.extent} + " if number else ""
-                number += describe(source, names)
+            first, *others = dimension.source
+            number = describe(first, names)
+            for source in others:
+                number = f"{f'({number})' if '+' in number else number}*{source.extent} + {describe(source, names)}"
             return f"({', '.join(describe(d, names) for d in dimension.source)}) is the number {number}"
     return ""
 

@@ -14,9 +14,9 @@ from ..shape import Shape
 from . import palette
 from .axes import Axis, shown_coordinates
 from .drawing import Drawing, Line, Rectangle, Text, text_width
-from .facts import describe, memory
+from .facts import describe, dimension_names, memory
 from .layout_text import line_length
-from .view import Cell, LayoutView, Slice
+from .view import Cell, LayoutView
 
 _MARGIN, _BETWEEN, _HEIGHT = 24.0, 56.0, 28.0
 _NUMBER, _LABEL, _CAPTION = 12.0, 10.5, 12.0
@@ -25,6 +25,9 @@ _GAP = 22.0
 _INSET = 2.5
 """Between a cell's edge and a red box in it."""
 _WHOLE, _EXCERPT, _SLICES = 16, 12, 3
+"""Lines of a grid that is shown whole, of an excerpt, and how many slices are shown."""
+_PANEL = 480.0
+"""How wide the array and memory should be at most, each."""
 
 
 def layout_figure(shape: Shape) -> Drawing:
@@ -35,7 +38,7 @@ def layout_figure(shape: Shape) -> Drawing:
     page.text(_MARGIN, _MARGIN + 8, heading, 17, anchor="start", bold=True, mono=True)
     y = _MARGIN + 34
     if shape.array_layout.tiles:
-        names = shape.dimension_names
+        names = dimension_names(shape)
         dimensions = shape.physical_form.dimensions
         written = ", ".join(describe(d, names) for d in dimensions)
         sizes = ",".join(f"{d.extent}" for d in dimensions)
@@ -102,13 +105,13 @@ _NOTHING = _Square("", None, palette.INK, None, None)
 def _array(page: _Page, view: LayoutView, x: float, y: float) -> tuple[float, float]:
     """Draw the array; its right and lower end."""
     drawn = view.drawn
-    columns = view.axis(drawn[-1], _most(view.extent(drawn[-1]))) if drawn else None
+    digits = len(str(view.shape.physical_form.num_elements - 1))
+    wide = max(34.0, text_width("0" * digits, _NUMBER) + 14)
+    columns = view.axis(drawn[-1], _fitting(view.extent(drawn[-1]), wide)) if drawn else None
     rows = view.axis(drawn[0], _most(view.extent(drawn[0]))) if len(drawn) > 1 else None
     page.text(x, y, "array: the place of each element", _CAPTION, anchor="start", bold=True)
     y += 26
     right = x + text_width("array: the place of each element", _CAPTION) * 1.04
-    digits = len(str(view.shape.physical_form.num_elements - 1))
-    wide = max(34.0, text_width("0" * digits, _NUMBER) + 14)
     labels = [str(axis.extent - 1) for axis in (rows,) if axis]
     left = x + (text_width(f"{rows.name} {labels[0]}", _LABEL) + 10 if rows else 4)
     widths = [_GAP if at is None else wide for at in columns.shown] if columns else [wide]
@@ -166,12 +169,12 @@ def _memory(page: _Page, view: LayoutView, x: float, y: float) -> float:
     places = shape.physical_form.num_elements
     title = "memory: the element at each place"
     page.text(x, y, title, _CAPTION, anchor="start", bold=True)
-    length = line_length(view, _WHOLE)
-    count = -(-places // length)
-    along = shown_coordinates(length, length, 1, _most(length))
-    down = shown_coordinates(count, count, max(view.places_in_tile // length, 1), _most(count))
     index = ",".join(str(max(d - 1, 0)) for d in shape.dimensions) or "0"
     wide = max(34.0, text_width(index, _NUMBER) + 12)
+    length = line_length(view, int(_PANEL / wide))
+    count = -(-places // length)
+    along = shown_coordinates(length, length, 1, _fitting(length, wide))
+    down = shown_coordinates(count, count, max(view.places_in_tile // length, 1), _most(count))
     left = x + text_width(str(places - 1), _LABEL) + 14
     widths = [_GAP if at is None else wide for at in along]
     y += 38
@@ -206,6 +209,11 @@ def _place(view: LayoutView, cell: Cell) -> _Square:
 
 def _most(count: int) -> int:
     return _WHOLE if count <= _WHOLE else _EXCERPT
+
+
+def _fitting(count: int, wide: float) -> int:
+    """How many cells of a line of so many fit into a panel."""
+    return count if count * wide <= _PANEL + wide else max(int(_PANEL / wide), 6)
 
 
 _Grid = list[list[_Square | None]]

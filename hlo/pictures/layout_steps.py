@@ -8,12 +8,13 @@ and must arrive where `PhysicalForm` does.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import ShapeError
+from ..index_util import linear_index, multi_index
 from ..layout import Tile
 from ..shape import Shape
+from .facts import dimension_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,9 @@ class _Coordinate:
 
 
 def index_steps(shape: Shape, index: Sequence[int]) -> str:
-    """How the linear index of an element comes about. ShapeError (index_c1, index_c2) if the array has none there."""
-    index = checked_index(shape, index)
-    layout, names = shape.array_layout, shape.dimension_names
+    """How the linear index of an element comes about. Errors as of `index_util.linear_index`."""
+    place = linear_index(shape, index)
+    layout, names = shape.array_layout, dimension_names(shape)
     steps = _Steps()
     sizes = layout.padded_dimensions or shape.dimensions
     level = [_Coordinate(names[d], index[d], sizes[d]) for d in reversed(layout.minor_to_major)]
@@ -46,25 +47,23 @@ def index_steps(shape: Shape, index: Sequence[int]) -> str:
     linear = 0
     for coordinate in level:
         linear = linear * coordinate.size + coordinate.value
-    assert linear == shape.physical_form.linear_index(index), "two ways to one place"
+    assert linear == place, "two ways to one place"
     steps.add("Linear index", [f"{_sum(level)} = {linear}"] if len(level) > 1 else [str(linear)])
     steps.add("Bytes", [_bytes(shape, linear)])
     return f"{shape.to_text()}, element {_tuple(index)}\n\n{steps.text()}\n\nElement {_tuple(index)} is at {linear}.\n"
 
 
 def linear_steps(shape: Shape, linear: int) -> str:
-    """Which element lies at a place in memory, or that it is padding. ShapeError (index_c3) if there is no such place.
-    """
-    form, layout, names = shape.physical_form, shape.array_layout, shape.dimension_names
-    if not 0 <= linear < form.num_elements:
-        raise ShapeError(
-            f"the buffer of {shape.to_text()} has {form.num_elements:,} places, numbered from 0: there is no place "
-            f"{linear}",
-            "index_c3",
-        )
+    """Which element lies at a place in memory, or that it is padding. Errors as of `index_util.multi_index`."""
+    found = multi_index(shape, linear)
+    form, layout, names = shape.physical_form, shape.array_layout, dimension_names(shape)
     steps = _Steps()
     steps.add("Bytes", [_bytes(shape, linear)])
     title = f"{shape.to_text()}, place {linear}"
+
+    def padding_at() -> str:
+        assert found is None, "two ways back"
+        return done(f"Place {linear} is padding.")
 
     def done(answer: str) -> str:
         return f"{title}\n\n{steps.text()}\n\n{answer}\n"
@@ -72,7 +71,7 @@ def linear_steps(shape: Shape, linear: int) -> str:
     count = math.prod(form.extents)
     if linear >= count:
         steps.add("Tail", [f"the array ends before {count:,}; what follows fills the buffer to {form.num_elements:,}"])
-        return done(f"Place {linear} is padding.")
+        return padding_at()
     values, lines = _split(linear, form.extents)
     steps.add("Places", [*lines, f"index {_list(values)} in sizes {_list(form.extents)}"])
     sizes = layout.padded_dimensions or shape.dimensions
@@ -84,7 +83,7 @@ def linear_steps(shape: Shape, linear: int) -> str:
         values, lines, padding = _undivided(values, tile, before)
         if padding:
             steps.add(f"Tile {tile}", [*lines, padding])
-            return done(f"Place {linear} is padding.")
+            return padding_at()
         steps.add(f"Tile {tile}", [*lines, f"index {_list(values)} in sizes {_list([size for _, size in before])}"])
     index = [0] * shape.rank
     for value, dimension in zip(values, reversed(layout.minor_to_major), strict=True):
@@ -92,29 +91,12 @@ def linear_steps(shape: Shape, linear: int) -> str:
     if outside := [d for d in range(shape.rank) if index[d] >= shape.dimensions[d]]:
         d = outside[0]
         steps.add("Order", [f"{names[d]} is {index[d]}, and the array ends before {shape.dimensions[d]}"])
-        return done(f"Place {linear} is padding.")
+        return padding_at()
     if shape.rank > 1:
         order = ", ".join(names[d] for d in reversed(layout.minor_to_major))
         steps.add("Order", [f"the dimensions from major to minor are {order}, so the index is {_tuple(index)}"])
-    assert form.linear_index(index) == linear, "two ways to one place"
+    assert found == tuple(index), "two ways back"
     return done(f"At place {linear} is element {_tuple(index)}.")
-
-
-def checked_index(shape: Shape, index: Sequence[int]) -> tuple[int, ...]:
-    """The index, negative numbers counted from the end. ShapeError if its length is not the rank (index_c1), or a
-    number is outside of its dimension (index_c2)."""
-    if len(index) != shape.rank:
-        raise ShapeError(
-            f"{shape.to_text()} has {shape.rank} dimensions, but the index {_tuple(index)} has {len(index)} numbers",
-            "index_c1",
-        )
-    for number, (at, size, name) in enumerate(zip(index, shape.dimensions, shape.dimension_names, strict=True)):
-        if not -size <= at < size:
-            raise ShapeError(
-                f"index {at} is outside of dimension {number} ({name}) of {shape.to_text()}, which has size {size}",
-                "index_c2",
-            )
-    return tuple(at + size if at < 0 else at for at, size in zip(index, shape.dimensions, strict=True))
 
 
 def _divided(level: list[_Coordinate], tile: Tile) -> tuple[list[_Coordinate], list[str]]:
@@ -163,9 +145,7 @@ def _whole(combined: list[_Coordinate]) -> tuple[_Coordinate, list[str]]:
     return _Coordinate(name, value, size), [line]
 
 
-def _undivided(
-    values: list[int], tile: Tile, before: list[tuple[str, int]]
-) -> tuple[list[int], list[str], str]:
+def _undivided(values: list[int], tile: Tile, before: list[tuple[str, int]]) -> tuple[list[int], list[str], str]:
     """Undo a tile: the index before it, the sums in words, and if this is padding, why."""
     rank, count = len(tile.dimensions), sum(d is not None for d in tile.dimensions)
     missing = max(rank - len(before), 0)
@@ -224,8 +204,9 @@ def _bytes(shape: Shape, linear: int) -> str:
     first = linear * bits
     if bits % 8 == 0:
         size = bits // 8
-        last = f" to {linear * size + size - 1}" if size > 1 else ""
-        return f"{linear} * {size} byte{'s' * (size > 1)} an element: byte{'s' if size > 1 else ''} {linear * size}{last}"
+        if size == 1:
+            return f"{linear} * 1 byte an element: byte {linear}"
+        return f"{linear} * {size} bytes an element: bytes {linear * size} to {linear * size + size - 1}"
     byte, bit = divmod(first, 8)
     if bit + bits <= 8:
         low = f"bit {bit}" if bits == 1 else f"bits {bit} to {bit + bits - 1}"

@@ -147,9 +147,10 @@ def _memory(view: LayoutView, width: int, paint: Paint) -> str:
     shape = view.shape
     places = shape.physical_form.num_elements
     wide = len(",".join(str(max(d - 1, 0)) for d in shape.dimensions)) if shape.rank else 1
-    bits = shape.bits_per_element
-    labels = [("place", lambda place: place)] if bits == 8 else [("place", lambda p: p), ("byte", lambda p: p * bits // 8)]
-    label_widths = [max(len(str(f(places - 1))), len(title)) for title, f in labels]
+    heads = _heads(view)
+    label_widths = [
+        max(len(str(title)), len(str(last))) for title, last in zip(heads(None), heads(places - 1), strict=True)
+    ]
     margin = 2 + sum(w + 2 for w in label_widths) + 1
     most = max((width - margin) // (wide + 1), 4)
     length = line_length(view, most)
@@ -158,23 +159,23 @@ def _memory(view: LayoutView, width: int, paint: Paint) -> str:
     down = shown_coordinates(count, count, max(view.places_in_tile // length, 1), _most(count))
     whole = None not in along and None not in down
     title = "Memory, place by place, with the index of the element there" + (":" if whole else "; an excerpt:")
-    lines = ["  " + "  ".join(f"{t:>{w}}" for (t, _), w in zip(labels, label_widths))]
+
+    def head(texts: Sequence[object]) -> str:
+        return "  " + "  ".join(f"{text!s:>{w}}" for text, w in zip(texts, label_widths, strict=True))
+
+    lines = [head(heads(None))]
     for number in down:
         if number is None:
-            lines.append("  " + "  ".join(f"{'…':>{w}}" for w in label_widths))
+            lines.append(head(["…"] * len(label_widths)))
             continue
         first = number * length
-        head = "  ".join(f"{f(first):>{w}}" for (_, f), w in zip(labels, label_widths))
-        line = "  " + head + " "
-        previous: Cell | None = None
-        for k, offset in enumerate(along):
-            cell = None if offset is None or first + offset >= places else view.at(first + offset)
-            if offset is not None and cell is None:
-                break  # the tail's padding ends within this line
-            line += "│" if k and _parted(view, previous, cell) else " "
+        cells = [None if offset is None else view.at(first + offset) for offset in along
+                 if offset is None or first + offset < places]  # fmt: skip
+        line = head(heads(first)) + " "
+        for k, cell in enumerate(cells):
+            line += "│" if k and _parted(view, cells[k - 1], cell) else " "
             text = "…" if cell is None else "·" if cell.index is None else ",".join(map(str, cell.index)) or "0"
             line += paint(f"{text:>{wide}}", cell)
-            previous = cell
         lines.append(line)
     parts = [title, "\n".join(lines)]
     if word := first_word(view):
@@ -184,10 +185,23 @@ def _memory(view: LayoutView, width: int, paint: Paint) -> str:
     return "\n\n".join(parts)
 
 
+def _heads(view: LayoutView) -> Callable[[int | None], tuple[object, ...]]:
+    """What stands before a line of memory that begins at a place; for None the titles of these columns."""
+    bits = view.shape.bits_per_element
+
+    def of(place: int | None) -> tuple[object, ...]:
+        if bits == 8:
+            return ("byte",) if place is None else (place,)
+        return ("place", "byte") if place is None else (place, place * bits // 8)
+
+    return of
+
+
 def line_length(view: LayoutView, most: int) -> int:
     """How many places a line of memory has: a tile if it fits, else the largest natural part of one that does."""
     tile = view.places_in_tile
-    candidates, product = [], 1
+    candidates: list[int] = []
+    product = 1
     for extent in reversed(view.shape.physical_form.extents):
         product *= extent
         if product > 1 and product <= tile and (not candidates or product > candidates[-1]):

@@ -18,8 +18,8 @@ def write_png(drawing: Drawing, path: str | Path) -> None:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-        from matplotlib.patches import FancyBboxPatch
-        from matplotlib.patches import Rectangle as Patch
+        from matplotlib.patches import FancyBboxPatch, Patch
+        from matplotlib.patches import Rectangle as Square
     except ImportError:
         raise UnsupportedError(
             'PNG needs Matplotlib, which is not installed: pip install "hloom[examples]", or write SVG, which needs '
@@ -36,21 +36,26 @@ def write_png(drawing: Drawing, path: str | Path) -> None:
     for order, item in enumerate(drawing.items):
         match item:
             case Rectangle():
-                colours = {"facecolor": item.fill or "none", "edgecolor": item.stroke or "none"}
+                fill, edge = item.fill or "none", item.stroke or "none"
                 width = item.stroke_width if item.stroke else 0
+                corner = (item.x, item.y)
+                patch: Patch
                 if item.radius:
                     style = f"round,pad=0,rounding_size={item.radius}"
-                    corner = (item.x, item.y)
-                    box = FancyBboxPatch(
-                        corner, item.width, item.height, style, linewidth=width, zorder=order, **colours
-                    )
-                    axes.add_patch(box)
+                    patch = FancyBboxPatch(corner, item.width, item.height, style)
                 else:
-                    patch = Patch((item.x, item.y), item.width, item.height, linewidth=width, zorder=order, **colours)
-                    axes.add_patch(patch)
+                    patch = Square(corner, item.width, item.height)
+                patch.set(facecolor=fill, edgecolor=edge, linewidth=width, zorder=order)
+                axes.add_patch(patch)
             case Line():
-                ends = [item.x1, item.x2], [item.y1, item.y2]
-                axes.plot(*ends, color=item.stroke, linewidth=item.stroke_width, zorder=order, solid_capstyle="projecting")
+                axes.plot(
+                    [item.x1, item.x2],
+                    [item.y1, item.y2],
+                    color=item.stroke,
+                    linewidth=item.stroke_width,
+                    solid_capstyle="projecting",
+                    zorder=order,
+                )
             case Text():
                 axes.text(
                     item.x,

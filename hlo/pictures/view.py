@@ -14,16 +14,18 @@ from ..index_util import multi_index
 from ..physical_form import PhysicalDimension
 from ..shape import Shape
 from .axes import Axis, make_axis, shown_coordinates
+from .facts import dimension_names
 
-_WEIGHTS = (1, 3, 5, 7)
-"""Steps through the colours along the dimensions of the array of tiles: odd, so that neighbours always differ."""
 COLOURS = 8
+_STEP = 3
+"""Through the colours, along a dimension whose neighbours would have the same one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One place in memory, as it is drawn. `tile` and `box` say which first-level tile and which second-level tile it
-    is in; `colour` is a number below COLOURS, without tiles one for each run along the most minor dimension. `index` is None for padding."""
+    is in; `colour` is a number below COLOURS, without tiles one for each run along the most minor dimension. `index` is
+    None for padding."""
 
     place: int
     index: tuple[int, ...] | None
@@ -55,7 +57,7 @@ class LayoutView:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What the dimensions are called."""
-        return self.shape.dimension_names
+        return dimension_names(self.shape)
 
     @cached_property
     def drawn(self) -> tuple[int, int] | tuple[int] | tuple[()]:
@@ -150,8 +152,11 @@ class LayoutView:
     def _cell(self, place: int, index: tuple[int, ...] | None, source: Sequence[int]) -> Cell:
         tile = tuple(d.at(source) for d in self.tile_dimensions)
         box = tuple(d.at(source) for d in self.box_dimensions)
-        numbers = [n for n, d in zip(tile, self.tile_dimensions, strict=True) if d.extent > 1]
-        colour = sum(n * _WEIGHTS[k % len(_WEIGHTS)] for k, n in enumerate(reversed(numbers))) % COLOURS
+        colour, step = 0, 1
+        for number, dimension in zip(reversed(tile), reversed(self.tile_dimensions), strict=True):
+            if dimension.extent > 1:
+                colour = (colour + number * step) % COLOURS
+                step = step * dimension.extent % COLOURS or _STEP  # neighbours differ, also from row to row in memory
         return Cell(place, index, tile if self.is_tiled else (), box, colour)
 
     def slices(self, rows: Axis | None, columns: Axis | None, most: int) -> Iterator[Slice | None]:
