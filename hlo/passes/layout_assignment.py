@@ -20,7 +20,7 @@ from ..shape import Shape
 from .layout_erasure import is_row_major, keeps_layouts
 from .layout_flow import Flow, Preferences
 from .layout_orders import Order, completed, in_order, meets, order_of
-from .layout_rules import ROW_MAJOR, RULES, STRUCTURE, first_result, is_free_to_remake
+from .layout_rules import ROW_MAJOR, RULES, STRUCTURE, is_free_to_remake
 from .rewrite import rewrite_computation
 
 
