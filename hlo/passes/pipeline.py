@@ -20,6 +20,7 @@ from .flatten_call_graph import FlattenCallGraph
 from .fusion import Fusion
 from .layout_assignment import LayoutAssignment
 from .layout_erasure import LayoutErasure
+from .layout_flow import Preferences
 from .layout_normalization import LayoutNormalization
 from .loop_invariant_code_motion import LoopInvariantCodeMotion
 from .manager import FixedPoint, PassOptions, Pipeline
@@ -28,8 +29,9 @@ from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
-def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
-    """Every pass for the CPU, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?"""
+def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None) -> Pipeline:
+    """Every pass for the CPU, in order. `is_gemm`: can the backend multiply a dot's operands as they lie? `preferences`:
+    the orders of dimensions that are wanted for single instructions."""
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -48,7 +50,7 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
             DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
-            LayoutAssignment(),  # of a simple program: fewer arrays to choose for, and no transposes to mislead
+            LayoutAssignment(preferences=preferences),  # of a simple program: fewer arrays to choose for, and no transposes to mislead
             LayoutNormalization(),  # what comes after needs row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
@@ -69,6 +71,7 @@ def optimize(
     target: str = "cpu",
     *,
     is_gemm: IsGemm = blas_takes,
+    preferences: Preferences | None = None,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
     """The module after all passes for `target`, and what each pass did.
@@ -77,4 +80,4 @@ def optimize(
     """
     if target != "cpu":
         raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
-    return cpu_pipeline(is_gemm).run(module, options)
+    return cpu_pipeline(is_gemm, preferences).run(module, options)
