@@ -205,8 +205,10 @@ class Flow:
                 self.problem.tastes.append(Taste(source, self._cost(computation, operand, operand.shape), likes))
 
     def _cost(self, computation: HloComputation, value: HloInstruction, leaf: Shape) -> int:
-        if is_free_to_remake(value) or math.prod(leaf.dimensions) == max(leaf.dimensions, default=1):
-            return 0  # made anew, or the same bytes in every order
+        if math.prod(leaf.dimensions) == max(leaf.dimensions, default=1):
+            return 0  # the same bytes in every order
+        if is_free_to_remake(value):
+            return 1  # made anew, but once is enough
         return leaf.byte_size * LOOP_FACTOR ** min(self._depth[computation], 3)
 
 
