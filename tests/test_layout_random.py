@@ -16,7 +16,7 @@ from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.pipeline import cpu_pipeline
 
 from support.comparing import assert_same_arrays
-from support.layouts import compile_with, random_preferences, with_random_entry_layouts
+from support.layout_orders import compile_with, random_preferences, with_random_entry_layouts
 from support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from support.random_modules import random_arguments, random_module
 

@@ -19,8 +19,8 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .layout_erasure import is_row_major, keeps_layouts
 from .layout_flow import Flow, Preferences
-from .layout_orders import Order, completed, in_order, meets, order_of
-from .layout_rules import ROW_MAJOR, RULES, STRUCTURE, first_result, is_free_to_remake
+from .order_rules import ROW_MAJOR, RULES, STRUCTURE, is_free_to_remake
+from .orders import Order, completed, in_order, meets, order_of
 from .rewrite import rebuild, rewrite_computation
 
 

@@ -22,9 +22,9 @@ from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
 from .layout_erasure import is_row_major, keeps_layouts
-from .layout_orders import Order, completed, identity, in_order, meets, order_of
 from .layout_renumber import RENUMBER, Renumbering, arranged, renumbered
-from .layout_rules import ROW_MAJOR, RULES, first_result
+from .order_rules import ROW_MAJOR, RULES, first_result
+from .orders import Order, completed, identity, in_order, meets, order_of
 from .rewrite import rebuild, rewrite_computation
 
 

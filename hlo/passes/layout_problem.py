@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .layout_orders import Order, completed, identity, meets, positions
+from .orders import Order, completed, identity, meets, positions
 
 MAX_ROUNDS = 4
 """Rounds over all components, and over all variables, in search of savings."""

@@ -2,7 +2,7 @@
 
 `layout_normalization.py` numbers the dimensions of every array as they lie in memory. A rule here gets an instruction
 with its operands so numbered, each with the order in which the old numbers come, and makes the instruction that
-computes the same. `layout_rules.py` has said before in which orders operands must come; the rules rely on it.
+computes the same. `order_rules.py` has said before in which orders operands must come; the rules rely on it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from ..literal import Literal
 from ..opcode import Opcode
 from ..rules import RuleTable
 from ..shape import Shape
-from .layout_orders import Order, identity, positions
-from .layout_rules import ROW_MAJOR, RULES, STRUCTURE, convolution_places, dot_dimensions
+from .order_rules import ROW_MAJOR, RULES, STRUCTURE, convolution_places, dot_dimensions
+from .orders import Order, identity, positions
 from .patterns import reshape, transpose
 
 T = TypeVar("T")

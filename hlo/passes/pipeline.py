@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..backend import PassRecord
-from ..errors import UnsupportedError
 from ..ir import HloModule
+from ..target import CpuTarget, Target
+from ..targets import target_named
 from .algebraic_simplifier import AlgebraicSimplifier
+from .buffer_layouts import BufferLayouts
 from .call_inliner import CallInliner
 from .common_subexpression_elimination import CommonSubexpressionElimination
 from .constant_folding import ConstantFolding
@@ -29,9 +31,15 @@ from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
-def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None) -> Pipeline:
-    """Every pass for the CPU, in order. `is_gemm`: can the backend multiply a dot's operands as they lie? `preferences`:
-    the orders of dimensions that are wanted for single instructions."""
+def pipeline(
+    target: str | Target, is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None
+) -> Pipeline:
+    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie? `preferences`:
+    the orders of dimensions that are wanted for single instructions.
+
+    UnsupportedError for a target that there is not.
+    """
+    target = target_named(target)
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -43,7 +51,7 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None =
         )
     )
     return Pipeline(
-        "cpu",
+        target.name,
         (
             CallInliner(),  # first: everything below sees plain operations
             LayoutErasure(),  # so that all passes may take row-major for granted
@@ -60,24 +68,29 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None =
             DeadCodeElimination(),
             UnshareLoopState(),  # after the last merging of equal values
             Fusion(),  # the last to change what is computed where
+            BufferLayouts(target),  # what is a buffer stands now
             FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
             MemoryScheduler(),  # of kernels, not of the operations in them
         ),
     )
 
 
+def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None) -> Pipeline:
+    """Every pass for the CPU."""
+    return pipeline(CpuTarget(), is_gemm, preferences)
+
+
 def optimize(
     module: HloModule,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     is_gemm: IsGemm = blas_takes,
     preferences: Preferences | None = None,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
-    """The module after all passes for `target`, and what each pass did.
+    """The module after all passes for `target` (a name, or a target of one's own), and what each pass did.
 
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
+    UnsupportedError for a target that there is not.
     """
-    if target != "cpu":
-        raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
-    return cpu_pipeline(is_gemm, preferences).run(module, options)
+    return pipeline(target, is_gemm, preferences).run(module, options)

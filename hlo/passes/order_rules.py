@@ -25,7 +25,7 @@ from ..opcode import Opcode
 from ..ops import SPECS, Trait
 from ..shape import Shape
 from .expand_convolution import canonical_numbers
-from .layout_orders import Order, completed, identity, positions, reshaped_order
+from .orders import Order, completed, identity, positions, reshaped_order
 
 
 def is_free_to_remake(instruction: HloInstruction) -> bool:
