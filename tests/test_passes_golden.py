@@ -51,7 +51,10 @@ def test_golden(case: GoldenCase) -> None:
         assert_same_results(module, again, arguments)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.file.startswith("layout")], ids=lambda c: f"{c.file}-{c.number}")
+LAYOUTS = [case for case in CASES if case.file.startswith("layout")]
+
+
+@pytest.mark.parametrize("case", LAYOUTS, ids=[f"{c.file}-{c.number}" for c in LAYOUTS])
 def test_golden_layouts_compiled(case: GoldenCase) -> None:
     module = parse(case.text)
     arguments = random_arguments(module, 0)

@@ -209,7 +209,8 @@ class Flow:
             return 0  # the same bytes in every order
         if is_free_to_remake(value):
             return 1  # made anew, but once is enough
-        return leaf.byte_size * LOOP_FACTOR ** min(self._depth[computation], 3)
+        times: int = LOOP_FACTOR ** min(self._depth[computation], 3)
+        return leaf.byte_size * times
 
 
 def _is_matrix_in(shape: Shape, batch: Sequence[int], contracting: Sequence[int], order: Order) -> bool:

@@ -1,13 +1,14 @@
 """Choosing an order of dimensions for many arrays at once, so that few bytes must be copied.
 
-A variable is an array whose order is to be chosen, or is fixed; an edge says that one array is read to make another, and
-which orders of the two fit together. Where they do not, the array that is read must be copied. Nothing here knows HLO.
+A variable is an array whose order is to be chosen, or is fixed; an edge says that one array is read to make another,
+and which orders of the two fit together. Where they do not, the array that is read must be copied. Nothing here knows
+HLO.
 
-The choice is made in three steps. Edges that tie all dimensions of both sides join their variables into components,
-the most expensive edges first; an edge between two components that are fixed differently is where a copy will be.
+The choice is made in three steps. Edges that tie all dimensions of both sides join their variables into components, the
+most expensive edges first; an edge between two components that are fixed differently is where a copy will be.
 Components that are not fixed take an order from neighbours that have one. Then single components and single variables
-change their order as long as that saves bytes. The same is tried from all free variables row-major, and unless the first
-way saves more, this is the answer.
+change their order as long as that saves bytes. The same is tried from all free variables row-major, and unless the
+first way saves more, this is the answer.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Taste:
 
 @dataclass(slots=True)
 class _Component:
-    """Variables whose orders follow from that of one of them: `maps[v][r]` is the dimension of v that is dimension r."""
+    """Variables whose orders follow from one another: `maps[v][r]` is the dimension of v that is dimension r."""
 
     members: list[int]
     fixed: Order | None

@@ -34,8 +34,8 @@ from .unshare_loop_state import UnshareLoopState
 def pipeline(
     target: str | Target, is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None
 ) -> Pipeline:
-    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie? `preferences`:
-    the orders of dimensions that are wanted for single instructions.
+    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?
+    `preferences`: the orders of dimensions that are wanted for single instructions.
 
     UnsupportedError for a target that there is not.
     """
@@ -58,7 +58,7 @@ def pipeline(
             DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
-            LayoutAssignment(preferences=preferences),  # of a simple program: fewer arrays to choose for, and no transposes to mislead
+            LayoutAssignment(preferences=preferences),  # of a simple program: little to choose for, nothing to mislead
             LayoutNormalization(),  # what comes after needs row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
