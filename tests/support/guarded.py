@@ -25,7 +25,9 @@ from hloom.hlo.passes.buffer_assignment import (
     assign_buffers,
 )
 from hloom.hlo.passes.manager import PassOptions
+from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
+from hloom.hlo.target import MemorySpace
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape
 from hloom.hlo.target import Target
@@ -69,6 +71,7 @@ class GuardedProgram:
         donated: Sequence[int] = (),
         options: PassOptions | None = None,
         at_end: bool = True,
+        fast_memory: MemorySpace | None = None,
         target: str | Target = "cpu",
         pattern: int = _PATTERN,
     ) -> None:
@@ -78,7 +81,11 @@ class GuardedProgram:
         self.at_end = at_end
         self.pattern = pattern
         bodies = lowering.Bodies()
-        assignment = assign_buffers(self.module, bodies.can_share)
+        if fast_memory is not None:
+            self.module = MemorySpaceAssignment(fast_memory, bodies.can_share)(self.module)
+        assignment = assign_buffers(self.module, bodies.can_share, fast_memory=fast_memory)
+        self.arenas = assignment.arenas
+        """Before they are spread."""
         self.donated = {s.allocation.index for s in assignment.outputs if s.allocation.kind is AllocationKind.PARAMETER}
         self.assignment, self.regions = _spread(assignment, at_end)
         self.lowered = lowering.lower(self.assignment, bodies)
@@ -180,7 +187,7 @@ def _spread(assignment: BufferAssignment, at_end: bool) -> tuple[BufferAssignmen
     position = GUARD
     regions: list[tuple[int, int]] = []
     arena = [s for s in slices if s.allocation.kind is AllocationKind.ARENA]
-    for old in sorted(arena, key=lambda s: (s.offset, s.size)):
+    for old in sorted(arena, key=lambda s: (s.allocation.index, s.offset, s.size)):
         offset = position + ((_pages(old.size) - old.size) if at_end else 0)
         if old.size:
             regions.append((offset, old.size))
@@ -202,7 +209,7 @@ def _spread(assignment: BufferAssignment, at_end: bool) -> tuple[BufferAssignmen
         replace(
             assignment,
             slices=spread,
-            arena_size=position,
+            arenas=(total,),
             before={i: copies(c) for i, c in assignment.before.items()},
             at_end={c: copies(moves) for c, moves in assignment.at_end.items()},
         ),
