@@ -22,6 +22,7 @@ from .flatten_call_graph import FlattenCallGraph
 from .fusion import Fusion
 from .layout_assignment import LayoutAssignment
 from .layout_erasure import LayoutErasure
+from .layout_flow import Preferences
 from .layout_normalization import LayoutNormalization
 from .loop_invariant_code_motion import LoopInvariantCodeMotion
 from .manager import FixedPoint, PassOptions, Pipeline
@@ -30,8 +31,11 @@ from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
-def pipeline(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
+def pipeline(
+    target: str | Target, is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None
+) -> Pipeline:
     """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?
+    `preferences`: the orders of dimensions that are wanted for single instructions.
 
     UnsupportedError for a target that there is not.
     """
@@ -54,7 +58,7 @@ def pipeline(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
             DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
-            LayoutAssignment(),  # of a simple program: fewer arrays to choose for, and no transposes to mislead
+            LayoutAssignment(preferences=preferences),  # of a simple program: little to choose for, nothing to mislead
             LayoutNormalization(),  # what comes after needs row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
@@ -71,9 +75,9 @@ def pipeline(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
     )
 
 
-def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
+def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None) -> Pipeline:
     """Every pass for the CPU."""
-    return pipeline(CpuTarget(), is_gemm)
+    return pipeline(CpuTarget(), is_gemm, preferences)
 
 
 def optimize(
@@ -81,6 +85,7 @@ def optimize(
     target: str | Target = "cpu",
     *,
     is_gemm: IsGemm = blas_takes,
+    preferences: Preferences | None = None,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
     """The module after all passes for `target` (a name, or a target of one's own), and what each pass did.
@@ -88,4 +93,4 @@ def optimize(
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
     UnsupportedError for a target that there is not.
     """
-    return pipeline(target, is_gemm).run(module, options)
+    return pipeline(target, is_gemm, preferences).run(module, options)
