@@ -48,11 +48,13 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from .evaluator import evaluate, evaluate_computation
+    from .index_util import linear_index, multi_index
     from .ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Metadata
-    from .layout import Layout, Tile
+    from .layout import Layout, PaddingValue, Tile
     from .literal import Literal
     from .opcode import Opcode
     from .passes.pipeline import optimize
+    from .physical_array import from_physical, to_physical
     from .shape import Shape
     from .target import CpuTarget, MemorySpace, Target, TargetOptionError
     from .targets import target_named
@@ -113,10 +115,12 @@ _NAMES = {
     ),
     **dict.fromkeys(("evaluate", "evaluate_computation"), ".evaluator"),
     **dict.fromkeys(("HloComputation", "HloInstruction", "HloModule", "InputOutputAlias", "Metadata"), ".ir"),
-    **dict.fromkeys(("Layout", "Tile"), ".layout"),
+    **dict.fromkeys(("linear_index", "multi_index"), ".index_util"),
+    **dict.fromkeys(("Layout", "PaddingValue", "Tile"), ".layout"),
     "Literal": ".literal",
     "Opcode": ".opcode",
     "optimize": ".passes.pipeline",
+    **dict.fromkeys(("from_physical", "to_physical"), ".physical_array"),
     "Shape": ".shape",
     **dict.fromkeys(("CpuTarget", "MemorySpace", "Target", "TargetOptionError"), ".target"),
     "target_named": ".targets",
@@ -153,6 +157,7 @@ __all__ = [
     "Padding",
     "PaddingConfig",
     "PaddingConfigDimension",
+    "PaddingValue",
     "RandomAlgorithm",
     "Shape",
     "ShapeError",
@@ -166,6 +171,8 @@ __all__ = [
     "element_type_of",
     "evaluate",
     "evaluate_computation",
+    "from_physical",
+    "linear_index",
     "make_call",
     "make_computation",
     "make_constant",
@@ -174,9 +181,11 @@ __all__ = [
     "make_module",
     "make_parameter",
     "make_tuple",
+    "multi_index",
     "optimize",
     "parse",
     "target_named",
+    "to_physical",
     "verify",
 ]
 

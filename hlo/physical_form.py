@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from .layout import Layout, Tile
 
@@ -33,15 +34,16 @@ class PhysicalDimension:
     modulus: int | None
     extent: int
 
-    def at(self, index: Sequence[int]) -> int:
-        """Its value for a logical index."""
+    def at(self, index: Sequence[Any]) -> Any:
+        """Its value for a logical index, whose numbers are ints or integer arrays."""
+        value: Any
         if isinstance(self.source, int):
             value = index[self.source]
         else:
             value = 0
             for dimension in self.source:
                 value = value * dimension.extent + dimension.at(index)
-        value //= self.divisor
+        value = value // self.divisor
         return value if self.modulus is None else value % self.modulus
 
 
@@ -74,9 +76,10 @@ class PhysicalForm:
             step *= dimension.extent
         return tuple(reversed(strides))
 
-    def linear_index(self, index: Sequence[int]) -> int:
-        """The place of the element at a logical index; indices are not checked."""
-        linear = 0
+    def linear_index(self, index: Sequence[Any]) -> Any:
+        """The place of the element at a logical index: an int, or from integer arrays that broadcast an array. Indices
+        are not checked."""
+        linear: Any = 0
         for dimension in self.dimensions:
             linear = linear * dimension.extent + dimension.at(index)
         return linear
@@ -96,24 +99,30 @@ def physical_form(dimensions: tuple[int, ...], layout: Layout) -> PhysicalForm:
     return PhysicalForm(tuple(levels), -(-count // alignment) * alignment)
 
 
+def tile_groups(rank: int, tile: Tile) -> tuple[tuple[int, int, int], ...]:
+    """What a tile does with the dimensions that it covers of an array of `rank`: (first, last, size), where dimensions
+    first to last - 1 count as one, which is cut into tiles of `size`. Dimensions below 0 are those that a tile with
+    more dimensions than the array adds; their extent is 1."""
+    groups = []
+    first = rank - len(tile.dimensions)
+    for d, size in enumerate(tile.dimensions, first):
+        if size is not None:
+            groups.append((first, d + 1, size))
+            first = d + 1
+    assert first == rank, "the last dimension of a tile combines with nothing"
+    return tuple(groups)
+
+
 def _tiled(level: tuple[PhysicalDimension, ...], tile: Tile) -> tuple[PhysicalDimension, ...]:
     """The level after one more tile, which covers the most minor dimensions: those major of it stay, then come the
     numbers of the tiles, then the places in a tile."""
-    rank = len(tile.dimensions)
-    missing = tuple(PhysicalDimension((), 1, None, 1) for _ in range(rank - len(level)))
-    level = missing + level
-    untouched, covered = level[: len(level) - rank], level[len(level) - rank :]
+    untouched = level[: max(len(level) - len(tile.dimensions), 0)]
     major, minor = [], []
-    combined: list[PhysicalDimension] = []
-    for size, dimension in zip(tile.dimensions, covered, strict=True):
-        combined.append(dimension)
-        if size is not None:
-            whole = combined[0] if len(combined) == 1 else _combined(tuple(combined))
-            quotient, remainder = _divided(whole, size)
-            major.append(quotient)
-            minor.append(remainder)
-            combined = []
-    assert not combined, "the last dimension of a tile combines with nothing"
+    for first, last, size in tile_groups(len(level), tile):
+        covered = level[max(first, 0) : max(last, 0)]
+        quotient, remainder = _divided(covered[0] if len(covered) == 1 else _combined(covered), size)
+        major.append(quotient)
+        minor.append(remainder)
     return (*untouched, *major, *minor)
 
 

@@ -31,8 +31,8 @@ def verify(module: HloModule) -> None:
     home: dict[HloInstruction, HloComputation] = {}
     for computation in computations:
         _verify_computation(computation, home)
-    _verify_aliases(module)
     _verify_entry_layouts(module)
+    _verify_aliases(module)  # whose sizes depend on layouts
     _verify_donors(module)
 
 
@@ -131,16 +131,18 @@ def _leaf(shape: Shape, index: tuple[int, ...]) -> Shape | None:
 def _verify_aliases(module: HloModule) -> None:
     outputs: set[tuple[int, ...]] = set()
     inputs: set[tuple[int, tuple[int, ...]]] = set()
-    parameters = module.entry.parameters
+    parameters = module.entry_parameter_shapes
     for alias in module.input_output_aliases:
-        output = _leaf(module.entry.root.shape, alias.output_index)
+        output = _leaf(module.entry_result_shape, alias.output_index)
         if output is None:
             _fail("module_c4", f"alias output {list(alias.output_index)} is not an array in the result", module)
         if not 0 <= alias.parameter < len(parameters):
             _fail("module_c4", f"alias parameter {alias.parameter} does not exist", module)
-        parameter = _leaf(parameters[alias.parameter].shape, alias.parameter_index)
+        parameter = _leaf(parameters[alias.parameter], alias.parameter_index)
         if parameter is None or parameter.byte_size != output.byte_size:
             why = f"alias of parameter {alias.parameter} {list(alias.parameter_index)} must be as large as {output}"
+            if parameter is not None:
+                why += f", {output.byte_size} bytes as {output.to_text()}; it has {parameter.byte_size}"
             _fail("module_c4", why, module)
         if alias.output_index in outputs or (alias.parameter, alias.parameter_index) in inputs:
             _fail("module_c4", f"parameter {alias.parameter} or its output is aliased twice", module)

@@ -13,25 +13,29 @@ from ..hlo.passes.buffer_assignment import assign_buffers
 from ..hlo.passes.pipeline import optimize
 from ..hlo.shape import Shape
 from ..hlo.target import Target
+from ..hlo.targets import target_named
 from .dot import is_gemm
 from .executable import NumbaExecutable
 from .lowering import Bodies, lower
 
 
 class NumbaCompiler(Compiler):
-    """Compiles for the CPU that it runs on."""
+    """Compiles for the CPU that it runs on; a target decides how arrays lie in its memory."""
 
-    def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
+    def compile(
+        self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()
+    ) -> NumbaExecutable:
+        target = target_named(target)
         if module.replica_count * module.num_partitions > 1:
             raise UnsupportedError(
                 f"module {module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions; "
                 "the Numba backend runs one of each"
             )
         module = _with_donated(module, donated)
-        optimized, records = optimize(module, target=target, is_gemm=is_gemm)
-        started = time.perf_counter()
         bodies = Bodies()
-        assignment = assign_buffers(optimized, bodies.can_share)
+        optimized, records = optimize(module, target=target, is_gemm=is_gemm, can_share=bodies.can_share)
+        started = time.perf_counter()
+        assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
         assigned = time.perf_counter()
         lowered = lower(assignment, bodies)
         finished = time.perf_counter()

@@ -1,0 +1,331 @@
+"""Whole arrays to and from the buffers that hold them in their layouts.
+
+A tile splits each dimension that it covers in two and moves the second parts inside. On a view of a NumPy array both
+cost nothing as long as the tile divides the size. So the array is cut into boxes where tiles are full and boxes where
+they are not, each box is split and transposed as a view, and then copied by one assignment; what is padding gets boxes
+of its own, so that nothing is written twice. No loop over elements, tiles or rows is Python's.
+
+Source: the page "Tiled layout", section "Tiling as pad-reshape-transpose"; PackIntN in XLA's util.h for elements of
+less than a byte."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .element_type import ElementType
+from .errors import ShapeError
+from .layout import PaddingValue, Tile
+from .physical_form import tile_groups
+from .shape import Shape
+
+NDArray: TypeAlias = np.ndarray[Any, Any]
+
+MAX_BOXES = 64
+"""When cutting along ragged dimensions makes more boxes than this, the array is padded first, which copies it once
+more."""
+_SHORT = 16
+"""An innermost dimension up to this long is copied place by place: NumPy's own loop over it costs more than it does."""
+
+
+def to_physical(array: ArrayLike, shape: Shape) -> NDArray:
+    """The buffer that holds `array` in the layout of `shape`: a new vector with every place, padding included.
+
+    `array` has the shape's dimensions and element type, any strides and either byte order. The vector has the element
+    type's dtype and as many elements as the buffer has places; where elements are packed (`E(4)`) it is of bytes,
+    `shape.byte_size` of them. Padding holds the layout's `padding_value`, and zero bits where that is unknown.
+
+    ShapeError, to_physical_c1: `shape` is a tuple; c2: the array has other dimensions; c3: it has another element type.
+    """
+    values = np.asarray(array)
+    if not shape.is_array:
+        raise ShapeError(f"{shape} is no array: it has no one buffer", "to_physical_c1")
+    if values.shape != shape.dimensions:
+        raise ShapeError(f"an array of dimensions {list(values.shape)} for a buffer of {shape}", "to_physical_c2")
+    if values.dtype.newbyteorder("=") != shape.element.dtype:
+        raise ShapeError(f"an array of dtype {values.dtype} for a buffer of {shape}", "to_physical_c3")
+    count = shape.physical_form.num_elements
+    buffer = np.empty(count, shape.element.dtype)
+    if count:
+        fill = padding_element(shape.element, shape.array_layout.padding_value)
+        _Transfer(shape, buffer, fill).run(values)
+    return _pack(buffer, shape.bits_per_element) if is_packed(shape) else buffer
+
+
+def from_physical(buffer: ArrayLike, shape: Shape) -> NDArray:
+    """The array of the shape's dimensions that `buffer` holds in its layout: the inverse of `to_physical`.
+
+    `buffer` is a vector as `to_physical` gives it, or its bytes (uint8). The result is new and C-contiguous. What the
+    padding holds does not matter.
+
+    ShapeError, from_physical_c1: `shape` is a tuple; c2: the buffer is no vector of the right length; c3: it has
+    another dtype."""
+    values = np.asarray(buffer)
+    if not shape.is_array:
+        raise ShapeError(f"{shape} is no array: it has no one buffer", "from_physical_c1")
+    packed = is_packed(shape)
+    count = shape.physical_form.num_elements
+    raw = values.dtype == np.uint8
+    expected = shape.byte_size if raw else count
+    if not raw and (packed or values.dtype.newbyteorder("=") != shape.element.dtype):
+        dtype = "uint8" if packed else f"{shape.element.dtype}, or uint8,"
+        raise ShapeError(f"a buffer of {shape.to_text()} has dtype {dtype} and not {values.dtype}", "from_physical_c3")
+    if values.shape != (expected,):
+        raise ShapeError(
+            f"a buffer of {shape.to_text()} is a vector of {expected} {values.dtype}, not {list(values.shape)}",
+            "from_physical_c2",
+        )
+    if packed:
+        values = _unpack(values, count, shape.bits_per_element)
+    if raw:
+        values = np.ascontiguousarray(values).view(shape.element.dtype)
+    result = np.empty(shape.dimensions, shape.element.dtype)
+    if result.size:
+        _Transfer(shape, values, None).run(result)
+    return result
+
+
+def is_packed(shape: Shape) -> bool:
+    """True when elements of the array lie closer than bytes: its buffer is made of bytes, not of elements."""
+    return shape.bits_per_element < 8 * shape.element.byte_width
+
+
+def padding_element(element_type: ElementType, value: PaddingValue) -> NDArray:
+    """What padding holds, as an array without dimensions. Lowest and highest are -inf and inf where the type has
+    them."""
+    dtype = element_type.dtype
+    if value is PaddingValue.UNKNOWN_PAD:
+        return np.zeros((), dtype)
+    if value in (PaddingValue.ZERO_PAD, PaddingValue.ONE_PAD):
+        return np.array(0 if value is PaddingValue.ZERO_PAD else 1).astype(dtype)
+    sign = -1 if value is PaddingValue.LOWEST_PAD else 1
+    if element_type.is_integral:
+        return np.array(element_type.limits[sign > 0]).astype(dtype)
+    if element_type is ElementType.PRED:
+        return np.array(sign > 0)
+    infinity = np.array(sign * np.inf).astype(dtype)
+    if np.isinf(infinity):
+        return infinity
+    limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return np.array(limits.max if sign > 0 else limits.min).astype(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A part of an array: where it begins in each dimension, and a view of what it holds."""
+
+    origin: tuple[int, ...]
+    view: NDArray
+
+    @property
+    def slices(self) -> tuple[Any, ...]:
+        """Indexing with it gives a view, where there are no dimensions too."""
+        return (*(slice(o, o + n) for o, n in zip(self.origin, self.view.shape, strict=True)), ...)
+
+
+class _Transfer:
+    """Moves elements between an array and the buffer. With a `fill` from the array into the buffer, padding as well;
+    without from the buffer into the array."""
+
+    def __init__(self, shape: Shape, buffer: NDArray, fill: NDArray | None) -> None:
+        self.form = shape.physical_form
+        self.layout = shape.array_layout
+        self.buffer = buffer
+        self.fill = fill
+
+    def run(self, array: NDArray) -> None:
+        order = tuple(reversed(self.layout.minor_to_major))
+        view = array.transpose(order)
+        extents = tuple(d.extent for d in self.form.levels[0])
+        places = math.prod(extents)
+        boxes = [_Box((0,) * view.ndim, view), *self._padding(view.shape, extents)] if view.size else []
+        if not boxes and self.fill is not None and places:
+            boxes = [self._padding_box((0,) * view.ndim, extents)]
+        count = math.prod(self.form.extents)
+        if boxes:
+            self._tile(boxes, extents, self.layout.tiles, count)
+        if self.fill is not None:
+            self.buffer[count:] = self.fill
+
+    def _padding(self, sizes: Sequence[int], extents: Sequence[int]) -> list[_Box]:
+        """Boxes for the places that an array of `sizes` leaves in one of `extents`; they do not overlap."""
+        boxes = []
+        if self.fill is not None:
+            for d, (size, extent) in enumerate(zip(sizes, extents, strict=True)):
+                if size < extent:
+                    origin = (*(0,) * d, size, *(0,) * (len(sizes) - d - 1))
+                    boxes.append(self._padding_box(origin, (*sizes[:d], extent - size, *extents[d + 1 :])))
+        return boxes
+
+    def _padding_box(self, origin: tuple[int, ...], sizes: Sequence[int]) -> _Box:
+        assert self.fill is not None
+        return _Box(origin, np.broadcast_to(self.fill, tuple(sizes)))
+
+    def _tile(
+        self, boxes: list[_Box], extents: tuple[int, ...], tiles: Sequence[Tile], count: int, is_whole: bool = False
+    ) -> None:
+        """Apply the tiles to all boxes, then copy them. They hold every element of an array of `extents`; `is_whole`
+        says that there is one, that its memory is contiguous, and that the first tile must not ask for another copy."""
+        for n, tile in enumerate(tiles):
+            split = self._split(boxes, extents, tile)
+            too_many = split is not None and len(split[0]) > MAX_BOXES
+            if split is None or (too_many and not (is_whole and n == 0)):
+                self._through_copy(boxes, extents, tiles[n:], count)
+                return
+            boxes, extents = split
+        whole = self.buffer[:count].reshape(extents)
+        for box in boxes:
+            if self.fill is not None:
+                _copy(whole[box.slices], box.view)
+            else:
+                _copy(box.view, whole[box.slices])
+
+    def _through_copy(self, boxes: list[_Box], extents: tuple[int, ...], tiles: Sequence[Tile], count: int) -> None:
+        """Put the boxes together in an array that every tile divides, and go on with that."""
+        rank = len(extents)
+        padded = list(extents)
+        for first, last, size in tile_groups(rank, tiles[0]):
+            if last - first == 1 and first >= 0:
+                padded[first] = -(-extents[first] // size) * size
+        whole = np.empty(padded, self.buffer.dtype)
+        if self.fill is not None:
+            for box in boxes:
+                _copy(whole[box.slices], box.view)
+            for box in self._padding(extents, padded):
+                _copy(whole[box.slices], box.view)
+        self._tile([_Box((0,) * rank, whole)], tuple(padded), tiles, count, is_whole=True)
+        if self.fill is None:
+            for box in boxes:
+                _copy(box.view, whole[box.slices])
+
+    def _split(
+        self, boxes: list[_Box], extents: tuple[int, ...], tile: Tile
+    ) -> tuple[list[_Box], tuple[int, ...]] | None:
+        """The boxes after a tile, and the dimensions of what they are part of. None when a box cannot have its
+        dimensions combined as a view."""
+        missing = max(len(tile.dimensions) - len(extents), 0)
+        groups = [(f + missing, t + missing, size) for f, t, size in tile_groups(len(extents), tile)]
+        extents = (1,) * missing + extents
+        untouched = len(extents) - len(tile.dimensions)
+        combined = extents[:untouched] + tuple(math.prod(extents[first:last]) for first, last, _ in groups)
+        sizes = [size for _, _, size in groups]
+        covered = combined[untouched:]
+        after = (*combined[:untouched], *(-(-e // t) for e, t in zip(covered, sizes, strict=True)), *sizes)
+        result: list[_Box] = []
+        for box in boxes:
+            whole = self._combined(box, extents, groups, missing)
+            if whole is None:
+                return None
+            cuts = [
+                _cuts(o, n, t)
+                for o, n, t in zip(whole.origin[untouched:], whole.view.shape[untouched:], sizes, strict=True)
+            ]
+            result += (_tiled_box(whole, untouched, cut) for cut in itertools.product(*cuts))
+        return result + self._tails(covered, after, sizes), after
+
+    def _tails(self, covered: Sequence[int], after: tuple[int, ...], sizes: Sequence[int]) -> list[_Box]:
+        """Boxes for what the last tiles of each dimension pad. Where two dimensions end they overlap."""
+        boxes = []
+        if self.fill is not None and 0 not in after:
+            groups = len(sizes)
+            for g, (extent, size) in enumerate(zip(covered, sizes, strict=True)):
+                if extent % size:
+                    major, minor = len(after) - 2 * groups + g, len(after) - groups + g
+                    origin, shape = [0] * len(after), list(after)
+                    origin[major], shape[major] = after[major] - 1, 1
+                    origin[minor], shape[minor] = extent % size, size - extent % size
+                    boxes.append(self._padding_box(tuple(origin), shape))
+        return boxes
+
+    def _combined(
+        self, box: _Box, extents: Sequence[int], groups: Sequence[tuple[int, int, int]], missing: int
+    ) -> _Box | None:
+        """The box with each group of dimensions as one; None where that is no view of it."""
+        view = box.view.reshape((1,) * missing + box.view.shape) if missing else box.view
+        origin = (0,) * missing + box.origin
+        if all(last - first == 1 for first, last, _ in groups):
+            return _Box(origin, view)
+        untouched = groups[0][0]
+        shape, begin = list(view.shape[:untouched]), list(origin[:untouched])
+        for first, last, _ in groups:
+            partial = [d for d in range(first, last) if view.shape[d] != extents[d]]
+            if partial and any(view.shape[d] != 1 for d in range(first, partial[-1])):
+                return None
+            shape.append(math.prod(view.shape[first:last]))
+            place = 0
+            for d in range(first, last):
+                place = place * extents[d] + origin[d]
+            begin.append(place)
+        combined = view.reshape(shape)
+        if self.fill is None and not np.may_share_memory(combined, view):
+            return None
+        return _Box(tuple(begin), combined)
+
+
+def _cuts(origin: int, size: int, tile: int) -> list[tuple[int, int, int, int, int]]:
+    """Where to cut a stretch so that each part is of full tiles or within one: (first place in the stretch, number of
+    the first tile, number of tiles, first place in the tile, places in each tile)."""
+    cuts = []
+    place = 0
+    while place < size:
+        number, inside = divmod(origin + place, tile)
+        count = (size - place) // tile if not inside else 0
+        places = tile if count else min(tile - inside, size - place)
+        count = max(count, 1)
+        cuts.append((place, number, count, inside, places))
+        place += count * places
+    return cuts
+
+
+def _tiled_box(box: _Box, untouched: int, cuts: Sequence[tuple[int, int, int, int, int]]) -> _Box:
+    """The part of a box that `cuts` say, one for each covered dimension, with these dimensions split and moved."""
+    groups = len(cuts)
+    part = box.view[(slice(None),) * untouched + tuple(slice(c[0], c[0] + c[2] * c[4]) for c in cuts)]
+    split = part.reshape(part.shape[:untouched] + tuple(n for c in cuts for n in (c[2], c[4])))
+    axes = (
+        *range(untouched),
+        *(untouched + 2 * g for g in range(groups)),
+        *(untouched + 2 * g + 1 for g in range(groups)),
+    )
+    origin = (*box.origin[:untouched], *(c[1] for c in cuts), *(c[3] for c in cuts))
+    return _Box(origin, split.transpose(axes))
+
+
+def _copy(to: NDArray, source: NDArray) -> None:
+    """Assign. A short innermost dimension is taken apart, so that NumPy's inner loop is a long one."""
+    if to.ndim >= 2 and 1 < to.shape[-1] <= _SHORT and to.shape[-2] > to.shape[-1]:
+        for i in range(to.shape[-1]):
+            to[..., i] = source[..., i]
+    else:
+        to[...] = source
+
+
+def _pack(buffer: NDArray, bits: int) -> NDArray:
+    """Elements of a byte each as fields of `bits`, the first in the low bits of the first byte; as bytes."""
+    codes = buffer.view(np.uint8)
+    if bits == 1:
+        return np.packbits(codes & 1, bitorder="little")
+    per_byte = 8 // bits
+    packed = np.zeros(-(-codes.size // per_byte), np.uint8)
+    for i in range(per_byte):
+        field = codes[i::per_byte] & (2**bits - 1)
+        packed[: field.size] |= field << (bits * i)
+    return packed
+
+
+def _unpack(packed: NDArray, count: int, bits: int) -> NDArray:
+    """The inverse of `_pack`: `count` elements as bytes."""
+    if bits == 1:
+        return np.unpackbits(packed, count=count, bitorder="little")
+    per_byte = 8 // bits
+    codes = np.empty((packed.size, per_byte), np.uint8)
+    for i in range(per_byte):
+        codes[:, i] = packed >> (bits * i) & (2**bits - 1)
+    return codes.reshape(-1)[:count]
