@@ -48,6 +48,10 @@ LOWERED: Mapping[Opcode, str] = {
 """What has a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
 
 
+NOWHERE = Argument("pointer", -1, 0)
+"""Where an empty array lies that nobody reads or writes."""
+
+
 class Bodies:
     """The canonical fused computations of one module, each made once."""
 
@@ -202,12 +206,16 @@ class _Lowering:
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
         found = self._dense_operands.get(instruction)
-        return found or [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
+        if found is not None:
+            return found
+        return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
         found = self._dense_results.get(instruction)
-        return found or [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+        if found is not None:
+            return found
+        return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
 
     @contextmanager
     def _dense(self, instruction: HloInstruction) -> Iterator[HloInstruction]:
@@ -216,7 +224,7 @@ class _Lowering:
         self._scratch = 0
         inputs = [leaf for operand in instruction.operands for leaf in operand.shape.leaves()]
         outputs = list(instruction.shape.leaves())
-        if all(place_of(shape) is None for shape in (*inputs, *outputs)):
+        if all(shape.array_layout.is_row_major for shape in (*inputs, *outputs)):
             yield instruction
             return
         seen = replace(
@@ -258,10 +266,12 @@ class _Lowering:
 
     def _place_or_nowhere(self, place: BufferSlice) -> Argument:
         """A program whose arena is empty has none, though empty arrays lie there."""
-        return self.place(place) if place.size else Argument("pointer", -1, 0)
+        return self.place(place) if place.size else NOWHERE
 
     def scratch(self, nbytes: int) -> Argument:
         """See `RowContext`. Rows run one after the other, so all of them use the same memory."""
+        if not nbytes:
+            return NOWHERE
         place = pointer(self._arena, self.assignment.arena_size + self._scratch)
         self._scratch += -(-nbytes // ALIGNMENT) * ALIGNMENT
         self.arena_size = max(self.arena_size, self.assignment.arena_size + self._scratch)

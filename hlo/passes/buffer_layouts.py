@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from ..attributes import FusionAttributes, FusionKind
 from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
-from ..ir import HloComputation, HloInstruction, HloModule
+from ..effects import effects_of
+from ..ir import HloComputation, HloInstruction, HloModule, post_order
 from ..opcode import Opcode
 from ..shape import Shape
 from ..target import Target
@@ -71,10 +72,24 @@ class _Entry:
             if old.opcode is Opcode.PARAMETER or (_is_view(old) and old.operands[0] in self._outside):
                 self._outside.add(old)
                 return moved if old.shape.is_tuple else in_layouts(old, self.layouts.of(old.shape))
-            new = _result_view(old, moved) or _inside(self.layouts, old, moved)
-            return in_layouts(new, old.shape) if old is entry.root else new
+            return _result_view(old, moved) or _inside(self.layouts, old, moved)
 
-        return rewrite_computation(entry, visit)
+        inside = rewrite_computation(entry, visit)
+        root = self._result(entry.root, inside.root)
+        if root is inside.root:
+            return inside
+        kept = post_order(root, effects_of(inside))
+        parameters = [p for p in inside.parameters if p not in kept]
+        return HloComputation(entry.name, (*parameters, *kept), root)
+
+    def _result(self, old: HloInstruction, new: HloInstruction) -> HloInstruction:
+        """The result as the caller wants it: what came in so goes out so, without a copy."""
+        if old in self._outside:
+            return old
+        if old.opcode is Opcode.TUPLE and new.opcode is Opcode.TUPLE:
+            leaves = [self._result(a, b) for a, b in zip(old.operands, new.operands, strict=True)]
+            return new if all(a is b for a, b in zip(leaves, new.operands, strict=True)) else make_tuple(leaves)
+        return in_layouts(new, old.shape)
 
 
 def _is_view(instruction: HloInstruction) -> bool:
@@ -131,6 +146,9 @@ def _reshape(moved: HloInstruction, shape: Shape) -> HloInstruction:
     source = moved.operands[0].shape
     if source.array_layout.is_row_major and shape.array_layout.is_row_major:
         return moved
+    if source.element_type is not shape.element_type:  # the bytes of a dense array, read as another type
+        dense = in_layouts(moved.operands[0], source.with_default_layout())
+        return in_layouts(replace(moved, operands=(dense,), shape=shape.with_default_layout()), shape)
     if reshape_is_bitcast(source, shape):
         return make_instruction(Opcode.BITCAST, moved.operands, shape=shape, name=moved.name)
     return _as_kernel(replace(moved, opcode=Opcode.RESHAPE, shape=shape))

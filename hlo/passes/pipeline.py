@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..analyses.coalescing import CanShare, never_share
 from ..backend import PassRecord
@@ -21,7 +22,8 @@ from .expand import Expand
 from .flatten_call_graph import FlattenCallGraph
 from .fusion import Fusion
 from .layout_assignment import LayoutAssignment
-from .layout_copies import LayoutCopies
+from .layout_erasure import LayoutErasure
+from .layout_normalization import LayoutNormalization
 from .loop_invariant_code_motion import LoopInvariantCodeMotion
 from .manager import FixedPoint, PassOptions, Pipeline
 from .memory_scheduler import MemoryScheduler
@@ -54,11 +56,13 @@ def pipeline(
         target.name,
         (
             CallInliner(),  # first: everything below sees plain operations
-            LayoutAssignment(),  # so that all passes may take row-major for granted
-            LayoutCopies(),  # what it copied becomes transposes, which simplify and fuse like others
+            LayoutErasure(),  # so that all passes may take row-major for granted
             DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
+            LayoutAssignment(),  # of a simple program: fewer arrays to choose for, and no transposes to mislead
+            LayoutNormalization(),  # what comes after needs row-major again
+            replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
             LoopInvariantCodeMotion(),  # transposes that were put before dots in loops
             SplitReductions(),  # after simplification too: it would merge what this splits

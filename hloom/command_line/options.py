@@ -18,6 +18,8 @@ examples:
   hloom run model.hlo --input x.npy weights.npz --output results/
   hloom opt model.hlo --passes call-inliner,cse,dce -o simpler.hlo
   hloom check model.hlo --compare
+  hloom layout "f32[3,5]{1,0:T(2,2)}" --index 2,3
+  hloom layout model.hlo --target tpu
 """
 
 
@@ -30,7 +32,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check):
+    for add in (_run, _opt, _check, _layout):
         add(commands)
     return parser.parse_args(arguments)
 
@@ -92,6 +94,52 @@ def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
         help="largest difference that is fine, in parts of the largest number of a result (default: half of the "
         "digits of the result's type; integers and booleans must be equal)",
     )
+
+
+_LAYOUT_EPILOG = """\
+SUBJECT is a shape as HLO text writes it, or a file with a module ("-" is stdin).
+
+examples:
+  hloom layout "f32[3,5]{1,0:T(2,2)}"                   the array and its memory, in the terminal
+  hloom layout "f32[3,5]{1,0:T(2,2)}" --svg tiles.svg   the same as a figure
+  hloom layout "f32[3,5]{1,0:T(2,2)}" --index 2,3       how element (2,3) gets its place
+  hloom layout model.hlo --target tpu                   what its buffers take on a TPU, the worst first
+"""
+
+
+def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "layout", "show where elements lie in memory, and what layouts cost a module")
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _LAYOUT_EPILOG
+    parser.add_argument("subject", metavar="SUBJECT", help="a shape, or HLO text")
+    of_shape = parser.add_argument_group("for a shape")
+    place = of_shape.add_mutually_exclusive_group()
+    place.add_argument(
+        "--index", metavar="I,J,...", type=_index, help="say step by step where this element lies; () for a scalar"
+    )
+    place.add_argument("--linear", metavar="N", type=_seed, help="say step by step which element lies at place N")
+    of_shape.add_argument("--svg", metavar="PATH", help='draw it there as SVG; "-" is stdout')
+    of_shape.add_argument("--png", metavar="PATH", help="draw it there as PNG (needs Matplotlib)")
+    of_shape.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        help="colour by tile (default: on a terminal, unless NO_COLOR is set)",
+    )
+    of_module = parser.add_argument_group("for a module")
+    of_module.add_argument(
+        "--target",
+        choices=("as-written", "cpu", "tpu"),
+        help="the module's own layouts (default), or the buffers of the program that is compiled for a target",
+    )
+    of_module.add_argument("--all", action="store_true", help="list all buffers, not the 20 that waste most")
+    of_module.add_argument("--json", action="store_true", help="print the report for machines, with all buffers")
+
+
+def _index(text: str) -> tuple[int, ...]:
+    inner = text.strip().removeprefix("(").removesuffix(")").strip().removesuffix(",")
+    try:
+        return tuple(int(part) for part in inner.split(",")) if inner else ()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no index: numbers with commas between, as 2,3") from None
 
 
 def _inputs(parser: argparse.ArgumentParser) -> None:

@@ -137,10 +137,12 @@ def _simplified(digits: Sequence[Digit], sizes: Sequence[int]) -> list[Digit]:
     for digit in digits:
         if isinstance(digit.source, int):
             largest = max(sizes[digit.source] - 1, 0) // digit.divisor
-            if largest == 0:
+            if largest == 0 or digit.modulus == 1:
                 digit = replace(digit, source=())
             elif digit.modulus is not None and largest < digit.modulus:
                 digit = replace(digit, modulus=None)
+        elif digit.modulus == 1:
+            digit = replace(digit, source=())
         if digit.is_zero:
             digit = replace(digit, divisor=1, modulus=None)
             if digit.extent == 1 or not found:

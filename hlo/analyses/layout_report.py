@@ -1,0 +1,214 @@
+"""What the layouts of a module cost: each buffer's bytes with and without padding, the worst first.
+
+Two views. *As written*: the module's own layouts, before any pass; `report_as_written` says what counts. *For a
+target*: the buffers of the program that comes out of all passes, from its `MemoryReport`.
+
+For each buffer that wastes memory `layout_search.py` looks for a better order of its dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..ir import HloComputation, HloInstruction, HloModule
+from ..opcode import Opcode
+from ..shape import Shape
+from .layout_search import BetterLayout, ChooseLayout, better_layout
+from .values import is_alias
+
+_PASSED_ON = frozenset(
+    {
+        *(Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST, Opcode.OPT_BARRIER, Opcode.AFTER_ALL),
+        *(Opcode.ADD_DEPENDENCY, Opcode.DOMAIN, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.SEND),
+        *(Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE, Opcode.COPY_DONE, Opcode.SEND_DONE),
+        *(Opcode.RECV_DONE, Opcode.ALL_GATHER_DONE, Opcode.ALL_REDUCE_DONE, Opcode.COLLECTIVE_PERMUTE_DONE),
+    }
+)
+"""Results that are bytes of operands, or of what a called computation wrote."""
+
+_NEW_LEAF = {Opcode.COPY_START: 0, Opcode.ALL_GATHER_START: 1, Opcode.COLLECTIVE_PERMUTE_START: 1, Opcode.RECV: 0}
+"""Of a tuple that also holds operands and handles: the element that is written."""
+
+_CALLERS = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.ASYNC_START})
+"""Whose computations have buffers of their own. Those of fusions, reductions and the like have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferUse:
+    """One buffer. `where` is the computation that writes it, or the kind of memory that it is in."""
+
+    name: str
+    where: str
+    shape: Shape | None
+    """None for scratch memory that holds no value of the program."""
+    logical_bytes: int
+    physical_bytes: int
+    space: int
+    better: BetterLayout | None = None
+
+    @property
+    def wasted_bytes(self) -> int:
+        """Bytes of padding; below 0 where packing saves more than padding costs."""
+        return self.physical_bytes - self.logical_bytes
+
+    @property
+    def factor(self) -> float:
+        """How many times the bytes of the elements; 1 for a buffer of no bytes."""
+        if self.logical_bytes == 0:
+            return 1.0 if self.physical_bytes == 0 else float("inf")
+        return self.physical_bytes / self.logical_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceTotal:
+    """All buffers of one memory space. `peak` is what those of one program need at once, where that is known."""
+
+    space: int
+    name: str
+    buffers: int
+    logical_bytes: int
+    physical_bytes: int
+    peak: int | None = None
+
+
+@dataclass(frozen=True)
+class LayoutReport:
+    """The buffers of a module, those that waste most first."""
+
+    module: str
+    target: str
+    """What it was compiled for, or "as written"."""
+    buffers: tuple[BufferUse, ...]
+    names: tuple[tuple[int, str], ...] = ()
+    """What the target calls its memory spaces."""
+    peaks: tuple[tuple[int, int], ...] = ()
+    """By memory space: the most bytes of the arena that are needed at once."""
+
+    @cached_property
+    def spaces(self) -> tuple[SpaceTotal, ...]:
+        """Totals, by number of the memory space."""
+        names, peaks = dict(self.names), dict(self.peaks)
+        totals = []
+        for number in sorted({b.space for b in self.buffers}):
+            here = [b for b in self.buffers if b.space == number]
+            logical, physical = sum(b.logical_bytes for b in here), sum(b.physical_bytes for b in here)
+            totals.append(SpaceTotal(number, names.get(number, ""), len(here), logical, physical, peaks.get(number)))
+        return tuple(totals)
+
+    @property
+    def logical_bytes(self) -> int:
+        return sum(b.logical_bytes for b in self.buffers)
+
+    @property
+    def physical_bytes(self) -> int:
+        return sum(b.physical_bytes for b in self.buffers)
+
+    @property
+    def saved_bytes(self) -> int:
+        """What all proposals together would save."""
+        return sum(b.better.saved for b in self.buffers if b.better)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report for machines: bytes are whole numbers, layouts and shapes XLA's text."""
+        return {
+            "module": self.module,
+            "target": self.target,
+            "logical_bytes": self.logical_bytes,
+            "physical_bytes": self.physical_bytes,
+            "saved_bytes": self.saved_bytes,
+            "memory_spaces": [
+                {
+                    "number": s.space,
+                    "name": s.name,
+                    "buffers": s.buffers,
+                    "logical_bytes": s.logical_bytes,
+                    "physical_bytes": s.physical_bytes,
+                    "peak_bytes": s.peak,
+                }
+                for s in self.spaces
+            ],
+            "buffers": [
+                {
+                    "name": b.name,
+                    "where": b.where,
+                    "shape": None if b.shape is None else b.shape.to_text(),
+                    "logical_bytes": b.logical_bytes,
+                    "physical_bytes": b.physical_bytes,
+                    "memory_space": b.space,
+                    "better": None
+                    if b.better is None
+                    else {
+                        "layout": str(b.better.layout),
+                        "physical_bytes": b.better.byte_size,
+                        "saved_bytes": b.better.saved,
+                    },
+                }
+                for b in self.buffers
+            ],
+        }
+
+
+def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> LayoutReport:
+    """The buffers of a module in its own layouts.
+
+    What counts: every array that an instruction writes, one a leaf of the result, in the entry and in the computations
+    that loops, branches, calls and asynchronous operations run, each computation once; the entry's parameters and all
+    constants among them. What does not: the insides of fusions and of what reductions, sorts, scatters and maps apply,
+    which live in registers; instructions that pass bytes on (tuple, get-tuple-element, bitcast, reshape between
+    row-major arrays, while, conditional, call, the ends of asynchronous operations); tokens.
+    """
+    buffers = [
+        _buffer(name, computation.name, shape, shape.logical_byte_size, choose)
+        for computation in _with_buffers(module)
+        for instruction in computation.instructions
+        for name, shape in _written(instruction, computation is module.entry)
+    ]
+    return LayoutReport(module.name, "as written", _worst_first(buffers))
+
+
+def _buffer(name: str, where: str, shape: Shape, logical: int, choose: ChooseLayout | None = None) -> BufferUse:
+    physical = shape.byte_size
+    better = better_layout(shape, choose) if physical > shape.logical_byte_size else None
+    return BufferUse(name, where, shape, logical, physical, shape.array_layout.memory_space, better)
+
+
+def _with_buffers(module: HloModule) -> Sequence[HloComputation]:
+    """The computations whose instructions have buffers, the entry first."""
+    found: dict[HloComputation, None] = {module.entry: None}
+    pending = [module.entry]
+    while pending:
+        for instruction in pending.pop().instructions:
+            if instruction.opcode in _CALLERS:
+                for called in instruction.called_computations():
+                    if called not in found:
+                        found[called] = None
+                        pending.append(called)
+    return tuple(found)
+
+
+def _written(instruction: HloInstruction, in_entry: bool) -> Iterator[tuple[str, Shape]]:
+    """The arrays that an instruction writes to memory, with their names."""
+    opcode, shape, name = instruction.opcode, instruction.shape, instruction.name
+    if opcode in _PASSED_ON or is_alias(instruction) or (opcode is Opcode.PARAMETER and not in_entry):
+        return
+    if shape.is_array:
+        yield name, shape
+        return
+    first = 0
+    if opcode in _NEW_LEAF and len(shape.elements) > 1:
+        first = _NEW_LEAF[opcode]
+        shape = shape.elements[first]
+        if shape.is_array:
+            yield f"{name}{{{first}}}", shape
+            return
+        name = f"{name}{{{first}}}"
+    for number, leaf in enumerate(shape.leaves()):
+        yield f"{name}{{{number}}}", leaf
+
+
+def _worst_first(buffers: Sequence[BufferUse]) -> tuple[BufferUse, ...]:
+    """By bytes wasted, then by bytes; those that come first in the program first."""
+    return tuple(sorted(buffers, key=lambda b: (-b.wasted_bytes, -b.physical_bytes)))

@@ -1,0 +1,97 @@
+"""The order of dimensions in which an array takes the least memory.
+
+Tiles pad the most minor dimensions, so it matters which these are: s32[2048,1,128,128,4] in tiles of (8,128) takes
+32 times the memory of its elements with the dimension of size 4 most minor, and no more than they do with another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from ..layout import Layout
+from ..shape import Shape
+
+MOST_ORDERS = 100_000
+"""Orders that are tried, counted with dimensions of equal size as the same: more than any array of rank 8 has."""
+
+ChooseLayout = Callable[[Shape], Layout]
+"""From an array whose dimensions are in the order of memory, to the layout that a target gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BetterLayout:
+    """A layout in which an array takes `saved` bytes less: the fewest of all orders of its dimensions."""
+
+    layout: Layout
+    byte_size: int
+    saved: int
+
+
+def better_layout(shape: Shape, choose: ChooseLayout | None = None) -> BetterLayout | None:
+    """The order of dimensions with the fewest bytes, or None if the array's own is as good as any.
+
+    With the array's own tiles, packing and alignment; or with those that `choose` gives to each order, which may look
+    at the two most minor dimensions, as the TPU's does, and at as many as the array's tiles touch. Of several best
+    orders the one that leaves most dimensions where they are. None also for arrays of so many dimensions that the
+    orders which may differ are more than MOST_ORDERS.
+    """
+    layout = shape.array_layout
+    if (choose is None and not layout.tiles) or shape.rank < 2:
+        return None  # all orders take the same
+    best: tuple[int, int, tuple[int, ...]] | None = None
+    own = layout.minor_to_major
+    chosen = layout
+    minor = max(_minor_dimensions(layout), 0 if choose is None else 2)
+    for number, order in enumerate(_orders(shape, minor)):
+        if number == MOST_ORDERS:
+            return None
+        candidate = _reordered(shape, order, choose)
+        moved = sum(a != b for a, b in zip(order, own, strict=True))
+        key = (shape.with_layout(candidate).byte_size, moved, order)
+        if best is None or key < best:
+            best, chosen = key, candidate
+    assert best is not None
+    saved = shape.byte_size - best[0]
+    return BetterLayout(chosen, best[0], saved) if saved > 0 else None
+
+
+def _reordered(shape: Shape, order: tuple[int, ...], choose: ChooseLayout | None) -> Layout:
+    """The array's layout with another order of dimensions."""
+    own = shape.array_layout
+    if choose is None:
+        return replace(own, minor_to_major=order)
+    physical = [shape.dimensions[d] for d in reversed(order)]
+    return replace(choose(Shape.array(shape.element, physical)), minor_to_major=order, memory_space=own.memory_space)
+
+
+def _minor_dimensions(layout: Layout) -> int:
+    """How many of the most minor dimensions tiles touch: the order of the others changes nothing."""
+    touched = made = 0
+    for tile in layout.tiles:
+        rank, parts = len(tile.dimensions), sum(d is not None for d in tile.dimensions)
+        touched += max(rank - made, 0)
+        made = max(made - rank, 0) + 2 * parts
+    return min(touched, len(layout.minor_to_major))
+
+
+def _orders(shape: Shape, minor: int) -> Iterator[tuple[int, ...]]:
+    """All orders that may differ in size: each choice of the `minor` most minor dimensions, of those with equal sizes
+    the first; the others stay where they are as far as possible."""
+    own = shape.array_layout.minor_to_major
+    sizes = list(zip(shape.dimensions, shape.array_layout.padded_dimensions or shape.dimensions, strict=True))
+
+    def extend(order: list[int], count: int) -> Iterator[tuple[int, ...]]:
+        """Orders in which the first `count` dimensions are as in `order`."""
+        if count >= minor:
+            yield tuple(order)
+            return
+        seen = set()
+        for k in range(count, len(order)):  # the one that is there now first, so that among equal sizes it stays
+            if sizes[order[k]] not in seen:
+                seen.add(sizes[order[k]])
+                swapped = list(order)
+                swapped[count], swapped[k] = order[k], order[count]
+                yield from extend(swapped, count + 1)
+
+    yield from extend(list(own), 0)

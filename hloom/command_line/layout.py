@@ -1,0 +1,133 @@
+"""`hloom layout`: where the elements of an array lie, and what the layouts of a module cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from ..hlo.analyses.layout_report import LayoutReport, report_as_written
+from ..hlo.errors import ShapeError, UnsupportedError
+from ..hlo.pictures.drawing import to_svg
+from ..hlo.pictures.layout_figure import layout_figure
+from ..hlo.pictures.layout_steps import index_steps, linear_steps
+from ..hlo.pictures.layout_text import coloured, layout_text, plain
+from ..hlo.pictures.png import write_png
+from ..hlo.pictures.report_text import report_text
+from ..hlo.shape import Shape, read_shape
+from ..hlo.text.scanner import Scanner
+from .files import read_module, write_text
+from .outcome import FINE, UsageError
+
+_WIDTH = 100
+"""Characters a line where the output is no terminal."""
+_ASCII = str.maketrans("│─┼·…", "|-+.~")
+
+
+def execute(options: Namespace) -> int:
+    """A shape, or a module: what SUBJECT is."""
+    if not _is_shape(options.subject):
+        _refuse(options, "a shape", "--index", "--linear", "--svg", "--png", "--color")
+        _module(options)
+    else:
+        _refuse(options, "a module", "--target", "--json", "--all")
+        _shape(_read_shape(options.subject), options)
+    return FINE
+
+
+def _is_shape(subject: str) -> bool:
+    """Shapes have brackets. So may files, which must then exist."""
+    return subject != "-" and any(c in subject for c in "[{(") and not Path(subject).is_file()
+
+
+def _refuse(options: Namespace, kind: str, *names: str) -> None:
+    """UsageError for options that are for the other kind of subject."""
+    for name in names:
+        if getattr(options, name.removeprefix("--")) not in (None, False):
+            raise UsageError(f"{name} is for {kind}, and {options.subject!r} is none")
+
+
+def _read_shape(text: str) -> Shape:
+    scanner = Scanner(text, "<shape>")
+    shape = read_shape(scanner)
+    if not scanner.at_end():
+        raise scanner.expected("the end of the shape")
+    return shape
+
+
+def _shape(shape: Shape, options: Namespace) -> None:
+    leaves = list(shape.leaves())
+    if options.index is not None or options.linear is not None or options.svg or options.png:
+        if not shape.is_array:
+            raise UsageError(f"{shape} is no array: give one of its elements to --index, --linear, --svg and --png")
+        _steps(shape, options)
+        _files(shape, options)
+        return
+    if not leaves:
+        _print(f"{shape} holds no data.\n")
+    for number, leaf in enumerate(leaves):
+        if shape.is_tuple:
+            _print(f"{'' if number == 0 else chr(10)}array {number} of the tuple: ")
+        _print(layout_text(leaf, _width(), coloured if _in_colour(options) else plain))
+
+
+def _steps(shape: Shape, options: Namespace) -> None:
+    try:
+        if options.index is not None:
+            _print(index_steps(shape, options.index))
+        elif options.linear is not None:
+            _print(linear_steps(shape, options.linear))
+    except (IndexError, ShapeError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _files(shape: Shape, options: Namespace) -> None:
+    if not options.svg and not options.png:
+        return
+    drawing = layout_figure(shape)
+    if options.svg == "-":
+        sys.stdout.write(to_svg(drawing))
+    elif options.svg:
+        write_text(options.svg, to_svg(drawing))
+    if options.png:
+        try:
+            write_png(drawing, options.png)
+        except OSError as error:
+            raise UsageError(f"cannot write {options.png}: {error.strerror or error}") from None
+
+
+def _module(options: Namespace) -> None:
+    target = options.target or "as-written"
+    module = read_module(options.subject)
+    report: LayoutReport
+    if target == "as-written":
+        report = report_as_written(module)
+    else:
+        raise UnsupportedError(f"no target {target}")
+    if options.json:
+        _print(json.dumps(report.to_json(), indent=2) + "\n")
+    else:
+        _print(report_text(report, None if options.all else 20))
+
+
+def _print(text: str) -> None:
+    """To stdout, in ASCII where it takes no more."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = text.translate(_ASCII)
+    sys.stdout.write(text)
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else _WIDTH
+
+
+def _in_colour(options: Namespace) -> bool:
+    """As --color says; by default on a terminal that is not told otherwise (https://no-color.org)."""
+    if options.color in ("always", "never"):
+        return bool(options.color == "always")
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
