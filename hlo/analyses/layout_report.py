@@ -170,8 +170,9 @@ def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> 
 
 
 def _buffer(name: str, where: str, shape: Shape, logical: int, choose: ChooseLayout | None = None) -> BufferUse:
+    padded = shape.physical_form.num_elements > shape.num_elements
+    better = better_layout(shape, choose) if padded else None
     physical = shape.byte_size
-    better = better_layout(shape, choose) if physical > shape.logical_byte_size else None
     return BufferUse(name, where, shape, logical, physical, shape.array_layout.memory_space, better)
 
 
