@@ -46,7 +46,8 @@ def _is_shape(subject: str) -> bool:
 def _refuse(options: Namespace, kind: str, *names: str) -> None:
     """UsageError for options that are for the other kind of subject."""
     for name in names:
-        if getattr(options, name.removeprefix("--")) not in (None, False):
+        value = getattr(options, name.removeprefix("--"))
+        if value is not None and value is not False:
             raise UsageError(f"{name} is for {kind}, and {options.subject!r} is none")
 
 
