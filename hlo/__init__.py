@@ -56,7 +56,10 @@ if TYPE_CHECKING:
     from .passes.pipeline import optimize
     from .physical_array import from_physical, to_physical
     from .shape import Shape
+    from .target import CpuTarget, MemorySpace, Target, TargetOptionError
+    from .targets import target_named
     from .text.parser import parse
+    from .tpu_target import TpuTarget
     from .verifier import verify
 
 _NAMES = {
@@ -119,7 +122,10 @@ _NAMES = {
     "optimize": ".passes.pipeline",
     **dict.fromkeys(("from_physical", "to_physical"), ".physical_array"),
     "Shape": ".shape",
+    **dict.fromkeys(("CpuTarget", "MemorySpace", "Target", "TargetOptionError"), ".target"),
+    "target_named": ".targets",
     "parse": ".text.parser",
+    "TpuTarget": ".tpu_target",
     "verify": ".verifier",
 }
 
@@ -131,6 +137,7 @@ __all__ = [
     "ComputationBuilder",
     "ComputationDataHandle",
     "ConvolutionDimensionNumbers",
+    "CpuTarget",
     "ElementType",
     "ExecutionError",
     "FusionKind",
@@ -144,6 +151,7 @@ __all__ = [
     "Layout",
     "Literal",
     "LocalClient",
+    "MemorySpace",
     "Metadata",
     "Opcode",
     "Padding",
@@ -153,7 +161,10 @@ __all__ = [
     "RandomAlgorithm",
     "Shape",
     "ShapeError",
+    "Target",
+    "TargetOptionError",
     "Tile",
+    "TpuTarget",
     "UnsupportedElementTypeError",
     "UnsupportedError",
     "VerificationError",
@@ -173,6 +184,7 @@ __all__ = [
     "multi_index",
     "optimize",
     "parse",
+    "target_named",
     "to_physical",
     "verify",
 ]

@@ -19,7 +19,9 @@ import numpy as np
 
 from .errors import UnsupportedError
 from .ir import HloModule
+from .physical_array import from_physical, to_physical
 from .shape import Shape
+from .target import Target
 
 NDArray = np.ndarray[Any, Any]
 
@@ -52,14 +54,15 @@ class MemoryAnalysis:
 
 
 class DeviceBuffer(ABC):
-    """Memory that holds one array, dense and row-major. Freed when the last reference goes."""
+    """Memory that holds one array in the layout of its shape. Freed when the last reference goes."""
 
     shape: Shape
     address: int
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        """The contents, read-only, without a copy unless one is asked for."""
+        """The array, with the shape's dimensions, read-only. A view of the memory where the layout is dense, unless a
+        copy is asked for; else a copy, and ValueError if none is wanted."""
 
     def is_exclusive(self) -> bool:
         """True if nobody but this buffer can see the memory: no NumPy array of it is left. Then it may be donated."""
@@ -98,13 +101,87 @@ _probe = np.zeros(3)
 assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has another layout in this Python"
 
 
+def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None = None) -> NDArray:
+    """The array that `memory`, all bytes of a buffer, holds in the layout of `shape`; see `DeviceBuffer.__array__`."""
+    layout = shape.array_layout
+    if layout.is_dense:
+        array = memory.view(shape.element.dtype)
+        if layout.minor_to_major == tuple(range(shape.rank - 1, -1, -1)):
+            array = array.reshape(shape.dimensions)
+        else:
+            order = layout.minor_to_major[::-1]
+            array = array.reshape([shape.dimensions[d] for d in order]).transpose(np.argsort(order))
+    elif copy is False:
+        raise ValueError(f"an array in layout {layout} cannot be read without a copy")
+    else:
+        array = from_physical(memory, shape)
+        if copy:
+            return array if dtype is None else array.astype(dtype)
+    if copy or dtype is not None:
+        return np.array(array, dtype=dtype, copy=copy)
+    array.flags.writeable = False
+    return array
+
+
+def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
+    """A buffer that holds `array`, which is of the type `shape`, in the layout of `shape`.
+
+    The array's own memory where that is dense, in the layout's order and aligned, unless `copy` is set; else new.
+    """
+    layout = shape.array_layout
+    if layout.is_row_major:
+        return HostBuffer(array.copy() if copy else array, shape)
+    if layout.is_dense:
+        memory = np.ascontiguousarray(array.transpose(layout.minor_to_major[::-1]))
+        if not memory.flags.aligned or (copy and np.may_share_memory(memory, array)):
+            memory = memory.copy()
+    else:
+        memory = to_physical(array, shape)
+    return PhysicalBuffer(memory.reshape(-1).view(np.uint8), shape)
+
+
+class PhysicalBuffer(DeviceBuffer):
+    """A buffer in any layout, as a NumPy array of its bytes."""
+
+    __slots__ = ("_memory", "address", "shape")
+
+    def __init__(self, memory: NDArray, shape: Shape) -> None:
+        """`memory`: a contiguous vector of `shape.byte_size` bytes."""
+        assert memory.nbytes == shape.byte_size, f"{memory.nbytes} bytes for {shape.to_text()}"
+        self._memory = memory
+        self.shape = shape
+        self.address = address_of(memory)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return array_in(self._memory, self.shape, dtype, copy)
+
+    def is_exclusive(self) -> bool:
+        return self._memory.base is None and held_alone(self, "_memory")
+
+
+class RetypedBuffer(DeviceBuffer):
+    """The memory of another buffer, which now holds an array of another type or layout, of as many bytes."""
+
+    __slots__ = ("_owner", "address", "shape")
+
+    def __init__(self, owner: DeviceBuffer, shape: Shape) -> None:
+        self._owner = owner
+        self.shape = shape
+        self.address = owner.address
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        memory = (ctypes.c_uint8 * self.shape.byte_size).from_address(self.address)
+        memory._owner = self._owner  # type: ignore[attr-defined]  # views of the array keep it, and it the memory
+        return array_in(np.frombuffer(memoryview(memory), np.uint8), self.shape, dtype, copy)
+
+
 class HostBuffer(DeviceBuffer):
-    """A NumPy array as a buffer; copied first if it is not dense, row-major and aligned."""
+    """A NumPy array as a buffer in row-major order; copied first if it is not dense, row-major and aligned."""
 
     __slots__ = ("_array", "address", "shape")
 
     def __init__(self, array: NDArray, shape: Shape) -> None:
-        """`array`: of the type `shape`."""
+        """`array`: of the type `shape`, whose layout is row-major."""
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
             array = np.array(array, order="C")
@@ -129,12 +206,17 @@ class Executable(ABC):
 
     @property
     @abstractmethod
+    def parameter_shapes(self) -> Sequence[Shape]:
+        """The leaves of the parameters' shapes, in the layouts in which `call` takes them."""
+
+    @property
+    @abstractmethod
     def result_shapes(self) -> Sequence[Shape]:
-        """The leaves of the root's shape: one a result."""
+        """The leaves of the root's shape, in the layouts in which `call` gives them: one a result."""
 
     @abstractmethod
     def call(self, arguments: list[DeviceBuffer]) -> list[DeviceBuffer]:
-        """Run on buffers of the parameters' types, one a leaf: what jit's dispatch calls, so nothing is checked.
+        """Run on buffers of `parameter_shapes`, layouts and all: what jit's dispatch calls, so nothing is checked.
 
         Buffers of donated parameters may be written to, and be the memory of results; all others are only read, and
         no result shares memory with them.
@@ -145,7 +227,8 @@ class Executable(ABC):
         """Run on arrays (flat: one a leaf of the parameters); the results, one a leaf of the root's shape.
 
         Arguments whose dtype or dimensions differ from the parameters' raise ExecutionError. They are used in place
-        when C-contiguous and aligned, else copied first.
+        when their strides are those of the parameter's layout and they are aligned, else copied first; of tiled,
+        padded and packed layouts arguments and results are always copies.
         """
 
     @abstractmethod
@@ -167,13 +250,16 @@ class Compiler(ABC):
     """Turns modules into executables."""
 
     @abstractmethod
-    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
-        """`donated`: entry parameters whose memory the program may reuse for results."""
+    def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
+        """`target`: whose layouts and memories the program uses inside, by name or itself; UnsupportedError, which
+        names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
+        """
 
 
 _BACKENDS: dict[str, Callable[[], Compiler]] = {}
 _INSTANCES: dict[str, Compiler] = {}
 _default = os.environ.get("HLOOM_BACKEND", "numba")
+_default_target: str | Target = os.environ.get("HLOOM_TARGET", "cpu")
 
 
 def default_backend() -> str:
@@ -185,6 +271,18 @@ def set_default_backend(name: str) -> None:
     """What `hloom.config.update("hloom_backend", name)` does for those who do not ask `hloom.config`."""
     global _default
     _default = name
+
+
+def default_target() -> str | Target:
+    """The target for which programs are compiled where none is named: HLOOM_TARGET's, until `hloom.config` sets
+    another."""
+    return _default_target
+
+
+def set_default_target(target: str | Target) -> None:
+    """What `hloom.config.update("hloom_target", target)` does for those who do not ask `hloom.config`."""
+    global _default_target
+    _default_target = target
 
 
 def register_backend(name: str, factory: Callable[[], Compiler]) -> None:

@@ -17,11 +17,12 @@ from .backend import (
     PassRecord,
 )
 from .custom_calls import bind_custom_call, call_of
-from .errors import UnsupportedError
 from .evaluator import evaluate
 from .ir import HloModule
 from .opcode import Opcode
 from .shape import Shape
+from .target import Target
+from .targets import target_named
 
 
 class EvaluatorExecutable(Executable):
@@ -29,7 +30,13 @@ class EvaluatorExecutable(Executable):
 
     def __init__(self, module: HloModule) -> None:
         self.module = module
-        self._results = tuple(module.entry.root.shape.leaves())
+        # NumPy's arrays are dense and row-major whatever the module's layouts are.
+        self._parameters = tuple(s.with_default_layout() for p in module.entry.parameters for s in p.shape.leaves())
+        self._results = tuple(s.with_default_layout() for s in module.entry.root.shape.leaves())
+
+    @property
+    def parameter_shapes(self) -> Sequence[Shape]:
+        return self._parameters
 
     @property
     def result_shapes(self) -> Sequence[Shape]:
@@ -48,7 +55,7 @@ class EvaluatorExecutable(Executable):
         return {}
 
     def memory_analysis(self) -> MemoryAnalysis:
-        inputs = sum(p.shape.byte_size for p in self.module.entry.parameters)
+        inputs = sum(s.byte_size for s in self._parameters)
         outputs = sum(s.byte_size for s in self._results)
         text = f"evaluated op by op: {inputs} bytes of arguments, {outputs} bytes of results, NumPy holds the rest"
         return MemoryAnalysis(inputs, outputs, 0, 0, 0, 0, text)
@@ -64,9 +71,9 @@ class EvaluatorExecutable(Executable):
 class EvaluatorCompiler(Compiler):
     """`hloom.config.update("hloom_backend", "evaluator")` selects it."""
 
-    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
-        if target != "cpu":
-            raise UnsupportedError(f"the evaluator has no target {target!r}: it runs on the cpu")
+    def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
+        """The same for each target: layouts do not change what a module computes, and NumPy has its own."""
+        target_named(target)  # one that does not exist is refused all the same
         for instruction in module.instructions():
             if instruction.opcode is Opcode.CUSTOM_CALL:  # unknown targets are refused before anything runs
                 operands = [o.shape for o in instruction.operands]

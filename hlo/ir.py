@@ -213,6 +213,17 @@ class HloModule:
         visit(self.entry)
         return tuple(order)
 
+    @cached_property
+    def entry_parameter_shapes(self) -> tuple[Shape, ...]:
+        """The parameters' shapes as the caller sees them: `entry_parameter_layouts` count before the instructions'."""
+        layouts = iter(self.entry_parameter_layouts)
+        return tuple(_with_leaf_layouts(p.shape, layouts) for p in self.entry.parameters)
+
+    @cached_property
+    def entry_result_shape(self) -> Shape:
+        """The result's shape as the caller sees it: `entry_result_layouts` count before the instruction's."""
+        return _with_leaf_layouts(self.entry.root.shape, iter(self.entry_result_layouts))
+
     def instructions(self) -> Iterator[HloInstruction]:
         """All instructions of all computations, callees first."""
         for computation in self.computations:
@@ -224,3 +235,12 @@ class HloModule:
 
     def __str__(self) -> str:
         return self.to_text()
+
+
+def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
+    if shape.is_token:
+        return shape
+    if shape.tuple_shapes is not None:
+        return Shape.tuple([_with_leaf_layouts(element, layouts) for element in shape.tuple_shapes])
+    layout = next(layouts, None)
+    return shape if layout is None else shape.with_layout(layout)

@@ -1,18 +1,35 @@
 """Layouts: where in memory the elements of an array lie.
 
-Source: XLA's Layout (layout.h, xla_data.proto) and the pages "Shapes and layout" and "Tiled layout".
+A layout is data here. `layout_rules.py` says which ones an array can have, `text/layouts.py` reads them,
+`physical_form.py` says what they mean.
+
+Source: XLA's Layout and LayoutUtil (layout.h, layout_util.h, xla_data.proto); the pages "Shapes and layout" and "Tiled
+layout".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from .text.scanner import Scanner
-
 MAX_RANK = 64
 """Dimensions of an array at most: NumPy's limit, and more than any program needs."""
+
+MEMORY_SPACES = {
+    0: "HBM",
+    1: "VMEM",
+    2: "device memory 2",
+    3: "device memory 3",
+    4: "device memory 4",
+    5: "host",
+    6: "unpinned host",
+    7: "device memory 7",
+    8: "device memory 8",
+}
+"""The memory spaces by number, `S(n)` in text: those that XLA names (layout.h, the page "Shapes and layout"), and those
+that are the device's own and appear in its programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +61,40 @@ class Layout:
 
     `tiles`, `element_size_in_bits`, `tail_padding_alignment_in_elements` and the `padded_dimensions` of XLA's first
     layouts describe formats that pack or pad elements; a layout with any of them set is not dense.
+
+    Two layouts are equal (`==`) when all properties are; `equal` leaves some out, as XLA's Layout::Equal.
     """
 
     minor_to_major: tuple[int, ...]
     tiles: tuple[Tile, ...] = ()
     element_size_in_bits: int = 0
+    """Bits from one element to the next; 0: as many bytes as the element type has."""
     memory_space: int = 0
+    """A key of MEMORY_SPACES."""
     tail_padding_alignment_in_elements: int = 1
+    """The number of places in the buffer is a multiple of this."""
     padded_dimensions: tuple[int, ...] = ()
     """The size to which each logical dimension is padded; empty: none is."""
     padding_value: PaddingValue = PaddingValue.UNKNOWN_PAD
     """What padding elements hold."""
+
+    @staticmethod
+    def from_major_to_minor(major_to_minor: Sequence[int]) -> Layout:
+        """The dense layout with this order of dimensions (LayoutUtil::MakeLayoutFromMajorToMinor)."""
+        return Layout(tuple(reversed(major_to_minor)))
+
+    @property
+    def major_to_minor(self) -> tuple[int, ...]:
+        """The dimensions in the order of memory: the last varies fastest."""
+        return self.minor_to_major[::-1]
+
+    @property
+    def logical_to_physical(self) -> tuple[int, ...]:
+        """For each logical dimension its position in `major_to_minor` (LayoutUtil::MakeLogicalToPhysical)."""
+        positions = [0] * len(self.minor_to_major)
+        for position, dimension in enumerate(self.major_to_minor):
+            positions[dimension] = position
+        return tuple(positions)
 
     @property
     def is_dense(self) -> bool:
@@ -71,9 +111,56 @@ class Layout:
         """True for the default layout: dense, with the last dimension most minor."""
         return self.is_dense and self.memory_space == 0 and self.minor_to_major == _descending(len(self.minor_to_major))
 
+    @property
+    def is_monotonic_with_dim0_major(self) -> bool:
+        """True when the order of dimensions is that of the default layout, whatever the other properties."""
+        return self.minor_to_major == _descending(len(self.minor_to_major))
+
+    @property
+    def is_monotonic_with_dim0_minor(self) -> bool:
+        """True when the first dimension is the most minor one and so on: column-major order."""
+        return self.minor_to_major == tuple(range(len(self.minor_to_major)))
+
+    def equal(
+        self,
+        other: Layout,
+        *,
+        ignore_tiles: bool = False,
+        ignore_tail_padding_alignment_in_elements: bool = False,
+        ignore_element_size: bool = False,
+        ignore_memory_space: bool = False,
+        ignore_padding: bool = False,
+        minor_to_major_only: bool = False,
+    ) -> bool:
+        """True when both have the same properties but for those that are ignored (XLA's Layout::Equal).
+
+        `ignore_padding`: the padded dimensions and the padding value. `minor_to_major_only`: all but the order.
+        """
+        return self.minor_to_major == other.minor_to_major and (
+            minor_to_major_only
+            or (
+                (ignore_tiles or self.tiles == other.tiles)
+                and (
+                    ignore_tail_padding_alignment_in_elements
+                    or self.tail_padding_alignment_in_elements == other.tail_padding_alignment_in_elements
+                )
+                and (ignore_element_size or self.element_size_in_bits == other.element_size_in_bits)
+                and (ignore_memory_space or self.memory_space == other.memory_space)
+                and (
+                    ignore_padding
+                    or (self.padded_dimensions == other.padded_dimensions and self.padding_value is other.padding_value)
+                )
+            )
+        )
+
     def __str__(self) -> str:
-        text = ",".join(map(str, self.minor_to_major))
+        """XLA's text, its properties in XLA's order. `PD(3,5)` and `PV(zero)`, the padded dimensions and the padding
+        value, are this project's own, for XLA has no text for them."""
         suffix = ""
+        if self.padded_dimensions:
+            suffix += f"PD({','.join(map(str, self.padded_dimensions))})"
+        if self.padding_value is not PaddingValue.UNKNOWN_PAD:
+            suffix += f"PV({self.padding_value.value})"
         if self.tiles:
             suffix += "T" + "".join(map(str, self.tiles))
         if self.tail_padding_alignment_in_elements != 1:
@@ -82,7 +169,7 @@ class Layout:
             suffix += f"E({self.element_size_in_bits})"
         if self.memory_space:
             suffix += f"S({self.memory_space})"
-        return "{" + text + (":" + suffix if suffix else "") + "}"
+        return "{" + ",".join(map(str, self.minor_to_major)) + (":" + suffix if suffix else "") + "}"
 
 
 @lru_cache(maxsize=64)
@@ -90,109 +177,8 @@ def _descending(rank: int) -> tuple[int, ...]:
     return tuple(range(rank - 1, -1, -1))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def row_major(rank: int) -> Layout:
-    """The default layout of an array with `rank` dimensions: the last dimension is the most minor."""
+    """The default layout of an array with `rank` dimensions: the last dimension is the most minor
+    (LayoutUtil::GetDefaultLayoutForRank)."""
     return Layout(_descending(rank))
-
-
-def read_layout(scanner: Scanner) -> Layout:
-    """Read XLA's text, e.g. ``{1,0}`` or ``{1,0:T(8,128)(2,1)S(1)}``. HloParseError if malformed, or where the layout
-    has a property that `Layout` cannot hold: sparse dimensions, say. Dense dimensions, ``D(D,D)``, are as none said,
-    and split configurations, ``SC(1:8)``, say which core has what: both are read over."""
-    scanner.expect("{", "to open a layout")
-    minor_to_major = []
-    if not scanner.peek("}") and not scanner.peek(":"):
-        minor_to_major.append(scanner.integer("a dimension number"))
-        while scanner.accept(","):
-            minor_to_major.append(scanner.integer("a dimension number"))
-    tiles: tuple[Tile, ...] = ()
-    numbers = {"E": 0, "S": 0, "L": 1}
-    if scanner.accept(":"):
-        seen = set()
-        while not scanner.peek("}"):
-            position = scanner.skip()
-            letter = scanner.text[position : position + 2]
-            letter = letter if letter == "SC" else letter[:1]
-            if letter in _UNSUPPORTED and letter not in seen:
-                raise scanner.error(f"layouts with {_UNSUPPORTED[letter]} are not supported")
-            if letter in seen or (letter not in ("D", "SC", "T") and letter not in numbers):
-                raise scanner.expected("a layout property (D, T, L, E, S or SC, each once) or '}'")
-            seen.add(letter)
-            scanner.position = position + len(letter)
-            if letter == "T":
-                tiles = _read_tiles(scanner)
-            elif letter == "D":
-                _read_dense(scanner, len(minor_to_major))
-            elif letter == "SC":
-                _read_splits(scanner)
-            else:
-                scanner.expect("(")
-                start = scanner.skip()
-                numbers[letter] = scanner.integer("a number")
-                if numbers[letter] < 0:
-                    raise scanner.error(f"layout property {letter} must not be negative", start)
-                scanner.expect(")")
-    scanner.expect("}", "to close the layout")
-    if not tiles and numbers == {"E": 0, "S": 0, "L": 1} and len(minor_to_major) <= MAX_RANK:
-        default = row_major(len(minor_to_major))
-        if default.minor_to_major == tuple(minor_to_major):
-            return default
-    return Layout(tuple(minor_to_major), tiles, numbers["E"], numbers["S"], numbers["L"])
-
-
-_UNSUPPORTED = {
-    "#": "a type for the indices of a sparse array",
-    "*": "a type for the pointers of a sparse array",
-    "P": "a physical shape",
-    "M": "a prefix for dynamic sizes",
-}
-
-
-def _read_dense(scanner: Scanner, rank: int) -> None:
-    """`(D,D)`: what each dimension is, dense or one of the sparse kinds."""
-    start = scanner.skip()
-    scanner.expect("(")
-    kinds = [scanner.word("D")]
-    while scanner.accept(","):
-        kinds.append(scanner.word("D"))
-    if any(kind != "D" for kind in kinds) or not scanner.peek(")"):
-        raise scanner.error("sparse layouts are not supported: expected only dense dimensions (D)", start)
-    scanner.expect(")")
-    if len(kinds) != rank:
-        raise scanner.error(f"the layout of {rank} dimensions says of {len(kinds)} that they are dense", start)
-
-
-def _read_splits(scanner: Scanner) -> None:
-    """`(1:8,16)(0:4)`"""
-    while True:
-        scanner.expect("(", "to open a split configuration")
-        scanner.integer("a dimension number")
-        scanner.expect(":")
-        scanner.integer("an index")
-        while scanner.accept(","):
-            scanner.integer("an index")
-        scanner.expect(")", "to close the split configuration")
-        if not scanner.peek("("):
-            return
-
-
-def _read_tiles(scanner: Scanner) -> tuple[Tile, ...]:
-    tiles = []
-    while scanner.accept("("):
-        sizes: list[int | None] = []
-        while True:
-            if scanner.accept("*"):
-                sizes.append(None)
-            else:
-                start = scanner.skip()
-                sizes.append(scanner.integer("a tile size or '*'"))
-                if sizes[-1] is not None and sizes[-1] < 1:
-                    raise scanner.error("a tile size must be positive", start)
-            if not scanner.accept(","):
-                break
-        scanner.expect(")", "to close the tile")
-        tiles.append(Tile(tuple(sizes)))
-    if not tiles:
-        raise scanner.expected("'(' to open a tile")
-    return tuple(tiles)

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 
 from .element_type import ElementType, element_type_named
 from .errors import ShapeError
-from .layout import MAX_RANK, Layout, read_layout, row_major
+from .layout import MAX_RANK, Layout, PaddingValue, row_major
+from .layout_rules import MAX_BYTES, LayoutViolation, fits_element_size, has_padding_value, layout_violation
 from .physical_form import PhysicalForm, physical_form
+from .text.layouts import Positions, read_layout
 from .text.scanner import Scanner
 
-MAX_BYTES = 2**63 - 1
 _LAYOUT_FOLLOWS = re.compile(r"\{\s*[0-9:}]")
+_LAYOUT_OF_TUPLE_FOLLOWS = re.compile(r"\{\s*[0-9:]")
 MAX_TUPLE_DEPTH = 64
 """Tuples in tuples that text may have: more than programs need, few enough for recursive functions on shapes."""
 
@@ -41,19 +43,23 @@ class Shape:
 
     @staticmethod
     def array(element_type: ElementType, dimensions: Sequence[int] = (), layout: Layout | None = None) -> Shape:
-        """An array shape; `layout` defaults to row-major. ShapeError for a negative or too large dimension."""
+        """An array shape; `layout` defaults to row-major.
+
+        ShapeError, shape_c1: a dimension is negative; shape_c2: the elements do not fit in 64-bit memory; layout_c1 to
+        layout_c12: the array cannot have this layout (`layout_rules.py` lists the rules).
+        """
         dims = tuple(dimensions)
         if any(d < 0 for d in dims):
             raise ShapeError(f"{element_type.value}{list(dims)} has a negative dimension", "shape_c1")
         if math.prod(dims) * element_type.byte_width > MAX_BYTES:
             raise ShapeError(f"{element_type.value}{list(dims)} does not fit in 64-bit memory", "shape_c2")
-        if layout is None:
-            layout = row_major(len(dims))
-        elif sorted(layout.minor_to_major) != list(range(len(dims))):
-            raise ShapeError(
-                f"layout {layout} does not order the {len(dims)} dimensions of {element_type.value}{list(dims)}",
-                "shape_c3",
-            )
+        default = row_major(len(dims))
+        if layout is None or layout is default or layout == default:
+            layout = default
+        else:
+            violation = layout_violation(element_type, dims, layout)
+            if violation is not None:
+                raise ShapeError(f"{element_type.value}{list(dims)}: {violation.message}", violation.label)
         return Shape(element_type, dims, layout)
 
     @staticmethod
@@ -96,6 +102,33 @@ class Shape:
     def true_rank(self) -> int:
         """The number of dimensions larger than 1."""
         return sum(d > 1 for d in self.dimensions)
+
+    def dimension(self, dimension: int | str) -> int:
+        """The size of a dimension, by number or by letter as in `dimension_number` (ShapeUtil::GetDimension)."""
+        return self.dimensions[self.dimension_number(dimension)]
+
+    def dimension_number(self, dimension: int | str) -> int:
+        """The number from 0 on of a dimension of an array. Numbers below 0 count from the end: -1 is the last
+        (ShapeUtil::GetDimensionNumber). Letters are those of `dimension_names`.
+
+        ShapeError, shape_c3: the array has no such dimension, or its dimensions have no letters.
+        """
+        if isinstance(dimension, str):
+            names = self.dimension_names
+            if dimension not in names:
+                known = f"dimensions {', '.join(names)}" if names else "no letters for its dimensions: use numbers"
+                raise ShapeError(f"{self} has {known}, not {dimension[:40]!r}", "shape_c3")
+            return names.index(dimension)
+        if self.tuple_shapes is not None or not -self.rank <= dimension < self.rank:
+            known = f"dimensions {-self.rank} to {self.rank - 1}" if self.rank else "no dimensions"
+            raise ShapeError(f"{self} has {known}: there is no dimension {dimension}", "shape_c3")
+        return dimension % self.rank
+
+    @property
+    def dimension_names(self) -> builtins.tuple[str, ...]:
+        """The letters that arrays of two to four dimensions have by convention: (y, x), (z, y, x), (p, z, y, x). Arrays
+        of other ranks have none."""
+        return tuple("pzyx"[4 - self.rank :]) if 2 <= self.rank <= 4 else ()
 
     @property
     def num_elements(self) -> int:
@@ -165,12 +198,20 @@ class Shape:
         return tuple(strides)
 
     def with_element_type(self, element_type: ElementType) -> Shape:
-        """The same dimensions and layout with another element type."""
-        return replace(self, element_type=element_type)
+        """The same dimensions and layout with another element type. Where elements are packed so that the new type does
+        not fit, or with a padding value that it has not, the layout is without that."""
+        layout = self.array_layout
+        if layout.element_size_in_bits and not fits_element_size(element_type, layout.element_size_in_bits):
+            layout = replace(layout, element_size_in_bits=0)
+        if not has_padding_value(element_type, layout.padding_value):
+            layout = replace(layout, padding_value=PaddingValue.UNKNOWN_PAD)
+        return Shape.array(element_type, self.dimensions, layout)
 
     def with_layout(self, layout: Layout) -> Shape:
-        """The same array with another layout."""
-        return Shape.array(self.element, self.dimensions, layout)
+        """The same array with another layout. ShapeError as from `array`; layout_c13 for a tuple or a token."""
+        if self.element_type is None:
+            raise ShapeError(_no_layout(self), "layout_c13")
+        return Shape.array(self.element_type, self.dimensions, layout)
 
     def with_default_layout(self) -> Shape:
         """The same shape with every leaf in row-major order."""
@@ -185,10 +226,23 @@ class Shape:
         if self.tuple_shapes is not None or other.tuple_shapes is not None:
             if self.tuple_shapes is None or other.tuple_shapes is None:
                 return False
-            return self.is_token is other.is_token and len(self.tuple_shapes) == len(other.tuple_shapes) and all(
-                a.compatible(b) for a, b in zip(self.tuple_shapes, other.tuple_shapes, strict=True)
+            return (
+                self.is_token is other.is_token
+                and len(self.tuple_shapes) == len(other.tuple_shapes)
+                and all(a.compatible(b) for a, b in zip(self.tuple_shapes, other.tuple_shapes, strict=True))
             )
         return self.element_type is other.element_type and self.dimensions == other.dimensions
+
+    def layouts_equal(self, other: Shape, **options: bool) -> bool:
+        """True when both have the same structure and ranks, and the same layouts but for what `options`, those of
+        `Layout.equal`, say (LayoutUtil::LayoutsInShapesEqual). Element types and sizes may differ."""
+        if self.layout is not None and other.layout is not None:
+            return self.layout.equal(other.layout, **options)
+        if self.tuple_shapes is None or other.tuple_shapes is None:
+            return False
+        return len(self.tuple_shapes) == len(other.tuple_shapes) and all(
+            a.layouts_equal(b, **options) for a, b in zip(self.tuple_shapes, other.tuple_shapes, strict=True)
+        )
 
     def to_text(self, layout: bool = True) -> str:
         """XLA's text, with or without layouts."""
@@ -197,7 +251,8 @@ class Shape:
         if self.tuple_shapes is not None:
             return "(" + ", ".join(s.to_text(layout) for s in self.tuple_shapes) + ")"
         text = f"{self.element.value}[{','.join(map(str, self.dimensions))}]"
-        return text + str(self.layout) if layout and self.layout is not row_major(0) else text
+        is_shown = layout and (self.dimensions or self.layout != row_major(0))
+        return text + str(self.layout) if is_shown else text
 
     def __str__(self) -> str:
         return self.to_text(layout=False)
@@ -218,14 +273,14 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
             while scanner.accept(","):
                 shapes.append(read_shape(scanner, depth + 1))
         scanner.expect(")", "or ',' after an element of a tuple shape")
-        return Shape.tuple(shapes)
+        return _without_layout(scanner, Shape.tuple(shapes))
     name = scanner.word("a shape")
     if name in ("b", "opaque") and (scanner.peek("(") or scanner.peek("[")):
         what = "buffers, b(...)," if name == "b" else "opaque values"
         raise scanner.error(f"shapes of {what} are not supported", start)
     if name == "token" and scanner.accept("["):
         scanner.expect("]", "after token[")
-        return Shape.token()
+        return _without_layout(scanner, Shape.token())
     element_type = element_type_named(name)
     if element_type is None or not scanner.peek("["):
         known = ", ".join(t.value for t in ElementType)
@@ -241,11 +296,38 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
                 raise scanner.error(f"an array has at most {MAX_RANK} dimensions", start)
     scanner.expect("]", "or ',' after a dimension")
     # The body of a computation may follow its result's shape: only what looks like a layout is one.
-    layout = read_layout(scanner) if _LAYOUT_FOLLOWS.match(scanner.text, scanner.position) else None
+    layout_start = scanner.position
+    layout = read_layout(scanner) if _LAYOUT_FOLLOWS.match(scanner.text, layout_start) else None
     try:
         return Shape.array(element_type, dimensions, layout)
     except ShapeError as error:
+        violation = None if layout is None else layout_violation(element_type, dimensions, layout)
+        if violation is not None and violation.label == error.label:
+            start = _position_of(violation, Scanner(scanner.text, scanner.file), layout_start)
         raise scanner.error(str(error), start, error.label) from None
+
+
+def _position_of(violation: LayoutViolation, scanner: Scanner, layout_start: int) -> int:
+    """Where in the text the part of a layout stands that breaks a rule."""
+    positions: Positions = {}
+    scanner.position = layout_start
+    read_layout(scanner, positions)
+    place = violation.place
+    while place not in positions:
+        place = place[:-1]
+    return positions[place]
+
+
+def _without_layout(scanner: Scanner, shape: Shape) -> Shape:
+    """`shape`, a tuple or a token, after which no layout may stand."""
+    if _LAYOUT_OF_TUPLE_FOLLOWS.match(scanner.text, scanner.position):
+        raise scanner.error(f"{_no_layout(shape)} [layout_c13]", scanner.position, "layout_c13")
+    return shape
+
+
+def _no_layout(shape: Shape) -> str:
+    what = "a token" if shape.is_token else "a tuple, whose elements have their own"
+    return f"only arrays have a layout; {str(shape)[:60]} is {what}"
 
 
 def _read_dimension(scanner: Scanner) -> int:

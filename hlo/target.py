@@ -1,16 +1,37 @@
 """Targets: what a program is optimised for, as far as layouts and memory go.
 
-A target chooses the layout of every buffer inside a program. What comes in and goes out keeps the layouts of the
-module's `entry_computation_layout`.
+A target chooses the layout of every buffer inside a program, and says what memory there is besides the main one. What
+comes in and goes out keeps the layouts of the module's `entry_computation_layout`.
+
+One file a target: tpu_target.py has the TPU's. `targets.py` finds them by name.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
+from .errors import HloError
 from .layout import Layout, row_major
 from .shape import Shape
+
+
+class TargetOptionError(HloError, ValueError):
+    """An option of a target with a value that makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpace:
+    """Memory besides the main one (space 0, which has no limit here): `S(number)` in layouts."""
+
+    number: int
+    name: str
+    size: int
+    """Bytes."""
+
+    def __str__(self) -> str:
+        return f"{self.name} S({self.number})"
 
 
 class Target(ABC):
@@ -22,7 +43,12 @@ class Target(ABC):
     @abstractmethod
     def buffer_layout(self, shape: Shape) -> Layout:
         """The layout of a buffer for an array of this shape, whose dimensions are in the order of memory already:
-        the last is the most minor. Must not depend on `shape.layout`."""
+        the last is the most minor. Must not depend on `shape.layout`. In memory space 0."""
+
+    @property
+    def fast_memory(self) -> MemorySpace | None:
+        """Small, fast memory, into which the pass `memory-space-assignment` puts what fits; None: there is none."""
+        return None
 
 
 class CpuTarget(Target):

@@ -5,7 +5,8 @@ What it checks, by label:
 * module_c1: computation names are unique and not empty; module_c2: so are instruction names, over the whole module
 * module_c3: no computation calls itself, directly or through others
 * module_c4: an input-output alias names a leaf of the result and one of a parameter, of one size, and neither twice
-* module_c5: entry layouts are given for no or for all leaves of the parameters (of the result), and order dimensions
+* module_c5: entry layouts are given for no or for all leaves of the parameters (of the result), each one
+  that the leaf can have
 * module_c6: a buffer donor names a leaf of a parameter, none twice
 * computation_c1: an instruction is in one computation, once; computation_c2: its operands come before it there
 * computation_c3: the parameters are numbered 0 to n-1; computation_c4: the root is one of the instructions
@@ -20,6 +21,7 @@ from typing import NoReturn
 from .builder import check_shape
 from .errors import ShapeError, VerificationError
 from .ir import HloComputation, HloInstruction, HloModule
+from .layout_rules import layout_violation
 from .opcode import Opcode
 from .shape import Shape
 
@@ -31,8 +33,8 @@ def verify(module: HloModule) -> None:
     home: dict[HloInstruction, HloComputation] = {}
     for computation in computations:
         _verify_computation(computation, home)
-    _verify_aliases(module)
     _verify_entry_layouts(module)
+    _verify_aliases(module)  # whose sizes depend on layouts
     _verify_donors(module)
 
 
@@ -131,16 +133,18 @@ def _leaf(shape: Shape, index: tuple[int, ...]) -> Shape | None:
 def _verify_aliases(module: HloModule) -> None:
     outputs: set[tuple[int, ...]] = set()
     inputs: set[tuple[int, tuple[int, ...]]] = set()
-    parameters = module.entry.parameters
+    parameters = module.entry_parameter_shapes
     for alias in module.input_output_aliases:
-        output = _leaf(module.entry.root.shape, alias.output_index)
+        output = _leaf(module.entry_result_shape, alias.output_index)
         if output is None:
             _fail("module_c4", f"alias output {list(alias.output_index)} is not an array in the result", module)
         if not 0 <= alias.parameter < len(parameters):
             _fail("module_c4", f"alias parameter {alias.parameter} does not exist", module)
-        parameter = _leaf(parameters[alias.parameter].shape, alias.parameter_index)
+        parameter = _leaf(parameters[alias.parameter], alias.parameter_index)
         if parameter is None or parameter.byte_size != output.byte_size:
             why = f"alias of parameter {alias.parameter} {list(alias.parameter_index)} must be as large as {output}"
+            if parameter is not None:
+                why += f", {output.byte_size} bytes as {output.to_text()}; it has {parameter.byte_size}"
             _fail("module_c4", why, module)
         if alias.output_index in outputs or (alias.parameter, alias.parameter_index) in inputs:
             _fail("module_c4", f"parameter {alias.parameter} or its output is aliased twice", module)
@@ -158,8 +162,10 @@ def _verify_entry_layouts(module: HloModule) -> None:
         if layouts and len(layouts) != len(leaves):
             _fail("module_c5", f"{len(layouts)} entry layouts for {len(leaves)} leaves of the {what}", module)
         for layout, leaf in zip(layouts, leaves):
-            if layout is not None and sorted(layout.minor_to_major) != list(range(leaf.rank)):
-                _fail("module_c5", f"layout {layout} does not fit {leaf}, a leaf of the {what}", module)
+            violation = None if layout is None else layout_violation(leaf.element, leaf.dimensions, layout)
+            if violation is not None:
+                why = f"layout {layout} does not fit {leaf}, a leaf of the {what}: {violation.message}"
+                _fail("module_c5", f"{why} ({violation.label})", module)
 
 
 def _verify_donors(module: HloModule) -> None:

@@ -12,17 +12,20 @@ from ..hlo.ir import HloModule, InputOutputAlias
 from ..hlo.passes.buffer_assignment import assign_buffers
 from ..hlo.passes.pipeline import optimize
 from ..hlo.shape import Shape
+from ..hlo.target import Target
+from ..hlo.targets import target_named
 from .dot import is_gemm
 from .executable import NumbaExecutable
 from .lowering import Bodies, lower
 
 
 class NumbaCompiler(Compiler):
-    """Compiles for the CPU that it runs on."""
+    """Compiles for the CPU that it runs on; a target decides how arrays lie in its memory."""
 
-    def compile(self, module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> NumbaExecutable:
-        if target != "cpu":
-            raise UnsupportedError(f"the Numba backend compiles for target 'cpu', not {target!r}")
+    def compile(
+        self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()
+    ) -> NumbaExecutable:
+        target = target_named(target)
         if module.replica_count * module.num_partitions > 1:
             raise UnsupportedError(
                 f"module {module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions; "

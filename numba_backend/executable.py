@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.backend import DeviceBuffer, Executable, HostBuffer, MemoryAnalysis, PassRecord, held_alone
+from ..hlo.backend import (
+    DeviceBuffer,
+    Executable,
+    MemoryAnalysis,
+    PassRecord,
+    RetypedBuffer,
+    array_in,
+    buffer_of,
+    held_alone,
+)
 from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
 from ..hlo.passes.buffer_assignment import AllocationKind, BufferAssignment
@@ -20,7 +29,7 @@ NDArray = np.ndarray[Any, Any]
 
 
 class BlockBuffer(DeviceBuffer):
-    """A result in a block of its own."""
+    """A result in a block of its own, in the layout of its shape."""
 
     __slots__ = ("_block", "address", "shape")
 
@@ -30,7 +39,10 @@ class BlockBuffer(DeviceBuffer):
         self.address = block.address
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        array = self._block.array(self.shape.element.dtype, self.shape.dimensions)
+        shape = self.shape
+        if not shape.array_layout.is_row_major:
+            return array_in(np.asarray(self._block), shape, dtype, copy)
+        array = self._block.array(shape.element.dtype, shape.dimensions)
         array.flags.writeable = False
         return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
 
@@ -57,11 +69,16 @@ class NumbaExecutable(Executable):
         self._arena_size = lowered.arena_size
         fresh: list[tuple[Shape, int]] = []
         self._donated: list[tuple[int, int]] = []
+        """(result, parameter) where the memory of the one becomes the other's."""
         for k, (shape, place) in enumerate(zip(self._results, assignment.outputs, strict=True)):
             if place.allocation.kind is AllocationKind.PARAMETER:
                 self._donated.append((k, place.allocation.index))
             fresh.append((shape, shape.byte_size))
         self._fresh = tuple(fresh)
+
+    @property
+    def parameter_shapes(self) -> Sequence[Shape]:
+        return self._parameters
 
     @property
     def result_shapes(self) -> Sequence[Shape]:
@@ -81,8 +98,8 @@ class NumbaExecutable(Executable):
 
     def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
         reused = dict(self._donated)
-        results: list[DeviceBuffer] = [
-            arguments[reused[k]] if k in reused else BlockBuffer(shape, allocate(nbytes))
+        results = [
+            _retyped(arguments[reused[k]], shape) if k in reused else BlockBuffer(shape, allocate(nbytes))
             for k, (shape, nbytes) in enumerate(self._fresh)
         ]
         bases = [a.address for a in arguments]
@@ -102,18 +119,14 @@ class NumbaExecutable(Executable):
             self._argument(k, np.asarray(a), shape, copy=k in donated)
             for k, (a, shape) in enumerate(zip(arguments, self._parameters, strict=True))
         ]
-        results = self.call(buffers)
-        return [_logical(np.asarray(r), s) for r, s in zip(results, self._results, strict=True)]
+        return [np.asarray(result) for result in self.call(buffers)]
 
     def _argument(self, number: int, array: NDArray, shape: Shape, copy: bool) -> DeviceBuffer:
         if array.dtype != shape.element.dtype or array.shape != shape.dimensions:
             raise ExecutionError(
                 f"argument {number} of {self.module.name} must be {shape}, got {array.dtype}{list(array.shape)}"
             )
-        physical = array
-        if not shape.array_layout.is_row_major:
-            physical = np.ascontiguousarray(array.transpose(shape.array_layout.minor_to_major[::-1]))
-        return HostBuffer(physical.copy() if copy else physical, shape)
+        return buffer_of(array, shape, copy)
 
     def kernels(self) -> Mapping[str, str]:
         uses: dict[str, list[tuple[str, str]]] = {}
@@ -134,7 +147,7 @@ class NumbaExecutable(Executable):
             output_size_in_bytes=sum(s.byte_size for s in self._results),
             alias_size_in_bytes=aliased,
             temp_size_in_bytes=self._arena_size,
-            constant_size_in_bytes=sum(c.array.nbytes for c in assignment.constants),
+            constant_size_in_bytes=assignment.total_size(AllocationKind.CONSTANT),
             generated_code_size_in_bytes=self._lowered.code_bytes,
             text=assignment.to_text(),
         )
@@ -143,13 +156,6 @@ class NumbaExecutable(Executable):
         return self._records
 
 
-def _logical(array: NDArray, shape: Shape) -> NDArray:
-    """The array as its dimensions are numbered, where the buffer (perhaps a donated one) has them in another order."""
-    layout = shape.array_layout
-    if array.dtype != shape.element.dtype:  # a donated buffer that held another type of the same size
-        array = array.reshape(-1).view(shape.element.dtype)
-    if layout.is_row_major:
-        return array.reshape(shape.dimensions)
-    major_to_minor = layout.minor_to_major[::-1]
-    physical = array.reshape([shape.dimensions[d] for d in major_to_minor])
-    return physical.transpose(np.argsort(major_to_minor))
+def _retyped(buffer: DeviceBuffer, shape: Shape) -> DeviceBuffer:
+    """A donated buffer as a result, perhaps of another type or in another layout."""
+    return buffer if buffer.shape == shape else RetypedBuffer(buffer, shape)

@@ -7,9 +7,11 @@ has no row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
+from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
@@ -22,9 +24,11 @@ from ..hlo.passes.buffer_assignment import (
     BufferSlice,
     is_alias,
 )
+from ..hlo.shape import Shape
 from .dot import gemm_of
-from .emit import Sharing, canonical, emit_fusion
+from .emit import FusedBody, Sharing, canonical, emit_fusion
 from .emit.element import storage_of
+from .emit.places import place_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
 from .rows import row_rule, share_rule
 from .runtime.kernel import KernelSource, Parameter
@@ -44,14 +48,18 @@ LOWERED: Mapping[Opcode, str] = {
 """What has a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
 
 
+NOWHERE = Argument("pointer", -1, 0)
+"""Where an empty array lies that nobody reads or writes."""
+
+
 class Bodies:
     """The canonical fused computations of one module, each made once."""
 
     def __init__(self) -> None:
-        self._canonical: dict[HloComputation, HloComputation] = {}
-        self._sharing: dict[HloComputation, Sharing] = {}
+        self._canonical: dict[HloComputation, FusedBody] = {}
+        self._sharing: dict[FusedBody, Sharing] = {}
 
-    def of(self, fusion: HloInstruction) -> HloComputation:
+    def of(self, fusion: HloInstruction) -> FusedBody:
         computation = fusion.attributes.calls
         found = self._canonical.get(computation)
         if found is None:
@@ -111,11 +119,11 @@ class LoweredModule:
     code_bytes: int
     """Object code of all distinct kernels."""
     arena_size: int
-    """Bytes of the arena: buffers, and behind them the scratch memory of the row that needs most."""
+    """Bytes of the arenas, one behind the other, and behind them the scratch memory of the row that needs most."""
 
 
 def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
-    """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arena."""
+    """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block."""
     lowering = _Lowering(assignment, bodies)
     entry = assignment.module.entry
     lowering.computation(entry)
@@ -136,6 +144,8 @@ class _Lowering:
         self._arena = self._outputs + len(assignment.outputs)
         self.arena_size = assignment.arena_size
         self._scratch = 0
+        self._dense_operands: dict[HloInstruction, list[Argument]] = {}
+        self._dense_results: dict[HloInstruction, list[Argument]] = {}
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
             Opcode.FUSION: self._fusion,
             Opcode.DOT: self._dot,
@@ -153,13 +163,13 @@ class _Lowering:
             if rule is not None:
                 rule(instruction)
                 continue
-            self._scratch = 0
             row = row_rule(instruction.opcode)
             if row is None:
                 raise UnsupportedError(
                     f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"
                 )
-            row(self, instruction)
+            with self._dense(instruction) as seen:
+                row(self, seen)
         self._copies(self.assignment.copies_at_end(computation))
 
     def sources(self) -> list[KernelSource]:
@@ -174,7 +184,7 @@ class _Lowering:
         if allocation.kind is AllocationKind.OUTPUT:
             return pointer(self._outputs + allocation.index, place.offset)
         if allocation.kind is AllocationKind.ARENA:
-            return pointer(self._arena, place.offset)
+            return pointer(self._arena, self.assignment.arena_offset(allocation) + place.offset)
         constant = self._constants[allocation.index]
         return Argument(constant.kind, constant.base, constant.word + place.offset)
 
@@ -195,18 +205,73 @@ class _Lowering:
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
+        found = self._dense_operands.get(instruction)
+        if found is not None:
+            return found
         return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
+        found = self._dense_results.get(instruction)
+        if found is not None:
+            return found
         return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+
+    @contextmanager
+    def _dense(self, instruction: HloInstruction) -> Iterator[HloInstruction]:
+        """The instruction as its rule is to see it: on dense row-major arrays. What is not dense is unpacked into
+        scratch memory by a kernel before, and packed by one after."""
+        self._scratch = 0
+        inputs = [leaf for operand in instruction.operands for leaf in operand.shape.leaves()]
+        outputs = list(instruction.shape.leaves())
+        if all(shape.array_layout.is_row_major for shape in (*inputs, *outputs)):
+            yield instruction
+            return
+        seen = replace(
+            instruction,
+            operands=tuple(replace(o, shape=o.shape.with_default_layout()) for o in instruction.operands),
+            shape=instruction.shape.with_default_layout(),
+        )
+        here, there = self.operands(instruction), self.results(instruction)
+        self._dense_operands[seen] = [
+            self._unpacked(f"{instruction.name} unpacks operand {k}", shape, place)
+            for k, (shape, place) in enumerate(zip(inputs, here, strict=True))
+        ]
+        self._dense_results[seen] = [
+            place if place_of(shape) is None else self.scratch(shape.with_default_layout().byte_size)
+            for shape, place in zip(outputs, there, strict=True)
+        ]
+        yield seen
+        for k, (shape, place) in enumerate(zip(outputs, there, strict=True)):
+            dense = self._dense_results[seen][k]
+            if dense is not place:
+                self._convert(f"{instruction.name} packs result {k}", shape.with_default_layout(), dense, shape, place)
+
+    def _unpacked(self, name: str, shape: Shape, place: Argument) -> Argument:
+        if place_of(shape) is None:
+            return place
+        dense = shape.with_default_layout()
+        scratch = self.scratch(dense.byte_size)
+        self._convert(name, shape, place, dense, scratch)
+        return scratch
+
+    def _convert(self, name: str, source: Shape, origin: Argument, target: Shape, destination: Argument) -> None:
+        """A kernel that copies an array from one layout into another."""
+        if not source.num_elements:
+            return
+        parameter = make_parameter(0, source)
+        copy = make_instruction(Opcode.COPY, (parameter,), shape=target)
+        kernel = emit_fusion(canonical(HloComputation("copy", (parameter, copy), copy)), {})
+        self.kernel(name, kernel, [origin], [destination])
 
     def _place_or_nowhere(self, place: BufferSlice) -> Argument:
         """A program whose arena is empty has none, though empty arrays lie there."""
-        return self.place(place) if place.size else Argument("pointer", -1, 0)
+        return self.place(place) if place.size else NOWHERE
 
     def scratch(self, nbytes: int) -> Argument:
         """See `RowContext`. Rows run one after the other, so all of them use the same memory."""
+        if not nbytes:
+            return NOWHERE
         place = pointer(self._arena, self.assignment.arena_size + self._scratch)
         self._scratch += -(-nbytes // ALIGNMENT) * ALIGNMENT
         self.arena_size = max(self.arena_size, self.assignment.arena_size + self._scratch)
@@ -217,7 +282,7 @@ class _Lowering:
     ) -> None:
         """See `RowContext`."""
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
-        grain = max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
+        grain = 0 if kernel.is_serial else max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
         self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain)
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
         self.kernels.append(KernelUse(name, kernel.source, values))
@@ -231,9 +296,10 @@ class _Lowering:
         return found
 
     def _dot(self, instruction: HloInstruction) -> None:
-        (output,) = self.assignment.leaves(instruction)
-        lhs, rhs = self.assignment.operand_leaves(instruction)
-        self.builder.gemm(gemm_of(instruction), self.place(lhs), self.place(rhs), self.place(output))
+        with self._dense(instruction) as seen:
+            lhs, rhs = self.operands(seen)
+            (output,) = self.results(seen)
+            self.builder.gemm(gemm_of(seen), lhs, rhs, output)
 
     def _while(self, instruction: HloInstruction) -> None:
         condition, body = instruction.attributes.condition, instruction.attributes.body

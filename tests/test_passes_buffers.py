@@ -19,7 +19,6 @@ from hloom.hlo.errors import VerificationError
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloInstruction, HloModule, InputOutputAlias
 from hloom.hlo.opcode import Opcode
-from hloom.hlo.ops import Trait, has_trait
 from hloom.hlo.passes.buffer_assignment import (
     ALIGNMENT,
     Allocation,
@@ -36,22 +35,9 @@ from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse
 
-from support.byte_machine import ByteMachine
+from support.byte_machine import ByteMachine, can_share
 from support.comparing import assert_same_arrays
 from support.random_modules import random_arguments, random_module
-
-
-def can_share(instruction: HloInstruction, operand: int, output: int) -> bool:
-    """What the evaluator's kernels allow; fusions are taken to be element-wise when all in them is."""
-    if instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-        return operand == 0
-    if instruction.opcode is Opcode.FUSION:
-        body = instruction.attributes.calls.instructions
-        return all(has_trait(i.opcode, Trait.ELEMENTWISE) or i.opcode in _STRUCTURE for i in body)
-    return has_trait(instruction.opcode, Trait.ELEMENTWISE)
-
-
-_STRUCTURE = (Opcode.PARAMETER, Opcode.TUPLE, Opcode.CONSTANT)
 
 
 def assigned(module: HloModule) -> BufferAssignment:

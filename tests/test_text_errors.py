@@ -256,7 +256,7 @@ def test_a_rule_that_fails_is_the_cause() -> None:
         ("HloModule m, entry_computation_layout={()->f32[]}\na { x = f32[] parameter(0) }", "module_c5"),
         ("a { x = f32[-2] parameter(0) }", "shape_c1"),
         ("a { x = f32[9999999999,9999999999] parameter(0) }", "shape_c2"),
-        ("a { x = f32[2,2]{1,1} parameter(0) }", "shape_c3"),
+        ("a { x = f32[2,2]{1,1} parameter(0) }", "layout_c2"),
     ],
 )
 def test_every_error_has_a_label(text: str, label: str) -> None:

@@ -6,8 +6,6 @@ import pytest
 from hloom.hlo import ElementType, HloParseError, Layout, Shape, Tile
 from hloom.hlo.layout import MAX_RANK, row_major
 from hloom.hlo.shape import MAX_TUPLE_DEPTH
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(
@@ -25,7 +23,7 @@ from hypothesis import strategies as st
             Shape.array(ElementType.BF16, (8, 1, 1280, 16384), Layout((3, 2, 0, 1), (Tile((8, 128)), Tile((2, 1))))),
         ),
         ("s8[4,6]{1,0:T(*,2)}", Shape.array(ElementType.S8, (4, 6), Layout((1, 0), (Tile((None, 2)),)))),
-        ("s8[4]{0:L(128)E(4)S(1)}", Shape.array(ElementType.S8, (4,), Layout((0,), (), 4, 1, 128))),
+        ("s4[4]{0:L(128)E(4)S(1)}", Shape.array(ElementType.S4, (4,), Layout((0,), (), 4, 1, 128))),
         ("()", Shape.tuple([])),
         (
             "(f32[], /*index=1*/(s32[4]{0}, ()))",
@@ -46,27 +44,6 @@ def test_default_layouts_are_one_object() -> None:
     assert Shape.parse("f32[2,3]").layout is row_major(2)
 
 
-_LAYOUTS = st.integers(0, 4).flatmap(
-    lambda rank: st.builds(
-        Layout,
-        st.permutations(range(rank)).map(tuple),
-        st.lists(st.builds(Tile, st.lists(st.none() | st.integers(1, 512), min_size=1).map(tuple)), max_size=3).map(
-            tuple
-        ),
-        st.sampled_from([0, 4, 8]),
-        st.integers(0, 9),
-        st.sampled_from([1, 128]),
-    )
-)
-
-
-@given(_LAYOUTS, st.sampled_from(list(ElementType)), st.data())
-def test_any_layout_survives(layout: Layout, element_type: ElementType, data: st.DataObject) -> None:
-    dimensions = data.draw(st.tuples(*[st.integers(0, 2**10) for _ in layout.minor_to_major]))
-    shape = Shape.array(element_type, dimensions, layout)
-    assert Shape.parse(shape.to_text()) == shape
-
-
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
@@ -81,14 +58,14 @@ def test_any_layout_survives(layout: Layout, element_type: ElementType, data: st
         ("f32[99999999999999999999]", 5, "does not fit in 64 bits"),
         ("f32[9999999999,9999999999]", 1, "does not fit in 64-bit memory [shape_c2]"),
         ("f32[" + ",".join("1" * (MAX_RANK + 1)) + "]", 1, f"an array has at most {MAX_RANK} dimensions"),
-        ("f32[2]{1}", 1, "does not order the 1 dimensions"),
-        ("f32[2,2]{0,0}", 1, "does not order the 2 dimensions"),
         ("f32[2]{0,}", 10, "expected a dimension number, found '}'"),
-        ("f32[2]{0:Q(1)}", 10, "expected a layout property (D, T, L, E, S or SC, each once) or '}', found 'Q'"),
+        ("f32[2]{0:Q(1)}", 10, "expected a layout property (D, PD, PV, T, L, E, S or SC, each once) or '}', found 'Q'"),
         ("f32[2]{0:S(1)S(2)}", 14, "expected a layout property"),
         ("f32[2]{0:T}", 11, "expected '(' to open a tile"),
-        ("f32[2]{0:T(0)}", 12, "a tile size must be positive"),
-        ("f32[2]{0:S(-1)}", 12, "must not be negative"),
+        ("f32[2]{0:T(2,)}", 14, "expected a tile size or '*', found ')'"),
+        ("f32[2]{0:S()}", 12, "expected a number, found ')'"),
+        ("f32[2]{0:PD()}", 13, "expected the size to which a dimension is padded, found ')'"),
+        ("f32[2]{0:PV(none)}", 13, "padding is zero, one, lowest, highest, not 'none'"),
         ("f32[2]{0", 9, "expected '}' to close the layout"),
         ("(f32[2]", 8, "expected ')' or ',' after an element of a tuple shape"),
         ("(" * (MAX_TUPLE_DEPTH + 9), MAX_TUPLE_DEPTH + 1, f"tuples are nested deeper than {MAX_TUPLE_DEPTH}"),

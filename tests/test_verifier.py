@@ -166,6 +166,7 @@ def _alias_of_other_size() -> HloModule:
         ("module_c5", _entry_layouts(Layout((0, 1)), None)),
         ("module_c5", _result_layouts(Layout((0, 1, 2)))),
         ("module_c5", _result_layouts(None, None)),
+        ("module_c5", _result_layouts(Layout((1, 0), memory_space=99))),
         ("computation_c1", _shared_instruction),
         ("computation_c2", _operand_from_elsewhere),
         ("computation_c2", _operand_after_use),
@@ -175,7 +176,7 @@ def _alias_of_other_size() -> HloModule:
         ("negate_result", _wrong_shape),
         ("not_c1", _wrong_operand_type),
         ("call_c1", _wrong_signature),
-        ("shape_c3", _layout_of_other_rank),
+        ("layout_c1", _layout_of_other_rank),
     ],
 )
 def test_violations_are_found(label: str, make: Callable[[], HloModule]) -> None:

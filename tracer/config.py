@@ -9,10 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
-from ..hlo.backend import default_backend, set_default_backend
+from ..hlo.backend import default_backend, default_target, set_default_backend, set_default_target
+from ..hlo.errors import UnsupportedError
+from ..hlo.target import Target
+from ..hlo.targets import target_named
 
-_SETTINGS = ("hloom_backend", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
+_SETTINGS = ("hloom_backend", "hloom_target", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
+
+Context: TypeAlias = tuple[bool, str, str | Target]
 
 
 class Config:
@@ -26,9 +32,12 @@ class Config:
     """jit runs functions op by op, for debugging."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
+    hloom_target: str | Target
+    """Whose layouts and memories compiled programs use inside: "cpu" (dense, row-major), another name, or a
+    `hloom.hlo.Target` of one's own."""
     jax_default_prng_impl: str
     """Only "threefry2x32"."""
-    context: tuple[bool, str]
+    context: Context
     """What traced and compiled programs depend on: a part of their caches' keys. Not a setting."""
 
     def __init__(self) -> None:
@@ -36,21 +45,25 @@ class Config:
         self.jax_enable_x64 = _flag("JAX_ENABLE_X64")
         self.jax_disable_jit = _flag("JAX_DISABLE_JIT")
         self.hloom_backend = default_backend()
+        self.hloom_target = default_target()
         self.jax_default_prng_impl = "threefry2x32"
-        self.context = (self.jax_enable_x64, self.hloom_backend)
+        self.context = (self.jax_enable_x64, self.hloom_backend, self.hloom_target)
 
     def update(self, name: str, value: object) -> None:
         """Change a setting. AttributeError for an unknown name, TypeError or ValueError for a value it cannot have."""
         if name not in _SETTINGS:
             raise AttributeError(f"unknown setting {name!r}; known: {', '.join(_SETTINGS)}")
-        wanted = type(getattr(self, name))
+        wanted = (str, Target) if name == "hloom_target" else (type(getattr(self, name)),)
         if not isinstance(value, wanted):
-            raise TypeError(f"{name} must be a {wanted.__name__}, not {value!r}")
+            raise TypeError(f"{name} must be a {' or a '.join(t.__name__ for t in wanted)}, not {value!r}")
+        if isinstance(value, str) and name == "hloom_target":
+            _check_target(value)
         if name == "jax_default_prng_impl" and value != "threefry2x32":
             raise ValueError(f"the only random number generator is threefry2x32, not {value!r}")
         setattr(self, name, value)
         set_default_backend(self.hloom_backend)
-        self.context = (self.jax_enable_x64, self.hloom_backend)
+        set_default_target(self.hloom_target)
+        self.context = (self.jax_enable_x64, self.hloom_backend, self.hloom_target)
         for listener in self._listeners:
             listener()
 
@@ -72,6 +85,13 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
         yield
     finally:
         config.update("jax_enable_x64", before)
+
+
+def _check_target(name: str) -> None:
+    try:
+        target_named(name)
+    except UnsupportedError as error:
+        raise ValueError(str(error)) from None
 
 
 def _flag(variable: str) -> bool:

@@ -14,16 +14,21 @@ from ..hlo.builder import make_computation, make_instruction, make_module, make_
 from ..hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
+from ..hlo.target import Target
 from . import tree
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
-from .config import config
+from .config import Context, config
 
 _buffers = attrgetter("_buffer")
 
 
-def compile_module(module: HloModule, *, target: str = "cpu", donated: Sequence[int] = ()) -> Executable:
-    """Compile with the backend that `hloom.config.hloom_backend` names."""
+def compile_module(
+    module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = ()
+) -> Executable:
+    """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another."""
+    if target is None:
+        target = config.hloom_target
     return get_compiler(config.hloom_backend).compile(module, target=target, donated=donated)
 
 
@@ -115,24 +120,24 @@ def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:
 
 def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Call a computation of flat parameters whose root is a tuple. Compiled once while it is in use."""
-    return run_flat(_compiled_call(computation, config.hloom_backend), arrays)
+    return run_flat(_compiled_call(computation, config.context), arrays)
 
 
 def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a loop whose computations take one tuple."""
-    return run_flat(_compiled_while(condition, body, config.hloom_backend), arrays)
+    return run_flat(_compiled_while(condition, body, config.context), arrays)
 
 
 # Computations are hashed by identity, so these caches hold on to some that will not come back: they are bounded.
 
 
 @lru_cache(maxsize=256)
-def _compiled_call(computation: HloComputation, backend: str) -> Executable:
+def _compiled_call(computation: HloComputation, context: Context) -> Executable:
     return compile_module(module_of(computation.name, computation))
 
 
 @lru_cache(maxsize=256)
-def _compiled_while(condition: HloComputation, body: HloComputation, backend: str) -> Executable:
+def _compiled_while(condition: HloComputation, body: HloComputation, context: Context) -> Executable:
     elements = body.parameters[0].shape.elements
     parameters = [make_parameter(k, s) for k, s in enumerate(elements)]
     loop = make_instruction(Opcode.WHILE, [make_tuple(parameters)], WhileAttributes(condition, body))

@@ -12,21 +12,25 @@ from ..hlo.custom_calls import registry_version
 from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
 from ..hlo.passes.manager import PassOptions
+from ..hlo.target import Target
 from ..hlo.text.parser import parse
 from .config import config
 from .jit import OTHER_CACHES
 
 
 def run_hlo(
-    text_or_module: str | HloModule, *args: Any, backend: str | None = None, target: str = "cpu"
+    text_or_module: str | HloModule, *args: Any, backend: str | None = None, target: str | Target | None = None
 ) -> list[np.ndarray[Any, Any]]:
     """Compile a module and run it on array-likes: one a leaf of the entry's parameters. The result's leaves, as NumPy.
 
     The same text (or module) under the same settings is compiled once; the last few programs are kept.
-    backend: "numba" or "evaluator"; None: the one that `hloom.config.hloom_backend` names. HloParseError for malformed
-    text, ExecutionError if the arguments are not of the parameters' types (Python numbers take them).
+    backend: "numba" or "evaluator"; None: the one that `hloom.config.hloom_backend` names.
+    target: "cpu" or another whose layouts the program uses inside; None: `hloom.config.hloom_target`.
+    HloParseError for malformed text, ExecutionError if the arguments are not of the parameters' types (Python numbers
+    take them).
     """
     settings = (PassOptions.from_environment(), registry_version())
+    target = config.hloom_target if target is None else target
     module, executable = _compiled(text_or_module, backend or config.hloom_backend, target, settings)
     leaves = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
     if len(args) != len(leaves):
@@ -40,7 +44,7 @@ def run_hlo(
 
 @lru_cache(maxsize=32)
 def _compiled(
-    program: str | HloModule, backend: str, target: str, settings: tuple[PassOptions, int]
+    program: str | HloModule, backend: str, target: str | Target, settings: tuple[PassOptions, int]
 ) -> tuple[HloModule, Executable]:
     """The program, read and compiled. `settings` are what else decides the outcome."""
     module = parse(program) if isinstance(program, str) else program

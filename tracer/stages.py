@@ -9,6 +9,7 @@ from typing import Any
 from ..hlo.analyses.cost import cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis, PassRecord
 from ..hlo.ir import HloModule
+from ..hlo.target import Target
 from . import tree
 from .arguments import ArgumentSpec, ShapeDtypeStruct, StaticArguments, abstract, split_static, temporary
 from .array import Array, as_value
@@ -88,8 +89,9 @@ class Lowered:
         """Estimates of the work: "flops", "transcendentals", "bytes accessed"."""
         return cost_analysis(self.module)
 
-    def compile(self, target: str = "cpu") -> Compiled:
-        """Compile for a target. The result runs on arguments of exactly these types."""
+    def compile(self, target: str | Target | None = None) -> Compiled:
+        """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
+        types. UnsupportedError, which names those that exist, for an unknown target."""
         executable = compile_module(self.module, target=target, donated=self._signature.donated)
         return Compiled(executable, self.module, self._captured, self._signature)
 

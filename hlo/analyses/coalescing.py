@@ -3,7 +3,8 @@
 Every value starts with a buffer of its own. Two buffers become one where that saves a copy (what a loop body returns
 and the loop's state, a result and the memory that the caller gets, a dynamic-update-slice and its operand) or only
 memory (an element-wise operation over an operand that nobody needs afterwards), if they are never needed at the same
-time. Copies that cannot be saved come first in loops, then by size. This is the coalescing of SSA destruction.
+time and lie in the same memory space. Copies that cannot be saved come first in loops, then by size. This is the
+coalescing of SSA destruction.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ result's shape (0 for an array). Asked only about FUSION, ordinary instructions,
 
 
 class Home(Enum):
-    """Memory that is not the arena's."""
+    """Memory that is not an arena's."""
 
     PARAMETER = "parameter"
     OUTPUT = "output"
@@ -46,6 +47,8 @@ class Buffer:
     home: tuple[Home, int] | None = None
     """Where it must lie, with the number of the parameter's leaf or the result's; None: in the arena."""
     read_only: bool = False
+    space: int = 0
+    """The memory space that the layouts of its values name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class _Coalescer:
 
     def _own_buffer(self, number: int, donations: dict[int, int]) -> Buffer:
         value = self.analysis.values[number]
-        buffer = Buffer(value.size, [number], list(value.intervals))
+        buffer = Buffer(value.size, [number], list(value.intervals), space=value.shape.array_layout.memory_space)
         if value.parameter is not None:
             buffer.home = (Home.PARAMETER, value.parameter)
             buffer.read_only = value.parameter not in donations.values()
@@ -112,7 +115,9 @@ class _Coalescer:
                 assert buffer.size == self.analysis.values[number].size, "donated for a result of another size"
                 buffer.intervals = merge_intervals([*buffer.intervals, *handed_over])
             else:
-                buffer = Buffer(self.analysis.values[number].size, [], handed_over, (Home.OUTPUT, leaf))
+                value = self.analysis.values[number]
+                buffer = Buffer(value.size, [], handed_over, (Home.OUTPUT, leaf))
+                buffer.space = value.shape.array_layout.memory_space
             found.append(buffer)
         return found
 
@@ -165,7 +170,7 @@ class _Coalescer:
         """Make `a` and `b` one buffer if that is sound."""
         if a is b:
             return True
-        if a.size != b.size or not a.size or a.read_only or b.read_only or (a.home and b.home):
+        if a.size != b.size or not a.size or a.read_only or b.read_only or (a.home and b.home) or a.space != b.space:
             return False
         if len(a.intervals) + len(a.values) < len(b.intervals) + len(b.values):
             a, b = b, a

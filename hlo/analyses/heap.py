@@ -1,11 +1,11 @@
-"""Where buffers of known size and lifetime lie in one arena.
+"""Where buffers of known size and lifetime lie in one piece of memory.
 
 Source of the idea: XLA's GlobalDecreasingSizeBestFitHeap (heap_simulator.cc).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,29 +22,92 @@ class Request:
     end: int
 
 
+class Heap:
+    """Places requests one after the other: each at the bottom of the tightest gap that takes it, else at the top.
+
+    Requests that are alive at the same time never overlap. Offsets are multiples of `alignment`.
+    """
+
+    def __init__(self, alignment: int, limit: int | None = None) -> None:
+        """`limit`: nothing may reach beyond this many bytes."""
+        self.alignment = alignment
+        self.limit = limit
+        self.size = 0
+        """Bytes of the whole so far: the highest end of a request."""
+        self._count = 0
+        self._starts, self._ends, self._lows, self._highs = (np.empty(64, np.int64) for _ in range(4))
+
+    def add(self, request: Request) -> int | None:
+        """The offset of a request from now on; None, and nothing is changed, if there is no room for it."""
+        size = -(-request.size // self.alignment) * self.alignment
+        if self.limit is not None and size > self.limit:
+            return None
+        n = self._count
+        alive = (self._starts[:n] < request.end) & (self._ends[:n] > request.start)
+        low, high = self._lows[:n][alive], self._highs[:n][alive]
+        offset = _best_gap(low, high, size) if low.size else 0
+        if self.limit is not None and offset + size > self.limit:
+            return None
+        if n == len(self._starts):
+            self._starts, self._ends, self._lows, self._highs = (
+                np.concatenate([a, np.empty_like(a)]) for a in (self._starts, self._ends, self._lows, self._highs)
+            )
+        self._starts[n], self._ends[n] = request.start, request.end
+        self._lows[n], self._highs[n] = offset, offset + size
+        self._count = n + 1
+        self.size = max(self.size, offset + size)
+        return offset
+
+    def has_room_for(self, requests: Sequence[Request], limit: int) -> bool:
+        """Could `add_all` place them below `limit`?"""
+        count, size, own_limit = self._count, self.size, self.limit
+        self.limit = limit
+        found = self.add_all(requests)
+        self._count, self.size, self.limit = count, size, own_limit
+        return found is not None
+
+    def add_all(self, requests: Sequence[Request]) -> list[int] | None:
+        """The offsets of several requests; None, and nothing is changed, if there is no room for all of them."""
+        count, size = self._count, self.size
+        offsets: list[int] = []
+        for request in requests:
+            offset = self.add(request)
+            if offset is None:
+                self._count, self.size = count, size
+                return None
+            offsets.append(offset)
+        return offsets
+
+
 def place(requests: Sequence[Request], alignment: int) -> tuple[list[int], int]:
     """An offset for each request, multiples of `alignment`, and the size of the whole.
 
-    Requests that are alive at the same time never overlap. The largest is placed first (ties: the longest lived, then
-    the earliest), each in the tightest gap that takes it among those placed before, else at the top.
+    The largest is placed first (ties: the longest lived, then the earliest). Empty ones lie at 0.
     """
     offsets = [0] * len(requests)
     order = sorted(
         (i for i, r in enumerate(requests) if r.size),
         key=lambda i: (-requests[i].size, requests[i].start - requests[i].end, requests[i].start, i),
     )
-    starts, ends, lows, highs = (np.empty(len(order), np.int64) for _ in range(4))
-    top = 0
-    for count, i in enumerate(order):
-        request = requests[i]
-        size = -(-request.size // alignment) * alignment
-        alive = (starts[:count] < request.end) & (ends[:count] > request.start)
-        low, high = lows[:count][alive], highs[:count][alive]
-        offset = _best_gap(low, high, size) if low.size else 0
+    heap = Heap(alignment)
+    for i in order:
+        offset = heap.add(requests[i])
+        assert offset is not None
         offsets[i] = offset
-        starts[count], ends[count], lows[count], highs[count] = request.start, request.end, offset, offset + size
-        top = max(top, offset + size)
-    return offsets, top
+    return offsets, heap.size
+
+
+def peak(requests: Iterable[Request]) -> int:
+    """The most bytes that are needed at once: no heap is smaller."""
+    changes: dict[int, int] = {}
+    for request in requests:
+        changes[request.start] = changes.get(request.start, 0) + request.size
+        changes[request.end] = changes.get(request.end, 0) - request.size
+    now = most = 0
+    for _, change in sorted(changes.items()):
+        now += change
+        most = max(most, now)
+    return most
 
 
 def _best_gap(low: Offsets, high: Offsets, size: int) -> int:

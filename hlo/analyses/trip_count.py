@@ -60,13 +60,14 @@ def induction_variable(loop: HloInstruction) -> InductionVariable | None:
     """The counter of a WHILE; None where the text does not show it or it would leave its type's range.
 
     The limit may be a constant in the condition, or an element of the state that starts constant and never changes.
+    The comparison and the step may each stand in a fusion.
     """
-    root = loop.attributes.condition.root
+    root, compared = _looked_into(loop.attributes.condition.root)
     results = body_results(loop.attributes.body)
     if root.opcode is not Opcode.COMPARE or results is None:
         return None
     direction = root.attributes.direction
-    counter, limit = root.operands
+    counter, limit = compared
     if _limit_of(limit, loop, results) is None:
         counter, limit, direction = limit, counter, _MIRRORED[direction]
     index, end = state_element(counter), _limit_of(limit, loop, results)
@@ -100,15 +101,32 @@ def _limit_of(limit: HloInstruction, loop: HloInstruction, results: tuple[HloIns
 
 def _step(result: HloInstruction, index: int) -> int | None:
     """The constant that the body adds to (or subtracts from) element `index`."""
+    result, operands = _looked_into(result)
     if result.opcode not in (Opcode.ADD, Opcode.SUBTRACT):
         return None
-    a, b = result.operands
+    a, b = operands
     if state_element(a) == index:
         step = _integer(b)
         return step if step is None or result.opcode is Opcode.ADD else -step
     if state_element(b) == index and result.opcode is Opcode.ADD:
         return _integer(a)
     return None
+
+
+def _looked_into(instruction: HloInstruction) -> tuple[HloInstruction, tuple[HloInstruction, ...]]:
+    """What computes a value, and its operands; inside a fusion, the operation there, its parameters being the
+    fusion's operands."""
+    fusion, inside = instruction, None
+    if instruction.opcode is Opcode.FUSION:
+        inside = instruction.attributes.calls.root
+    elif instruction.opcode is Opcode.GET_TUPLE_ELEMENT and instruction.operands[0].opcode is Opcode.FUSION:
+        fusion = instruction.operands[0]
+        root = fusion.attributes.calls.root
+        inside = root.operands[instruction.attributes.index] if root.opcode is Opcode.TUPLE else None
+    if inside is None:
+        return instruction, instruction.operands
+    operands = [fusion.operands[o.attributes.number] if o.opcode is Opcode.PARAMETER else o for o in inside.operands]
+    return inside, tuple(operands)
 
 
 def _integer(instruction: HloInstruction | None) -> int | None:

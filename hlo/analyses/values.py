@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from ..ir import HloComputation, HloInstruction, HloModule
+from ..layout import row_major
 from ..literal import Literal
 from ..opcode import Opcode
 from ..shape import Shape
@@ -35,11 +36,15 @@ def is_alias(instruction: HloInstruction) -> bool:
         case Opcode.TUPLE | Opcode.GET_TUPLE_ELEMENT | Opcode.BITCAST | Opcode.OPT_BARRIER | Opcode.AFTER_ALL:
             return True
         case Opcode.RESHAPE:
-            return (
-                instruction.shape.array_layout.is_row_major and instruction.operands[0].shape.array_layout.is_row_major
-            )
+            return _in_row_major_order(instruction.shape) and _in_row_major_order(instruction.operands[0].shape)
         case _:
             return False
+
+
+def _in_row_major_order(shape: Shape) -> bool:
+    """True for a dense row-major array, in whatever memory."""
+    layout = shape.array_layout
+    return layout.is_dense and layout.minor_to_major == row_major(shape.rank).minor_to_major
 
 
 def leaf_count(shape: Shape) -> int:
@@ -62,7 +67,9 @@ class Value:
 
     instruction: HloInstruction
     leaf: int
+    shape: Shape
     size: int
+    """Bytes, in the layout of `shape`."""
     intervals: list[Interval] = field(default_factory=list)
     """When it is needed: sorted, disjoint, not touching."""
     constant: Literal | None = None
@@ -150,7 +157,7 @@ class _Numbering:
         self.firsts: dict[int, list[int]] = {}
 
     def fresh(self, instruction: HloInstruction, leaf: int, shape: Shape, parameter: int | None = None) -> int:
-        self.values.append(Value(instruction, leaf, shape.byte_size, parameter=parameter))
+        self.values.append(Value(instruction, leaf, shape, shape.byte_size, parameter=parameter))
         self.parents.append(len(self.parents))
         return len(self.parents) - 1
 

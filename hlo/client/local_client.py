@@ -14,13 +14,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..backend import DeviceBuffer, Executable, HostBuffer, default_backend, get_compiler
+from ..backend import DeviceBuffer, Executable, HostBuffer, default_backend, default_target, get_compiler
 from ..element_type import element_type_of
 from ..errors import ExecutionError
 from ..host_queues import transfer_from_outfeed, transfer_to_infeed
 from ..layout import Layout
 from ..literal import Literal
 from ..shape import Shape
+from ..target import Target
 from .data import GlobalData, LiteralValue, array_tree, literal_of
 from .handle import Computation, ComputationDataHandle
 
@@ -33,9 +34,13 @@ NDArray = np.ndarray[Any, Any]
 class LocalClient:
     """A client of this process. A computation is compiled when it is first executed, and kept while it is alive."""
 
-    def __init__(self, backend: str | None = None) -> None:
-        """`backend`: "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`, HLOOM_BACKEND)."""
+    def __init__(self, backend: str | None = None, target: str | Target | None = None) -> None:
+        """`backend`: "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`, HLOOM_BACKEND).
+
+        `target`: whose layouts programs use inside; None: the default (`hloom.config.hloom_target`, HLOOM_TARGET).
+        """
         self.backend = default_backend() if backend is None else backend
+        self.target = default_target() if target is None else target
         self._compiler = get_compiler(self.backend)
         self._programs: WeakKeyDictionary[Computation, _Program] = WeakKeyDictionary()
 
@@ -136,7 +141,7 @@ class LocalClient:
     def _program(self, computation: Computation) -> _Program:
         found = self._programs.get(computation)
         if found is None:
-            executable = self._compiler.compile(computation.module)
+            executable = self._compiler.compile(computation.module, target=self.target)
             parameters, result = computation.parameter_shapes, computation.result_shape
             is_row_major = all(map(_is_row_major, (*parameters, result, *executable.result_shapes)))
             found = _Program(computation.name, parameters, result, executable, is_row_major)

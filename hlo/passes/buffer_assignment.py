@@ -1,25 +1,28 @@
 """Buffer assignment: where every value of a scheduled, fused module lies while it runs.
 
-An executable has four kinds of memory: the caller's arguments, fresh memory for each result, constants, and one
-arena for all that lies between. `assign_buffers` gives every leaf of every instruction a `BufferSlice` in one of
-these, and says which bytes must be copied where sharing was not possible. It computes nothing and changes nothing.
+An executable has four kinds of memory: the caller's arguments, fresh memory for each result, constants, and an arena
+a memory space for all that lies between. `assign_buffers` gives every leaf of every instruction a `BufferSlice` in one
+of these, and says which bytes must be copied where sharing was not possible. It computes nothing and changes nothing.
 
 This file holds the interface; the work is done in `analyses/` (values.py: which values are the same bytes, and when
-they are live; coalescing.py: which values share a buffer; heap.py: offsets in the arena) and checked by
-buffer_checker.py.
+they are live; coalescing.py: which values share a buffer; heap.py: offsets in an arena; memory_spaces.py: the same in a
+small memory), shown by memory_report.py and checked by buffer_checker.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
+from ..analyses.allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
 from ..analyses.coalescing import Buffer, CanShare, Coalescing, Home, coalesce
-from ..analyses.heap import Request, place
+from ..analyses.heap import place
+from ..analyses.memory_spaces import Arrangement, arrange, groups_by_merit, request_of
 from ..analyses.values import ValueAnalysis, analyse_values, is_alias, leaf_count, leaf_number
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
+from ..target import MemorySpace
+from .memory_report import MemoryMapRow, MemoryReport
 
 __all__ = [
     "ALIGNMENT",
@@ -30,6 +33,7 @@ __all__ = [
     "BufferSlice",
     "CanShare",
     "MemoryMapRow",
+    "MemoryReport",
     "ShapeIndex",
     "assign_buffers",
     "is_alias",
@@ -40,65 +44,6 @@ ALIGNMENT = 64
 
 ShapeIndex = tuple[int, ...]
 """Which leaf of a (nested) tuple shape: () for an array, (1,) for element 1, (1, 0) for element 0 of element 1."""
-
-class AllocationKind(Enum):
-    """Whose memory it is."""
-
-    PARAMETER = "parameter"
-    """An argument, owned by the caller: written only when it is donated."""
-    OUTPUT = "output"
-    """A result, fresh in every execution."""
-    CONSTANT = "constant"
-    """Owned by the executable, never written."""
-    ARENA = "arena"
-    """Scratch memory of one execution."""
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """One piece of memory.
-
-    `index` counts, by kind: the leaves of the entry's parameters in order; the leaves of the entry's result; the
-    entries of `BufferAssignment.constants`; 0 for the arena. `size` is in bytes.
-    """
-
-    kind: AllocationKind
-    index: int
-    size: int
-
-    def __str__(self) -> str:
-        return "arena" if self.kind is AllocationKind.ARENA else f"{self.kind.value} {self.index}"
-
-
-@dataclass(frozen=True, slots=True)
-class BufferSlice:
-    """`size` bytes at `offset` of an allocation. Equal slices are the same memory."""
-
-    allocation: Allocation
-    offset: int
-    size: int
-
-    def overlaps(self, other: BufferSlice) -> bool:
-        """True when the two have a byte in common."""
-        a, b = self.allocation, other.allocation
-        return (
-            a.kind is b.kind
-            and a.index == b.index
-            and self.offset < other.offset + other.size
-            and other.offset < self.offset + self.size
-        )
-
-    def __str__(self) -> str:
-        return f"{self.allocation}[{self.offset}:{self.offset + self.size}]"
-
-
-@dataclass(frozen=True, slots=True)
-class BufferCopy:
-    """Bytes to be copied: source and target have the same size and do not overlap."""
-
-    source: BufferSlice
-    target: BufferSlice
-
 
 @dataclass(frozen=True, eq=False)
 class BufferAssignment:
@@ -128,13 +73,24 @@ class BufferAssignment:
     """One a leaf of the entry's result: an OUTPUT allocation, or the PARAMETER that was donated for it."""
     constants: tuple[Literal, ...]
     """The contents of the CONSTANT allocations; equal ones are kept once."""
-    arena_size: int
-    """Bytes of the arena, a multiple of ALIGNMENT."""
+    arenas: tuple[Allocation, ...]
+    """The arena of each memory space that has one, by its number; that of space 0 always."""
     before: Mapping[HloInstruction, tuple[BufferCopy, ...]]
     at_end: Mapping[HloComputation, tuple[BufferCopy, ...]]
 
     rows: tuple[MemoryMapRow, ...] = field(default=(), repr=False)
     """The memory map, by allocation and offset."""
+    fast_memory: MemorySpace | None = None
+    """The memory space whose limit was kept."""
+
+    @property
+    def arena_size(self) -> int:
+        """Bytes of one block of memory that holds all arenas one behind the other, a multiple of ALIGNMENT."""
+        return sum(a.size for a in self.arenas)
+
+    def arena_offset(self, allocation: Allocation) -> int:
+        """Where an arena begins in a block that holds all of them."""
+        return sum(a.size for a in self.arenas if a.index < allocation.index)
 
     def slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
         """Where leaf `index` of `instruction` lies."""
@@ -173,9 +129,13 @@ class BufferAssignment:
             case AllocationKind.CONSTANT:
                 return sum(c.array.nbytes for c in self.constants)
 
+    def report(self) -> MemoryReport:
+        """What lies where, how much is padding, and why."""
+        return MemoryReport.of(self)
+
     def to_text(self) -> str:
-        """The memory map as text: the arena's buffers by offset with who lies there when, then the copies."""
-        return "\n".join(_memory_map(self)) + "\n"
+        """The memory map as text: the arenas' buffers by offset with who lies there when, then the copies."""
+        return self.report().to_text()
 
 
 def assign_buffers(
@@ -183,6 +143,7 @@ def assign_buffers(
     can_share: CanShare,
     *,
     is_opaque: Callable[[HloInstruction], bool] = lambda instruction: False,
+    fast_memory: MemorySpace | None = None,
 ) -> BufferAssignment:
     """Give every value of a scheduled module its place.
 
@@ -190,12 +151,16 @@ def assign_buffers(
     CONDITIONAL and CALL instructions become one kernel: these are treated as ordinary instructions and their
     computations get no buffers. Donation comes from `module.input_output_aliases`.
 
+    A value lies in the memory space that its layout names. `fast_memory` is the one that the pass
+    `memory-space-assignment` filled, with the same `can_share`: its arena keeps within the limit, and the report says
+    why the others are not there.
+
     Each computation may be called from one place only (the pass `flatten-call-graph` sees to that), the schedule is
-    the order of the instructions, inner layouts are row-major.
+    the order of the instructions.
     """
-    analysis = analyse_values(module, is_opaque)
-    coalescing = coalesce(analysis, can_share, _donations(module))
-    slices, constants, arena_size = _place(analysis, coalescing)
+    analysis, coalescing = shared_buffers(module, can_share, is_opaque)
+    arrangement = _arrangement(analysis, coalescing, fast_memory)
+    slices, constants, arenas = _place(analysis, coalescing, arrangement)
     before: dict[HloInstruction, tuple[BufferCopy, ...]] = {}
     at_end: dict[HloComputation, tuple[BufferCopy, ...]] = {}
     for transfer, moves in coalescing.moves:
@@ -211,11 +176,20 @@ def assign_buffers(
         tuple(s for p in module.entry.parameters for s in (slices[coalescing.buffers[v]] for v in analysis.leaves[p])),
         tuple(slices[b] for b in coalescing.outputs),
         constants,
-        arena_size,
+        arenas,
         before,
         at_end,
-        tuple(_rows(analysis, coalescing, slices)),
+        tuple(_rows(analysis, coalescing, slices, arrangement)),
+        fast_memory,
     )
+
+
+def shared_buffers(
+    module: HloModule, can_share: CanShare, is_opaque: Callable[[HloInstruction], bool] = lambda instruction: False
+) -> tuple[ValueAnalysis, Coalescing]:
+    """The values of a module, and the buffers that they share, before these have places."""
+    analysis = analyse_values(module, is_opaque)
+    return analysis, coalesce(analysis, can_share, _donations(module))
 
 
 def _donations(module: HloModule) -> dict[int, int]:
@@ -233,17 +207,37 @@ def _donations(module: HloModule) -> dict[int, int]:
     return found
 
 
+def _arrangement(
+    analysis: ValueAnalysis, coalescing: Coalescing, fast_memory: MemorySpace | None
+) -> Arrangement:
+    """The places of the buffers in fast memory; why others are not there, if `fast_memory` is known."""
+    spaces = {b.space for b in coalescing.all_buffers() if b.home is None} - {0}
+    number = fast_memory.number if fast_memory is not None else next(iter(spaces), 0)
+    if not number:
+        return Arrangement()
+    limit = None if fast_memory is None else fast_memory.size
+    groups = groups_by_merit(analysis, coalescing)
+    return arrange(groups, number, limit, ALIGNMENT)
+
+
 def _place(
-    analysis: ValueAnalysis, coalescing: Coalescing
-) -> tuple[dict[Buffer, BufferSlice], tuple[Literal, ...], int]:
-    """The slice of each buffer, the constants in the order of their allocations, the size of the arena."""
+    analysis: ValueAnalysis, coalescing: Coalescing, arrangement: Arrangement
+) -> tuple[dict[Buffer, BufferSlice], tuple[Literal, ...], tuple[Allocation, ...]]:
+    """The slice of each buffer, the constants in the order of their allocations, the arenas."""
     buffers = coalescing.all_buffers()
-    in_arena = [b for b in buffers if b.home is None]
-    # Whole positions: what is handed over is read and written at one position, and copies come one after the other.
-    requests = [Request(b.size, b.intervals[0][0] // 2, (b.intervals[-1][1] + 1) // 2) for b in in_arena]
-    offsets, arena_size = place(requests, ALIGNMENT)
-    arena = Allocation(AllocationKind.ARENA, 0, arena_size)
-    slices = {b: BufferSlice(arena, offset, b.size) for b, offset in zip(in_arena, offsets, strict=True)}
+    by_space: dict[int, list[Buffer]] = {0: []}
+    for buffer in buffers:
+        if buffer.home is None:
+            by_space.setdefault(buffer.space, []).append(buffer)
+    slices: dict[Buffer, BufferSlice] = {}
+    arenas = []
+    for space, members in sorted(by_space.items()):
+        if members and members[0] in arrangement.offsets:
+            offsets, size = [arrangement.offsets[b] for b in members], arrangement.size
+        else:
+            offsets, size = place([request_of(b) for b in members], ALIGNMENT)
+        arenas.append(Allocation(AllocationKind.ARENA, space, size))
+        slices.update({b: BufferSlice(arenas[-1], offset, b.size) for b, offset in zip(members, offsets, strict=True)})
     constants: list[Literal] = []
     for buffer in buffers:
         if buffer.home is None:
@@ -255,59 +249,36 @@ def _place(
             index = len(constants)
             constants.append(literal)
         slices[buffer] = BufferSlice(Allocation(AllocationKind(home.value), index, buffer.size), 0, buffer.size)
-    return slices, tuple(constants), arena_size
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryMapRow:
-    """One buffer: where it lies, the schedule positions from and to which it is needed, and whose results it holds."""
-
-    slice: BufferSlice
-    first: int
-    last: int
-    holders: tuple[str, ...]
+    return slices, tuple(constants), tuple(arenas)
 
 
 def _rows(
-    analysis: ValueAnalysis, coalescing: Coalescing, slices: Mapping[Buffer, BufferSlice]
+    analysis: ValueAnalysis,
+    coalescing: Coalescing,
+    slices: Mapping[Buffer, BufferSlice],
+    arrangement: Arrangement,
 ) -> Iterator[MemoryMapRow]:
     rows = []
+    outputs = {b: analysis.values[v] for b, v in zip(coalescing.outputs, analysis.outputs, strict=True)}
     for buffer in coalescing.all_buffers():
+        values = [analysis.values[number] for number in sorted(buffer.values)]
         holders = []
-        for number in sorted(buffer.values):
-            value = analysis.values[number]
+        for value in values:
             leaves = analysis.leaves.get(value.instruction, ())
             holders.append(f"{value.instruction.name}{{{value.leaf}}}" if len(leaves) > 1 else value.instruction.name)
+        shapes = [v.shape for v in values] or [outputs[b].shape for b in (buffer,) if b in outputs]
         intervals = buffer.intervals or [(0, 0)]
         rows.append(
-            MemoryMapRow(slices[buffer], intervals[0][0] // 2, (intervals[-1][1] - 1) // 2, tuple(holders) or ("-",))
+            MemoryMapRow(
+                slices[buffer],
+                intervals[0][0] // 2,
+                (intervals[-1][1] - 1) // 2,
+                tuple(holders) or ("-",),
+                shapes[0] if shapes else None,
+                max((s.logical_byte_size for s in shapes), default=buffer.size),
+                arrangement.reasons.get(buffer, ""),
+            )
         )
     kinds = list(AllocationKind)
     rows.sort(key=lambda r: (kinds.index(r.slice.allocation.kind), r.slice.allocation.index, r.slice.offset, r.first))
     yield from rows
-
-
-def _memory_map(assignment: BufferAssignment) -> Iterator[str]:
-    yield f"memory map of {assignment.module.name}"
-    for kind in AllocationKind:
-        rows = [r for r in assignment.rows if r.slice.allocation.kind is kind]
-        if not rows:
-            continue
-        yield ""
-        yield f"{kind.value}s" if kind is not AllocationKind.ARENA else "arena"
-        yield f"  {len(rows)} buffers, {assignment.total_size(kind):,} bytes"
-        yield f"  {'at':>12} {'bytes':>14}  {'needed':<13} holds"
-        for row in rows:
-            where = row.slice.offset if kind is AllocationKind.ARENA else row.slice.allocation.index
-            needed = f"{row.first}-{row.last}"
-            yield f"  {where:>12,} {row.slice.size:>14,}  {needed:<13} {', '.join(row.holders)}"
-    places = (
-        *((f"before {i.name}", copies) for i, copies in assignment.before.items()),
-        *((f"at the end of {c.name}", copies) for c, copies in assignment.at_end.items()),
-    )
-    if places:
-        yield ""
-        yield "copies"
-    for place_, copies in places:
-        for copy in copies:
-            yield f"  {place_}: {copy.target} <- {copy.source}"

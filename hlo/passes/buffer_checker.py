@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..shape import Shape
 from .buffer_assignment import (
     ALIGNMENT,
     AllocationKind,
@@ -36,7 +37,9 @@ def verify_buffers(
 
     Labels: buffer_c1 a read finds other contents; buffer_c2 a write goes where nobody may write; buffer_c3 a result
     overlaps an operand that the code cannot overwrite, or another result; buffer_c4 a slice lies outside the arena
-    or is not aligned; buffer_c5 a copy overlaps itself or reads what nobody wrote.
+    or is not aligned; buffer_c5 a copy overlaps itself or reads what nobody wrote; buffer_c6 a slice lies in another
+    memory space than the layout says, or is of another size than the shape; buffer_c7 a memory space holds more than
+    its limit.
     """
     _Checker(assignment, can_share, is_opaque).run()
 
@@ -90,9 +93,11 @@ class _Checker:
     def run(self) -> None:
         assignment = self.assignment
         entry = assignment.module.entry
-        for places in assignment.slices.values():
-            for place in places:
+        for instruction, places in assignment.slices.items():
+            for place, shape in zip(places, instruction.shape.leaves(), strict=True):
                 self.check_bounds(place)
+                self.check_space(place, shape, instruction)
+        self.check_limit()
         parameters = []
         for parameter in entry.parameters:
             contents = self.fresh(len(assignment.leaves(parameter)))
@@ -121,6 +126,26 @@ class _Checker:
     def check_bounds(self, place: BufferSlice) -> None:
         if place.offset % ALIGNMENT or place.offset + place.size > place.allocation.size:
             _fail("buffer_c4", f"{place} is not aligned or lies outside of its allocation")
+
+    def check_space(self, place: BufferSlice, shape: Shape, instruction: HloInstruction) -> None:
+        allocation, space = place.allocation, shape.array_layout.memory_space
+        if allocation.kind is AllocationKind.ARENA and allocation.index != space:
+            _fail("buffer_c6", f"{instruction.name}, {shape.to_text()}, lies in {place}")
+        if place.size != shape.byte_size:
+            _fail("buffer_c6", f"{instruction.name}, {shape.to_text()} of {shape.byte_size} bytes, has {place.size}")
+
+    def check_limit(self) -> None:
+        fast = self.assignment.fast_memory
+        if fast is None:
+            return
+        ends = {
+            place.offset + place.size
+            for places in self.assignment.slices.values()
+            for place in places
+            if place.allocation.kind is AllocationKind.ARENA and place.allocation.index == fast.number
+        }
+        if max(ends, default=0) > fast.size:
+            _fail("buffer_c7", f"{fast} has {fast.size} bytes, and a buffer ends at {max(ends)}")
 
     def expect(self, places: Iterable[BufferSlice], contents: Contents, what: str) -> None:
         for leaf, (place, content) in enumerate(zip(places, contents, strict=True)):

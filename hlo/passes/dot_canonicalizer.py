@@ -28,12 +28,13 @@ def blas_takes(dot: HloInstruction) -> bool:
     like one dimension, and one of the two has neighbours next to each other. Batch dimensions may lie anywhere."""
     a = dot.attributes
     lhs, rhs = dot.operands
-    return _is_matrix(lhs.shape, a.lhs_batch_dims, a.lhs_contracting_dims) and _is_matrix(
+    return is_matrix(lhs.shape, a.lhs_batch_dims, a.lhs_contracting_dims) and is_matrix(
         rhs.shape, a.rhs_batch_dims, a.rhs_contracting_dims
     )
 
 
-def _is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:
+def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:
+    """True when an array with these dimensions is a batch of matrices for BLAS, as it lies (densely, in any order)."""
     if shape.num_elements == 0:
         return True
     strides = shape.strides()

@@ -66,12 +66,15 @@ FUSED_WHEN: Mapping[Opcode, str] = {
 
 
 def is_free(instruction: HloInstruction) -> bool:
-    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank."""
+    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies out of
+    the caller's tiled arrays."""
     opcode = instruction.opcode
     if opcode is Opcode.CONSTANT:
         return instruction.shape.num_elements == 1
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
+    if opcode is Opcode.COPY:
+        return _reads_tiles(instruction.operands[0].shape, instruction.shape)
     return opcode in (Opcode.IOTA, Opcode.BROADCAST)
 
 
@@ -80,6 +83,11 @@ def _changes_rank_only(source: Shape, target: Shape) -> bool:
         return False
     same = source.element_type is target.element_type and target.array_layout.is_row_major
     return same and [d for d in source.dimensions if d != 1] == [d for d in target.dimensions if d != 1]
+
+
+def _reads_tiles(source: Shape, target: Shape) -> bool:
+    """True for a copy that a loop nest does by reading the caller's array as it is: tiled, packed, or elsewhere."""
+    return source.is_array and target.array_layout.is_row_major and not source.array_layout.is_row_major
 
 
 @dataclass(eq=False, slots=True)
@@ -589,7 +597,7 @@ def _make_fusion(
 ) -> HloInstruction:  # fmt: skip
     inner: dict[HloInstruction, HloInstruction] = {}
     for number, external in enumerate(needed):
-        inner[external] = make_parameter(number, external.shape.with_default_layout(), f"param_{number}")
+        inner[external] = make_parameter(number, external.shape, f"param_{number}")
     for member in members:
         _clone(member, inner)
     leaves: list[HloInstruction] = []

@@ -1,134 +1,170 @@
-"""layout-assignment: everything inside a program is row-major; only parameters and results keep the caller's layouts.
+"""layout-assignment: an order of dimensions for every array of a program, so that little must be copied.
 
-A `copy` turns a parameter that comes in another layout into a row-major array, and a result the other way. It runs
-first, so that all other passes may take row-major for granted. Layouts that a module's text gives to values inside
-are a choice of whoever wrote it and carry no meaning, except for bitcast, which is written with reshape and transpose.
+It works on a simplified program in which all is row-major but what the caller gives and wants (the module's entry
+layouts) and what custom calls say. Where two orders meet a `copy` is put; as few bytes as possible are copied. A
+transpose or reshape whose two sides lie such that it moves nothing stays: layout-normalization sees that. Tiles,
+packing and memory spaces are not decided here; they stay in the entry layouts.
+
+Source: XLA's LayoutAssignment. XLA settles one constraint after the other; here `layout_problem.py` weighs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..builder import make_get_tuple_element, make_instruction, make_tuple
-from ..errors import UnsupportedError
-from ..ir import HloComputation, HloInstruction, HloModule
-from ..layout import Layout
+from ..builder import make_get_tuple_element, make_instruction, make_tuple, with_unique_names
+from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
-from .patterns import reshape, transpose
-from .rewrite import map_computations, rewrite_computation
+from .layout_erasure import is_row_major, keeps_layouts
+from .layout_flow import Flow, Preferences
+from .layout_orders import Order, completed, in_order, meets, order_of
+from .layout_rules import ROW_MAJOR, RULES, STRUCTURE, first_result, is_free_to_remake
+from .rewrite import rewrite_computation
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutAssignment:
-    """Row-major inside, the caller's layouts at the entry. UnsupportedError for a bitcast between tiled layouts, which
-    moves elements as an accelerator stores them."""
+    """The pass. `preferences`: minor_to_major that a target wants for single instructions, where they can have it."""
 
     name: str = "layout-assignment"
+    preferences: Preferences | None = None
 
     def __call__(self, module: HloModule) -> HloModule:
-        given, wanted = module.entry_parameter_layouts, module.entry_result_layouts
-        asked = any(layout is not None and not layout.is_row_major for layout in (*given, *wanted))
-        if not asked and all(_is_row_major(i.shape) for i in module.instructions()):
+        if self.preferences is None and not asks_for_layouts(module):
             return module
-        entry = module.entry.name
-
-        def rewrite(computation: HloComputation) -> HloComputation:
-            if computation.name != entry:
-                return _row_major_inside(computation, {})
-            layouts = iter(given)
-            outside = {p: _outer_shape(p.shape, layouts) for p in computation.parameters}
-            inside = _row_major_inside(computation, {p: s for p, s in outside.items() if not _is_row_major(s)})
-            result = _outer_shape(computation.root.shape, iter(wanted))
-            return _with_result_shape(inside, result)
-
-        return map_computations(module, rewrite)
+        flow = Flow(module, self.preferences)
+        new: dict[HloComputation, HloComputation] = {}
+        for computation in flow.computations:
+            new[computation] = _Writer(flow, computation, new).run()
+        entry = new[module.entry]
+        return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
 
 
-def _is_row_major(shape: Shape) -> bool:
-    if shape.tuple_shapes is not None:
-        return all(map(_is_row_major, shape.tuple_shapes))
-    return shape.array_layout.is_row_major
+def asks_for_layouts(module: HloModule) -> bool:
+    """True when the caller, or a custom call, has anything but row-major arrays."""
+    layouts = (*module.entry_parameter_layouts, *module.entry_result_layouts)
+    if any(layout is not None and not layout.is_row_major for layout in layouts):
+        return True
+    return any(
+        not is_row_major(shape)
+        for i in module.instructions()
+        if i.opcode is Opcode.CUSTOM_CALL and keeps_layouts(i)
+        for shape in (i.shape, *i.attributes.operand_layout_constraints)
+    )
 
 
-def _outer_shape(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
-    """The shape that the caller sees; the module's entry layouts, one a leaf, count before the instruction's. Tiles,
-    packing and memory spaces say how an accelerator stores an array; here all arrays are dense."""
+class _Writer:
+    """One computation in its orders."""
+
+    def __init__(
+        self, flow: Flow, computation: HloComputation, new: Mapping[HloComputation, HloComputation]
+    ) -> None:
+        self.flow = flow
+        self.computation = computation
+        self.new = new
+        self._copies: dict[tuple[HloInstruction, Order], HloInstruction] = {}
+
+    def run(self) -> HloComputation:
+        changed = rewrite_computation(self.computation, self._visit)
+        root = self._laid_out(changed.root, self.flow.result(self.computation))
+        return changed if root is changed.root else with_root(changed, root)
+
+    def _visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if moved.attributes is not NO_ATTRIBUTES:
+            attributes = moved.attributes.map_computations(lambda c: self.new.get(c, c))
+            if attributes is not moved.attributes:
+                moved = replace(moved, attributes=attributes)
+        orders = self.flow.of(old)
+        operands = tuple(self._operands(old, moved.operands, orders))
+        shape = _with_orders(old.shape, iter(orders))
+        if all(a is b for a, b in zip(operands, moved.operands, strict=True)) and shape == moved.shape:
+            return moved
+        return replace(moved, operands=operands, shape=shape)
+
+    def _operands(
+        self, old: HloInstruction, operands: Sequence[HloInstruction], orders: Sequence[Order]
+    ) -> Iterator[HloInstruction]:
+        for k, operand in enumerate(operands):
+            wanted = self._wanted(old, k)
+            if wanted is not None:
+                yield self._laid_out(operand, wanted)
+            elif old.opcode in STRUCTURE or operand.shape.is_tuple or operand.shape.rank < 2:
+                yield operand
+            elif old.opcode in (Opcode.TRANSPOSE, Opcode.BROADCAST):
+                yield operand  # moves elements anyway, from any order to any other
+            else:
+                sequence = RULES[old.opcode].needs(old, k, orders[0] if orders else ())
+                current = order_of(operand.shape)
+                fits = meets(current, sequence, operand.shape.dimensions)
+                yield operand if fits else self._copied(operand, completed(sequence, current))
+
+    def _wanted(self, old: HloInstruction, k: int) -> list[Order] | None:
+        """The order of each leaf of operand k where it is a matter of its own, not of the result's."""
+        match old.opcode:
+            case Opcode.WHILE:
+                return self.flow.parameter(old.attributes.body, 0)
+            case Opcode.CONDITIONAL if k:
+                return self.flow.parameter(old.attributes.branch_computations[k - 1], 0)
+            case Opcode.CALL:
+                return self.flow.parameter(old.attributes.to_apply, k)
+            case Opcode.CUSTOM_CALL if keeps_layouts(old):
+                return [order_of(leaf) for leaf in old.attributes.operand_layout_constraints[k].leaves()]
+            case _ if old.opcode not in STRUCTURE and RULES.get(old.opcode) is ROW_MAJOR:
+                return [tuple(range(leaf.rank)) for leaf in old.operands[k].shape.leaves()]
+        return None
+
+    def _laid_out(self, value: HloInstruction, orders: Sequence[Order]) -> HloInstruction:
+        """`value` with its leaves in these orders: copies of those that lie differently."""
+        leaves = list(value.shape.leaves())
+        if all(order_of(s) == o for s, o in zip(leaves, orders, strict=True)):
+            return value
+        return _relaid(value, iter(orders), self._copied)
+
+    def _copied(self, value: HloInstruction, order: Order) -> HloInstruction:
+        found = self._copies.get((value, order))
+        if found is None:
+            shape = in_order(value.shape, order)
+            if is_free_to_remake(value):
+                found = replace(value, shape=shape, name="")
+            else:
+                found = make_instruction(Opcode.COPY, (value,), shape=shape)
+            self._copies[value, order] = found
+        return found
+
+
+def _relaid(
+    value: HloInstruction, orders: Iterator[Order], copied: Callable[[HloInstruction, Order], HloInstruction]
+) -> HloInstruction:
+    """`value` with each leaf in the next of `orders`; `copied(array, order)` makes one that lies differently."""
+    if value.shape.tuple_shapes is not None:
+        parts = [make_get_tuple_element(value, k) for k in range(len(value.shape.tuple_shapes))]
+        new = [_relaid(part, orders, copied) for part in parts]
+        return value if all(a is b for a, b in zip(parts, new, strict=True)) else make_tuple(new)
+    order = next(orders)
+    return value if order_of(value.shape) == order else copied(value, order)
+
+
+def _with_orders(shape: Shape, orders: Iterator[Order]) -> Shape:
     if shape.is_token:
         return shape
     if shape.tuple_shapes is not None:
-        return Shape.tuple([_outer_shape(s, layouts) for s in shape.tuple_shapes])
-    layout = next(layouts, None) or shape.array_layout
-    return shape.with_layout(Layout(layout.minor_to_major))
+        return Shape.tuple([_with_orders(s, orders) for s in shape.tuple_shapes])
+    order = next(orders)
+    return shape if order_of(shape) == order else in_order(shape, order)
 
 
-def _unpacked(shape: Shape) -> Shape:
-    """Without what XLA says of elements of less than a byte (`E(4)`): that several share one in its memory. Here they
-    have one each, inside and outside of programs."""
-    if shape.array_layout.element_size_in_bits != shape.element.bit_width:
-        return shape
-    return shape.with_layout(replace(shape.array_layout, element_size_in_bits=0))
-
-
-def _require_dense(shape: Shape, name: str) -> None:
-    for leaf in shape.leaves():
-        if not leaf.array_layout.is_dense:
-            raise UnsupportedError(f"{name}: layout {leaf.to_text()} is tiled or packed; the CPU needs dense arrays")
-
-
-def _row_major_inside(computation: HloComputation, outside: dict[HloInstruction, Shape]) -> HloComputation:
-    """Every shape row-major but those of the parameters in `outside`, which are copied first."""
-
-    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if old in outside:
-            shape = outside[old]
-            return _relayout(old if old.shape == shape else replace(old, shape=shape), shape.with_default_layout())
-        if old.opcode is Opcode.BITCAST:
-            return _bitcast(moved.operands[0], old.operands[0].shape, old.shape)
-        if old.opcode is Opcode.COPY:
-            return moved.operands[0]  # only layouts differed
-        return moved if _is_row_major(old.shape) else replace(moved, shape=old.shape.with_default_layout())
-
-    return rewrite_computation(computation, visit)
-
-
-def _relayout(value: HloInstruction, shape: Shape) -> HloInstruction:
-    """`value` in the layouts of `shape`: copies of the leaves that differ."""
-    if value.shape == shape:
-        return value
-    if shape.is_tuple:
-        elements = [_relayout(make_get_tuple_element(value, k), s) for k, s in enumerate(shape.elements)]
-        return make_tuple(elements)
-    return make_instruction(Opcode.COPY, (value,), shape=shape)
-
-
-def _with_result_shape(entry: HloComputation, shape: Shape) -> HloComputation:
-    root = _relayout(entry.root, shape)
-    if root is entry.root:
-        return entry
-    order = dict.fromkeys(entry.instructions)
-    _append(root, order)
-    return HloComputation(entry.name, tuple(order), root)
-
-
-def _append(root: HloInstruction, order: dict[HloInstruction, None]) -> None:
-    """Add what is new below `root` (tuples and copies: not deep)."""
-    for operand in root.operands:
-        if operand not in order:
-            _append(operand, order)
-    order[root] = None
-
-
-def _bitcast(value: HloInstruction, source: Shape, target: Shape) -> HloInstruction:
-    """What a bitcast between these layouts does, on a row-major `value`: the elements in the order in which `source`
-    lies in memory, read in the order in which `target` does."""
-    for shape in (source, target):
-        _require_dense(_unpacked(shape), "bitcast")
-    value = transpose(value, source.array_layout.minor_to_major[::-1])
-    if source.element_type is not target.element_type:
-        same_width = value.shape.with_element_type(target.element)
-        value = make_instruction(Opcode.BITCAST_CONVERT, (value,), shape=same_width)
-    physical = target.array_layout.minor_to_major[::-1]
-    value = reshape(value, [target.dimensions[d] for d in physical])
-    return transpose(value, [physical.index(d) for d in range(len(physical))])
+def with_root(computation: HloComputation, root: HloInstruction) -> HloComputation:
+    """The computation with another root, made of its old one."""
+    order = dict.fromkeys(computation.instructions)
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        missing = [o for o in node.operands if o not in order]
+        if missing:
+            stack.extend(reversed(missing))
+        else:
+            stack.pop()
+            order[node] = None
+    return HloComputation(computation.name, tuple(order), root)

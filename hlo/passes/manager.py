@@ -55,6 +55,8 @@ class FixedPoint:
 
     passes: tuple[HloPass, ...]
     limit: int = 20
+    only_after: str | None = None
+    """Name of a pass: there is something to do only if it has changed the module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class _Run:
             raise PassOptionsError(f"no pass named {', '.join(unknown)}; known: {', '.join(dict.fromkeys(known))}")
 
     def fixed_point(self, module: HloModule, step: FixedPoint) -> HloModule:
+        if step.only_after and not any(r.name == step.only_after and r.changed for r in self.records):
+            return module
         settled: dict[HloPass, HloModule] = {}
         for _ in range(step.limit):
             start = module

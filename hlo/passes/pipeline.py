@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..backend import PassRecord
-from ..errors import UnsupportedError
 from ..ir import HloModule
+from ..target import CpuTarget, Target
+from ..targets import target_named
 from .algebraic_simplifier import AlgebraicSimplifier
+from .buffer_layouts import BufferLayouts
 from .call_inliner import CallInliner
 from .common_subexpression_elimination import CommonSubexpressionElimination
 from .constant_folding import ConstantFolding
@@ -18,7 +21,8 @@ from .expand import Expand
 from .flatten_call_graph import FlattenCallGraph
 from .fusion import Fusion
 from .layout_assignment import LayoutAssignment
-from .layout_copies import LayoutCopies
+from .layout_erasure import LayoutErasure
+from .layout_normalization import LayoutNormalization
 from .loop_invariant_code_motion import LoopInvariantCodeMotion
 from .manager import FixedPoint, PassOptions, Pipeline
 from .memory_scheduler import MemoryScheduler
@@ -26,8 +30,12 @@ from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
-def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
-    """Every pass for the CPU, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?"""
+def pipeline(target: str | Target, is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?
+
+    UnsupportedError for a target that there is not.
+    """
+    target = target_named(target)
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -39,14 +47,16 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
         )
     )
     return Pipeline(
-        "cpu",
+        target.name,
         (
             CallInliner(),  # first: everything below sees plain operations
-            LayoutAssignment(),  # so that all passes may take row-major for granted
-            LayoutCopies(),  # what it copied becomes transposes, which simplify and fuse like others
+            LayoutErasure(),  # so that all passes may take row-major for granted
             DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
+            LayoutAssignment(),  # of a simple program: fewer arrays to choose for, and no transposes to mislead
+            LayoutNormalization(),  # what comes after needs row-major again
+            replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
             LoopInvariantCodeMotion(),  # transposes that were put before dots in loops
             SplitReductions(),  # after simplification too: it would merge what this splits
@@ -54,23 +64,28 @@ def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
             DeadCodeElimination(),
             UnshareLoopState(),  # after the last merging of equal values
             Fusion(),  # the last to change what is computed where
+            BufferLayouts(target),  # what is a buffer stands now
             FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
             MemoryScheduler(),  # of kernels, not of the operations in them
         ),
     )
 
 
+def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
+    """Every pass for the CPU."""
+    return pipeline(CpuTarget(), is_gemm)
+
+
 def optimize(
     module: HloModule,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     is_gemm: IsGemm = blas_takes,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
-    """The module after all passes for `target`, and what each pass did.
+    """The module after all passes for `target` (a name, or a target of one's own), and what each pass did.
 
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
+    UnsupportedError for a target that there is not.
     """
-    if target != "cpu":
-        raise UnsupportedError(f"no passes for target {target!r}; there is 'cpu'")
-    return cpu_pipeline(is_gemm).run(module, options)
+    return pipeline(target, is_gemm).run(module, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..builder import make_instruction, with_unique_names
@@ -51,8 +52,7 @@ class _Resolver:
         module = HloModule(
             self.parsed.name,
             self._built[entry.name],
-            self._aliases(self._built[entry.name]),
-            self.parsed.is_scheduled,
+            is_scheduled=self.parsed.is_scheduled,
             entry_parameter_layouts=parameter_layouts,
             entry_result_layouts=result_layouts,
             frontend_attributes=self.parsed.frontend_attributes,
@@ -61,7 +61,7 @@ class _Resolver:
             num_partitions=self.parsed.num_partitions,
             annotations=tuple(self.parsed.annotations.items()),
         )
-        return with_unique_names(module)
+        return with_unique_names(replace(module, input_output_aliases=self._aliases(module)))
 
     def _error(self, message: str, position: int, label: str = "syntax") -> HloParseError:
         """`label`: that of the verifier's or the op's rule that is broken; the message is to end with it."""
@@ -230,18 +230,21 @@ class _Resolver:
         layouts = [_unusual(leaf) for shape in parameters for leaf in shape.leaves()]
         return _trimmed(layouts), _trimmed([_unusual(leaf) for leaf in result.leaves()])
 
-    def _aliases(self, entry: HloComputation) -> tuple[InputOutputAlias, ...]:
-        """The aliases, each of a leaf of the result and one of a parameter, of one type, neither twice."""
+    def _aliases(self, module: HloModule) -> tuple[InputOutputAlias, ...]:
+        """The aliases, each of a leaf of the result and one of a parameter, of one size in memory, neither twice."""
         outputs: set[tuple[int, ...]] = set()
         inputs: set[tuple[int, tuple[int, ...]]] = set()
         for alias in self.parsed.aliases:
-            output = _leaf(entry.root.shape, alias.output_index)
+            output = _leaf(module.entry_result_shape, alias.output_index)
             source = (alias.parameter, alias.parameter_index)
             parameter = None
-            if 0 <= alias.parameter < len(entry.parameters):
-                parameter = _leaf(entry.parameters[alias.parameter].shape, alias.parameter_index)
+            if 0 <= alias.parameter < len(module.entry.parameters):
+                parameter = _leaf(module.entry_parameter_shapes[alias.parameter], alias.parameter_index)
             if output is None or parameter is None or parameter.byte_size != output.byte_size:
                 message = f"an alias of output {list(alias.output_index)} needs a parameter of its size"
+                if output is not None and parameter is not None:
+                    given = f"{parameter.to_text()} {parameter.byte_size}"
+                    message += f" in memory: {output.to_text()} has {output.byte_size} bytes, {given}"
                 raise self._error(message, self.parsed.aliases_position, "module_c4")
             if alias.output_index in outputs or source in inputs:
                 message = "an output or a parameter is aliased twice"

@@ -10,14 +10,15 @@ from ..hlo.errors import HloError
 from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
 from .comparing import compare
-from .files import arguments_for, read_module
+from .files import arguments_for, read_module, target_of
 from .outcome import BAD, FINE, UsageError, report
 
 
 def execute(options: Namespace) -> int:
     """One verdict a file. All files are looked at, also after one that is bad."""
-    if (options.input or options.tolerance is not None) and not options.compare:
-        raise UsageError("--input and --tolerance are for --compare")
+    if (options.input or options.tolerance is not None or options.target) and not options.compare:
+        raise UsageError("--input, --tolerance and --target are for --compare")
+    options.target = target_of(options)
     return max([_check(name, options) for name in options.files])
 
 
@@ -37,7 +38,7 @@ def _compare(name: str, module: HloModule, options: Namespace) -> bool:
         options.random = True
     arguments = arguments_for(module, options)
     expected = get_compiler("evaluator").compile(module).execute(arguments)
-    executable = get_compiler("numba").compile(module)
+    executable = get_compiler("numba").compile(module, target=options.target)
     actual = executable.execute(arguments)
     fine = True
     for number, (a, e, shape) in enumerate(zip(actual, expected, executable.result_shapes, strict=True)):

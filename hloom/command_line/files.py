@@ -1,4 +1,4 @@
-"""Modules and arrays from files, and back."""
+"""What options name: modules and arrays in files, targets."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo.backend import default_target
 from ..hlo.element_type import ElementType
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
 from ..hlo.shape import Shape
+from ..hlo.target import Target
+from ..hlo.targets import target_named
 from ..hlo.text.parser import parse
 from .outcome import UsageError
 
@@ -39,6 +43,14 @@ def write_text(name: str, text: str) -> None:
         Path(name).write_text(text, encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise UsageError(f"cannot write {name}: {error.strerror}") from None
+
+
+def target_of(options: Namespace) -> Target:
+    """What --target names, or HLOOM_TARGET, or the cpu. UsageError if there is no such target."""
+    try:
+        return target_named(default_target() if options.target is None else options.target)
+    except UnsupportedError as error:
+        raise UsageError(str(error)) from None
 
 
 def arguments_for(module: HloModule, options: Namespace) -> list[NDArray]:

@@ -9,18 +9,18 @@ from dataclasses import replace
 
 from ..hlo.backend import PassRecord
 from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
-from ..hlo.passes.pipeline import cpu_pipeline
+from ..hlo.passes.pipeline import pipeline
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.text.dot_graph import to_dot
 from ..numba_backend.dot import is_gemm
-from .files import read_module, write_text
+from .files import read_module, target_of, write_text
 from .outcome import FINE, UsageError
 
 
 def execute(options: Namespace) -> int:
     """Print, or write to a file, the module as the chosen passes leave it."""
-    pipeline = cpu_pipeline(is_gemm)
-    names = list(dict.fromkeys(each.name for each in pipeline.passes()))
+    chosen = pipeline(target_of(options), is_gemm)
+    names = list(dict.fromkeys(each.name for each in chosen.passes()))
     if options.list_passes:
         print("\n".join(names))
         return FINE
@@ -32,12 +32,12 @@ def execute(options: Namespace) -> int:
     if unknown := [name for name in asked if name not in names]:
         raise UsageError(f"no pass named {', '.join(unknown)}; known: {', '.join(names)}")
     if options.passes is not None:
-        by_name = {each.name: each for each in pipeline.passes()}
-        pipeline = Pipeline("chosen", tuple(by_name[name] for name in options.passes))
+        by_name = {each.name: each for each in chosen.passes()}
+        chosen = Pipeline("chosen", tuple(by_name[name] for name in options.passes))
     elif options.until:
-        pipeline = _up_to(pipeline, options.until)
-    settings = replace(settings, verify=not options.no_verify, disabled=_in(pipeline, disabled))
-    module, records = pipeline.run(read_module(options.file), settings)
+        chosen = _up_to(chosen, options.until)
+    settings = replace(settings, verify=not options.no_verify, disabled=_in(chosen, disabled))
+    module, records = chosen.run(read_module(options.file), settings)
     if options.stats:
         print(_stats(records), file=sys.stderr)
     text = to_dot(module) if options.dot else module.to_text()

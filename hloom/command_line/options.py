@@ -51,6 +51,7 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--backend", choices=("numba", "evaluator"), default="numba", help="compiled code (default), or the reference"
     )
+    _target(parser)
     parser.add_argument(
         "--output",
         metavar="PATH",
@@ -66,6 +67,7 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
 def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "opt", "run passes over a module, and print what comes out")
     parser.add_argument("file", metavar="FILE", nargs="?", help='HLO text; "-" is stdin')
+    _target(parser)
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--passes", metavar="A,B,...", type=_names, help="these passes, in this order, each once")
     chosen.add_argument("--until", metavar="PASS", help="the usual passes up to and including the first run of PASS")
@@ -84,6 +86,7 @@ def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
         "--compare", action="store_true", help="run each module, compiled and op by op, and compare the results"
     )
     _inputs(parser)
+    _target(parser)
     parser.add_argument(
         "--tolerance",
         metavar="T",
@@ -149,6 +152,14 @@ def _inputs(parser: argparse.ArgumentParser) -> None:
     )
     given.add_argument("--random", action="store_true", help="random arrays for the parameters")
     parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="for random arrays (default: 0)")
+
+
+def _target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help="whose layouts and memories the program uses inside: cpu, tpu (default: HLOOM_TARGET's, or cpu)",
+    )
 
 
 def _positive(text: str) -> int:

@@ -11,16 +11,17 @@ from collections.abc import Sequence
 from .. import backends  # noqa: F401  # makes the backends known
 from ..hlo.backend import get_compiler
 from ..hlo.shape import Shape
-from .files import NDArray, arguments_for, read_module, store_results
+from .files import NDArray, arguments_for, read_module, store_results, target_of
 from .outcome import FINE
 
 
 def execute(options: Namespace) -> int:
     """Compile, run, print or store; with --repeat also measure."""
+    target = target_of(options)
     module = read_module(options.file)
     arguments = arguments_for(module, options)
     started = time.perf_counter()
-    executable = get_compiler(options.backend).compile(module)
+    executable = get_compiler(options.backend).compile(module, target=target)
     results = executable.execute(arguments)
     first = time.perf_counter() - started
     if options.repeat:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from . import (  # noqa: F401 - each registers its rules
     elementwise,
@@ -18,20 +17,20 @@ from . import (  # noqa: F401 - each registers its rules
     reduce,
 )
 from .alignment import roots_of
-from .collapse import canonical
+from .collapse import FusedBody, canonical
 from .nest import emit_loop, emit_update
 from .nest_reduce import emit_reduction
-from .sharing import Sharing
+from .sharing import Sharing, is_update
 from .source import EmittedKernel
 
-__all__ = ["Sharing", "canonical", "emit_fusion"]
+__all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion"]
 
 
-def emit_fusion(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+def emit_fusion(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     """The kernel of a canonical fused computation. `sharing`: output -> the operand whose buffer it overwrites."""
+    body = fused.computation
     if any(i.opcode is Opcode.REDUCE for i in body.instructions):
-        return emit_reduction(body, sharing)
-    root = roots_of(body)[0]
-    if root.opcode is Opcode.DYNAMIC_UPDATE_SLICE and root.operands[0].opcode is Opcode.PARAMETER:
-        return emit_update(body, sharing)
-    return emit_loop(body, sharing)
+        return emit_reduction(fused, sharing)
+    if is_update(fused, roots_of(body)[0]):
+        return emit_update(fused, sharing)
+    return emit_loop(fused, sharing)

@@ -1,15 +1,15 @@
 """Canonical fused computations: dimensions of size 1 removed, neighbours that always travel together merged.
 
-Every array is row-major here, so both are changes of view, not of memory. They make the loop nests as shallow as
-they can be, and equal for programs that differ in rank only: adding [32,28,28,8] arrays is the same kernel as adding
-[802816] ones.
+Both are changes of view, not of memory: arrays are row-major here, and where one is not, its `Place` says what may be
+merged. They make the loop nests as shallow as they can be, and equal for programs that differ in rank only: adding
+[32,28,28,8] arrays is the same kernel as adding [802816] ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ...hlo.attributes import (
     BroadcastAttributes,
@@ -24,13 +24,33 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
-from .alignment import alignment_of
+from .alignment import alignment_of, roots_of
 from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather
+from .places import Place, Places, place_of
 
 
-def canonical(computation: HloComputation) -> HloComputation:
+@dataclass(frozen=True, eq=False)
+class FusedBody:
+    """A canonical fused computation, and where its arrays lie that are not in row-major order."""
+
+    computation: HloComputation
+    parameter_places: Places
+    """By parameter number."""
+    root_places: Places
+    """By the number of the output."""
+
+
+def canonical(computation: HloComputation) -> FusedBody:
     """An equal computation on arrays of least rank; parameters and roots keep their order and element counts."""
-    return _collapse(_squeeze(computation))
+    parameters = {p.attributes.number: place_of(p.shape) for p in computation.parameters}
+    roots = {k: place_of(r.shape) for k, r in enumerate(roots_of(computation))}
+    return _collapse(
+        FusedBody(
+            _squeeze(computation),
+            {k: place for k, place in parameters.items() if place is not None},
+            {k: place for k, place in roots.items() if place is not None},
+        )
+    )
 
 
 def reshaped(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
@@ -90,12 +110,12 @@ def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloI
         return reshaped(old, kept)
     if not operands and opcode is not Opcode.IOTA:
         return replace(old, shape=shape)
+    if opcode is Opcode.COPY and operands[0].opcode in (Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT):
+        return operands[0]  # in another layout, but nests look for accumulators among the outputs
     if has_trait(opcode, Trait.ELEMENTWISE) and opcode is not Opcode.BITCAST_CONVERT:
         return replace(old, shape=shape, operands=operands)
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return reshaped(operands[0], kept)
-    if opcode is Opcode.COPY:
-        return operands[0]
     position = {d: i for i, d in enumerate(d for d, size in enumerate(old.shape.dimensions) if size != 1)}
     if opcode is Opcode.BROADCAST:
         source = old.operands[0].shape.dimensions
@@ -169,10 +189,19 @@ class _Boundaries:
         return self.find(boundary) in self._stands
 
 
-def _collapse(computation: HloComputation) -> HloComputation:
+def _collapse(fused: FusedBody) -> FusedBody:
+    computation = fused.computation
     boundaries = _Boundaries()
     for instruction in computation.instructions:
         _constrain(boundaries, instruction)
+    parameters = {p.attributes.number: p for p in computation.parameters}
+    roots = roots_of(computation)
+    placed = [(parameters[k], place) for k, place in fused.parameter_places.items()]
+    placed += [(roots[k], place) for k, place in fused.root_places.items()]
+    for instruction, place in placed:
+        for d in range(instruction.shape.rank - 1):
+            if not place.may_merge(d, instruction.shape.dimensions[d + 1]):
+                boundaries.keep((instruction, d))
     together = alignment_of(computation)
     for values, rank in ((together.full, together.full[0].shape.rank), (together.kept, together.kept_rank)):
         for value in values[1:]:
@@ -181,7 +210,15 @@ def _collapse(computation: HloComputation) -> HloComputation:
     mapping: dict[HloInstruction, HloInstruction] = {}
     for old in computation.instructions:
         mapping[old] = _collapsed(boundaries, old, tuple(mapping[o] for o in old.operands))
-    return _rebuild(computation, mapping)
+
+    def merged(number: int, place: Place, arrays: Mapping[int, HloInstruction]) -> Place:
+        return place.merged(_groups(boundaries, arrays[number]))
+
+    return FusedBody(
+        _rebuild(computation, mapping),
+        {k: merged(k, place, parameters) for k, place in fused.parameter_places.items()},
+        {k: merged(k, place, dict(enumerate(roots))) for k, place in fused.root_places.items()},
+    )
 
 
 def _link_through(

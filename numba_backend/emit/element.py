@@ -18,6 +18,8 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.rules import RuleTable
+from .place_index import PlaceIndex
+from .places import Place
 from .sizes import Sizes
 from .source import ZERO, Expr, Index, PointerParameter, ScalarParameter, Writer, binary, call
 
@@ -93,6 +95,15 @@ def stored(element_type: ElementType, text: str) -> str:
     return text
 
 
+def packed_place(writer: Writer, offset: Expr, bits: int) -> tuple[Expr, Expr]:
+    """(byte, shift): where an element of a packed array lies; the first of a byte has the lowest bits."""
+    if not offset.text.isidentifier() and not offset.text.isdecimal():
+        offset = writer.let("at", offset)
+    count = Expr(str(8 // bits))
+    byte = binary("//", offset, count)
+    return byte, Expr(f"({binary('%', offset, count).within(7)} * {bits})", offset.depth)
+
+
 class ElementEmitter:
     """Emits elements of the instructions of one canonical fused computation into a `Writer`."""
 
@@ -104,6 +115,9 @@ class ElementEmitter:
         self._scalar_names: dict[tuple[ElementType, bytes], Expr] = {}
         self.pointers: dict[int, PointerParameter] = {}
         """By parameter number of the fused computation."""
+        self.places: dict[int, Place] = {}
+        """Of parameters that are not in row-major order, by their numbers."""
+        self.place_index = PlaceIndex(writer, sizes)
         self.used: set[int] = set()
         self.spilled: dict[tuple[HloInstruction, Index], Expr] = {}
         """Values that an earlier loop of the nest has left in an output, and how to read them back."""
@@ -177,11 +191,22 @@ class ElementEmitter:
             found = self._scalar_names[key] = Expr(name)
         return found
 
-    def load(self, number: int, instruction: HloInstruction, offset: Expr) -> Expr:
-        """Element `offset` of the buffer of parameter `number`."""
+    def load(self, instruction: HloInstruction, index: Index) -> Expr:
+        """The element at `index` of a parameter."""
+        number = instruction.attributes.number
         self.used.add(number)
-        name = self.pointers[number].name
-        return loaded(instruction.shape.element, Expr(f"{name}[{offset}]", offset.depth))
+        place = self.places.get(number)
+        offset = self.place_index.offset(place, instruction, index)
+        return self.read(self.pointers[number], offset, place)
+
+    def read(self, pointer: PointerParameter, offset: Expr, place: Place | None) -> Expr:
+        """Element `offset` of a buffer, as it is held."""
+        if place is None or not place.packed_bits:
+            return loaded(pointer.element_type, Expr(f"{pointer.name}[{offset}]", offset.depth))
+        byte, shift = packed_place(self.writer, offset, place.packed_bits)
+        mask = (1 << place.packed_bits) - 1
+        text = f"uint8((int64({pointer.name}[{byte}]) >> {shift}) & {mask})"
+        return loaded(pointer.element_type, Expr(text, offset.depth))
 
     @staticmethod
     def stem(instruction: HloInstruction) -> str:
@@ -238,7 +263,7 @@ _STEM: dict[Opcode, str] = {
 
 @ELEMENT.register(Opcode.PARAMETER)
 def _parameter(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    return e.load(instruction.attributes.number, instruction, e.sizes.offset(instruction, index))
+    return e.load(instruction, index)
 
 
 @ELEMENT.register(Opcode.CONSTANT)

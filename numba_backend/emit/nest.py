@@ -21,17 +21,21 @@ The nests of fusions with reductions are in `nest_reduce.py`, those that end in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from .alignment import roots_of
-from .element import ElementEmitter, stored
+from .collapse import FusedBody
+from .element import ElementEmitter, packed_place, stored
 from .movement import clamped_starts
+from .place_index import LoopDigit, TileLoops, guide_of, reached_parameters
 from .sizes import Sizes
-from .source import EmittedKernel, Expr, Index, KernelParameter, PointerParameter, Writer, plus
+from .source import EmittedKernel, Expr, Index, KernelParameter, PointerParameter, Writer, binary, plus
 
 TILE = 32
 """Rows and columns of a tile: 32 x 32 floats are 64 cache lines on either side, well within the first level."""
@@ -47,13 +51,16 @@ def loop_variable(position: int) -> str:
 class NestEmitter:
     """Shared by all nests: one canonical fused computation, its pointers, and the text so far."""
 
-    def __init__(self, body: HloComputation, sharing: Mapping[int, int]) -> None:
+    def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
         """`sharing`: output -> operand whose buffer it overwrites."""
+        body = fused.computation
         self.body = body
+        self.fused = fused
         self.roots = roots_of(body)
         self.writer = Writer()
         self.sizes = Sizes(body)
         self.elements = ElementEmitter(body, self.writer, self.sizes)
+        self.elements.places.update(fused.parameter_places)
         self.sharing = sharing
         self.outputs: list[PointerParameter] = []
         shared = {operand: output for output, operand in sharing.items()}
@@ -70,10 +77,32 @@ class NestEmitter:
             else:
                 self.outputs.append(PointerParameter("out" if single else f"out{k}", root.shape.element, None, k))
 
+    def offset(self, output: int, index: Index) -> Expr:
+        """Where the element of an output lies."""
+        return self.elements.place_index.offset(self.fused.root_places.get(output), self.roots[output], index)
+
     def store(self, output: int, offset: Expr, value: Expr) -> None:
-        """Write an element of an output."""
-        pointer = self.outputs[output]
-        self.writer.line(f"{pointer.name}[{offset}] = {stored(pointer.element_type, value.text)}")
+        """Write an element of an output. Packed ones are written into the byte that they share with others::
+
+            out[at0 // 2] = uint8((int64(out[at0 // 2]) & ~(15 << (at0 % 2 * 4))) | ((int64(x) & 15) << (at0 % 2 * 4)))
+        """
+        pointer, place = self.outputs[output], self.fused.root_places.get(output)
+        text = stored(pointer.element_type, value.text)
+        if place is None or not place.packed_bits:
+            self.writer.line(f"{pointer.name}[{offset}] = {text}")
+            return
+        byte, shift = packed_place(self.writer, offset, place.packed_bits)
+        mask = (1 << place.packed_bits) - 1
+        others = f"int64({pointer.name}[{byte}]) & ~({mask} << {shift})"
+        self.writer.line(f"{pointer.name}[{byte}] = uint8(({others}) | ((int64({text}) & {mask}) << {shift}))")
+
+    def stored_value(self, output: int, offset: Expr) -> Expr:
+        """What an element of an output holds now."""
+        return self.elements.read(self.outputs[output], offset, self.fused.root_places.get(output))
+
+    def tile_loops(self, domain: HloInstruction, digits: Sequence[LoopDigit], names: Mapping[int, str]) -> TileLoops:
+        """Loops over `digits` of the indices of `domain`."""
+        return TileLoops(self.elements.place_index, self.writer, self.sizes, domain, digits, names)
 
     def store_roots(self, index: Index) -> None:
         """Write all outputs at one index. An operand may be overwritten only when nothing reads it any more."""
@@ -83,7 +112,7 @@ class NestEmitter:
                 if not values[output].text.isidentifier():
                     values[output] = self.writer.let(self.elements.stem(self.roots[output]), values[output])
         for output in sorted(range(len(self.roots)), key=lambda k: k in self.sharing):
-            self.store(output, self.sizes.offset(self.roots[output], index), values[output])
+            self.store(output, self.offset(output, index), values[output])
 
     @contextmanager
     def loops(self, sizes: Sequence[Expr], first: int) -> Iterator[list[Expr]]:
@@ -103,15 +132,18 @@ class NestEmitter:
         with self.writer.block(f"for {name} in range(lo, hi):"):
             yield Expr(name, self.writer.depth)
 
-    def finish(self, extent: int, elements_per_iteration: int) -> EmittedKernel:
-        """The kernel of all that was written."""
+    def finish(self, extent: int, elements_per_iteration: int, *, whole_bytes: bool = False) -> EmittedKernel:
+        """The kernel of all that was written. `whole_bytes`: no two iterations of the outer loop write to one byte of
+        a packed output, so that threads may share them."""
+        packed = any(place.packed_bits for place in self.fused.root_places.values())
         e = self.elements
         inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
         fresh = [p for k, p in enumerate(self.outputs) if k not in self.sharing]
         parameters: tuple[KernelParameter, ...] = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
         header = f"def {kernel_name(self.body)}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
         source = "\n".join([header, *("    " + line for line in self.writer.text())]) + "\n"
-        return EmittedKernel(source, parameters, extent, elements_per_iteration * self._element_cost())
+        cost = elements_per_iteration * self._element_cost()
+        return EmittedKernel(source, parameters, extent, cost, is_serial=packed and not whole_bytes)
 
     def _element_cost(self) -> float:
         """Nanoseconds an element, roughly: memory traffic plus arithmetic; it decides only how work is split."""
@@ -138,15 +170,57 @@ def kernel_name(body: HloComputation) -> str:
     return "fused_" + "_".join(distinct[-3:])
 
 
-def emit_loop(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     """One nest over the roots' common dimensions; the outermost loop is the one that is sliced."""
-    nest = NestEmitter(body, sharing)
+    nest = NestEmitter(fused, sharing)
     domain = nest.roots[0]
     rank = domain.shape.rank
+    everywhere = tuple(range(rank))
+    starts = [(root, everywhere, fused.root_places.get(k)) for k, root in enumerate(nest.roots)]
+    digits = guide_of(starts, fused.parameter_places, rank)
+    if digits:
+        return _tiled_nest(nest, domain, digits, nest.store_roots)
     if rank:
         nest.sizes.mark_outer(domain, 0)
-
     return _sliced_nest(nest, domain, nest.store_roots)
+
+
+PACKED_BLOCK = 64
+"""Elements of a packed array of one dimension that one iteration of the outer loop writes: whole bytes of any type."""
+
+
+def _tiled_nest(
+    nest: NestEmitter, domain: HloInstruction, digits: Sequence[LoopDigit], write: Callable[[Index], None]
+) -> EmittedKernel:
+    """A nest that goes through an array as it lies; see `place_index.py`. The loops over tiles are sliced as one."""
+    packed = [place for place in nest.fused.root_places.values() if place.packed_bits]
+    if packed and len(digits) == 1:
+        digits = (LoopDigit(0, PACKED_BLOCK, None), LoopDigit(0, 1, PACKED_BLOCK))
+    outer = [digits[0]]
+    for digit in digits[1:-1]:
+        if digit.modulus is not None or digit.divisor == 1:
+            break
+        outer.append(digit)
+    inner = digits[len(outer) :]
+    if len(outer) == 1 and outer[0].divisor == 1:
+        nest.sizes.mark_outer(domain, outer[0].dimension)
+    names = {d: loop_variable(d) for d in range(domain.shape.rank)}
+    loops = nest.tile_loops(domain, digits, names)
+    extent = math.prod(loops.number(digit) for digit in outer)
+    with nest.writer.block("for tile in range(lo, hi):"):
+        rest = Expr("tile", nest.writer.depth)
+        for digit in reversed(outer[1:]):
+            count = loops.count(digit)
+            loops.set(digit, nest.writer.let("number", binary("%", rest, count)))
+            rest = nest.writer.let("number", binary("//", rest, count))
+        loops.set(outer[0], rest)
+        with loops.over(inner):
+            write(tuple(loops.index(d) for d in range(domain.shape.rank)))
+    # Tiles do not share bytes when each is a number of whole bytes; other outputs may lie otherwise.
+    unit = math.prod(digit.modulus or 0 for digit in inner)
+    whole = len({nest.fused.root_places.get(k) for k in range(len(nest.roots))}) == 1
+    whole_bytes = whole and unit > 0 and all(unit * place.packed_bits % 8 == 0 for place in packed)
+    return nest.finish(extent, nest.sizes.count(domain) // max(extent, 1) + 1, whole_bytes=whole_bytes)
 
 
 def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Index], None]) -> EmittedKernel:
@@ -187,32 +261,13 @@ def strided_dimension(roots: Sequence[HloInstruction]) -> int | None:
     not vary along the innermost dimension does not count.
     """
     last = roots[0].shape.rank - 1
-    stack: list[tuple[HloInstruction, tuple[int, ...]]] = [(r, tuple(range(r.shape.rank))) for r in roots]
-    seen = set(stack)
-    while stack:
-        node, where = stack.pop()
-        if node.opcode is Opcode.PARAMETER:
-            if where and last in where and where[-1] != last:
-                return where[-1]
-            continue
-        below: list[tuple[HloInstruction, tuple[int, ...]]] = []
-        if node.opcode is Opcode.TRANSPOSE:
-            source = [0] * len(where)
-            for d, e in enumerate(node.attributes.dimensions):
-                source[e] = where[d]
-            below.append((node.operands[0], tuple(source)))
-        elif node.opcode is Opcode.BROADCAST:
-            below.append((node.operands[0], tuple(where[d] for d in node.attributes.dimensions)))
-        elif has_trait(node.opcode, Trait.ELEMENTWISE):
-            below.extend((o, where) for o in node.operands if o.shape.rank == len(where))
-        for item in below:
-            if item not in seen:
-                seen.add(item)
-                stack.append(item)
+    for _, where in reached_parameters([(r, tuple(range(r.shape.rank))) for r in roots]):
+        if where and last in where and where[-1] != last:
+            return where[-1]
     return None
 
 
-def emit_update(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     """A nest over the update of a dynamic-update-slice at the root, written at its place in the output.
 
     The output must hold the operand already: it shares the operand's buffer, or a copy goes before::
@@ -223,7 +278,7 @@ def emit_update(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKern
                 for j in range(n1):
                     io0[(start0 + i) * n1 + j] = x2[i * n1 + j]
     """
-    nest = NestEmitter(body, sharing)
+    nest = NestEmitter(fused, sharing)
     root = nest.roots[0]
     operand, update = root.operands[:2]
     assert operand.opcode is Opcode.PARAMETER, "the operand of an in-place update comes from outside the fusion"
@@ -234,8 +289,8 @@ def emit_update(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKern
     def write(index: Index) -> None:
         place = tuple(plus(s, i) for s, i in zip(starts, index, strict=True))
         value = nest.elements.value(update, index)
-        nest.store(0, nest.sizes.offset(root, place), value)
+        nest.store(0, nest.offset(0, place), value)
 
     kernel = _sliced_nest(nest, update, write)
     copied = () if 0 in sharing else ((operand.attributes.number, 0),)
-    return EmittedKernel(kernel.source, kernel.parameters, kernel.extent, kernel.cost, copied)
+    return replace(kernel, copied_operands=copied)

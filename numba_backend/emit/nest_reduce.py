@@ -31,14 +31,15 @@ Columns: the most minor dimension is kept. The accumulators are the output itsel
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
-from .element import loaded
+from .collapse import FusedBody
 from .nest import NestEmitter, loop_variable
+from .place_index import LoopDigit, guide_of
 from .reduce import combined
 from .source import EmittedKernel, Expr, Index, binary
 
@@ -46,9 +47,9 @@ COLUMN_BLOCK = 1024
 """Columns whose accumulators stay in the first-level cache while the rows go by."""
 
 
-def emit_reduction(body: HloComputation, sharing: Mapping[int, int]) -> EmittedKernel:
+def emit_reduction(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     """The kernel of a canonical fused computation that has reductions; all over the same dimensions of one domain."""
-    nest = _ReductionNest(body, sharing)
+    nest = _ReductionNest(fused, sharing)
     reduced, rank = nest.reduced, nest.domain.shape.rank
     if reduced and rank - 1 not in reduced:
         return nest.columns()
@@ -56,8 +57,9 @@ def emit_reduction(body: HloComputation, sharing: Mapping[int, int]) -> EmittedK
 
 
 class _ReductionNest(NestEmitter):
-    def __init__(self, body: HloComputation, sharing: Mapping[int, int]) -> None:
-        super().__init__(body, sharing)
+    def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
+        super().__init__(fused, sharing)
+        body = self.body
         self.reductions = [i for i in body.instructions if i.opcode is Opcode.REDUCE]
         first = self.reductions[0]
         self.domain = first.operands[0]
@@ -71,6 +73,31 @@ class _ReductionNest(NestEmitter):
             for r in self.reductions
         ), "reductions over different dimensions in one fusion"
         self.full_roots = [k for k, r in enumerate(self.roots) if self.is_full(r)]
+        self._digits = self._guide()
+
+    def _guide(self) -> tuple[LoopDigit, ...]:
+        """In what order and by which tiles to go through the domain, where arrays have tiles; () if none has."""
+        rank = self.domain.shape.rank
+        everywhere = tuple(range(rank))
+        starts = [(self.roots[k], everywhere, self.fused.root_places.get(k)) for k in self.full_roots]
+        arrays = [o for reduce in self.reductions for o in reduce.operands[: len(reduce.operands) // 2]]
+        starts += [(array, everywhere, None) for array in arrays]
+        return guide_of(starts, self.fused.parameter_places, rank)
+
+    @contextmanager
+    def _loops_over(self, dimensions: Sequence[int], first: int) -> Iterator[Mapping[int, Expr]]:
+        """Loops over some dimensions of the domain, tile by tile where there are tiles; gives their indices. Variables
+        are named from position `first` on."""
+        digits = [digit for digit in self._digits if digit.dimension in dimensions]
+        if not digits:
+            sizes = [self.sizes.of(self.domain, d) for d in dimensions]
+            with self.loops(sizes, first) as variables:
+                yield dict(zip(dimensions, variables, strict=True))
+            return
+        names = {d: loop_variable(first + k) for k, d in enumerate(dimensions)}
+        loops = self.tile_loops(self.domain, digits, names)
+        with loops.over(digits):
+            yield {d: loops.index(d) for d in dimensions}
 
     def is_full(self, instruction: HloInstruction) -> bool:
         """True for a value with one element per element of the domain, not per kept index."""
@@ -88,12 +115,12 @@ class _ReductionNest(NestEmitter):
             for output, root in enumerate(self.roots):
                 if output not in self.full_roots:
                     value = self.elements.value(root, kept_index)
-                    self.store(output, self.sizes.offset(root, kept_index), value)
+                    self.store(output, self.offset(output, kept_index), value)
             if self.full_roots:
                 with self._reduced_loops(kept) as index:
                     values = [self.elements.value(self.roots[output], index) for output in self.full_roots]
                     for output, value in zip(self.full_roots, values, strict=True):
-                        self.store(output, self.sizes.offset(self.roots[output], index), value)
+                        self.store(output, self.offset(output, index), value)
         inner = math.prod(self.domain.shape.dimensions[d] for d in self.reduced)
         return self.finish(math.prod(self.kept_sizes), inner)
 
@@ -117,9 +144,8 @@ class _ReductionNest(NestEmitter):
 
     @contextmanager
     def _reduced_loops(self, kept: Mapping[int, Expr]) -> Iterator[Index]:
-        sizes = [self.sizes.of(self.domain, d) for d in self.reduced]
-        with self.loops(sizes, 1 if self.kept else 0) as variables:
-            index = {**kept, **dict(zip(self.reduced, variables, strict=True))}
+        with self._loops_over(self.reduced, 1 if self.kept else 0) as variables:
+            index = {**kept, **variables}
             yield tuple(index[d] for d in range(self.domain.shape.rank))
 
     def _reduce_stage(
@@ -201,12 +227,9 @@ class _ReductionNest(NestEmitter):
         if not value.text.isidentifier():
             value = self.writer.let("kept", value)
             self.writer.remember((instruction, index), value)
-        offset = self.sizes.offset(self.roots[output], index)
+        offset = self.offset(output, index)
         self.store(output, offset, value)
-        pointer = self.outputs[output]
-        self.elements.spilled[instruction, index] = loaded(
-            pointer.element_type, Expr(f"{pointer.name}[{offset}]", offset.depth)
-        )
+        self.elements.spilled[instruction, index] = self.stored_value(output, offset)
 
     def columns(self) -> EmittedKernel:
         last_reduced = max(self.reduced)
@@ -214,6 +237,9 @@ class _ReductionNest(NestEmitter):
         minor = [d for d in self.kept if d > last_reduced]
         sizes = self.domain.shape.dimensions
         self.sizes.mark_outer(self.domain, outer[0] if outer else minor[0])
+        tiles = [digit for digit in self._digits if minor == [digit.dimension]]
+        if not outer and len(tiles) > 1:
+            return self._columns_by_tiles(minor[0], tiles)
         if outer:
             outer_sizes = [self.sizes.of(self.domain, d) for d in outer[1:]]
             with self.sliced_loop() as first, self.loops(outer_sizes, 1) as rest:
@@ -226,56 +252,93 @@ class _ReductionNest(NestEmitter):
             self._column_block({}, minor, ("start", "stop"))
         return self.finish(sizes[minor[0]], math.prod(sizes) // max(sizes[minor[0]], 1))
 
+    def _columns_by_tiles(self, minor: int, tiles: Sequence[LoopDigit]) -> EmittedKernel:
+        """The accumulators of one tile's columns at a time::
+
+            for j_0 in range(lo, hi):
+                for j_1 in range(minimum(128, n0 - j_0 * 128)):
+                    out[...] = c0
+                for i in range(n1):
+                    for j_1 in range(minimum(128, n0 - j_0 * 128)):
+                        out[...] = reduce_add(out[...], x0[...])
+        """
+        position = loop_variable(0)
+        loops = self.tile_loops(self.domain, tiles, {minor: position})
+
+        @contextmanager
+        def inside(_: int) -> Iterator[Mapping[int, Expr]]:
+            with loops.over(tiles[1:]):
+                yield {minor: loops.index(minor)}
+
+        with self.writer.block(f"for {position}_0 in range(lo, hi):"):
+            loops.set(tiles[0], Expr(f"{position}_0", self.writer.depth))
+            self._accumulate({}, inside, 1)
+        extent = loops.number(tiles[0])
+        return self.finish(extent, math.prod(self.domain.shape.dimensions) // max(extent, 1) + 1)
+
     def _column_block(
         self, outer: Mapping[int, Expr], minor: list[int], block: tuple[str, str] | None
     ) -> None:
-        """Initialise, then accumulate row by row. `block` bounds the first minor dimension."""
-        with self._minor_loops(outer, minor, block, len(outer)) as place:
-            kept_index = tuple(place[d] for d in self.kept)
+        """`block` bounds the first minor dimension."""
+        self._accumulate(outer, lambda position: self._minor_loops(minor, block, position), len(outer))
+
+    def _accumulate(
+        self,
+        outer: Mapping[int, Expr],
+        minor_loops: Callable[[int], AbstractContextManager[Mapping[int, Expr]]],
+        position: int,
+    ) -> None:
+        """Initialise, then accumulate row by row. Loop variables are named from `position` on."""
+        with minor_loops(position) as minor:
+            kept_index = self._kept_index({**outer, **minor})
             for reduce in self.reductions:
                 half = len(reduce.operands) // 2
                 for place_of, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
                     if place_of is not None:
                         value = self.elements.value(init, ())
-                        self.store(place_of, self.sizes.offset(self.roots[place_of], kept_index), value)
-        reduced_sizes = [self.sizes.of(self.domain, d) for d in self.reduced]
-        with self.loops(reduced_sizes, len(outer)) as variables:
-            rows = {**outer, **dict(zip(self.reduced, variables, strict=True))}
-            with self._minor_loops(rows, minor, block, len(rows)) as place:
-                self._column_step(place)
+                        self.store(place_of, self.offset(place_of, kept_index), value)
+        inside = position + len(self.reduced)
+        with self._loops_over(self.reduced, position) as rows, minor_loops(inside) as minor:
+            self._column_step({**outer, **rows, **minor})
+        primary = {k for reduce in self.reductions for k in self._outputs_of(reduce)} | {*self.full_roots}
+        again = [k for k in range(len(self.roots)) if k not in primary]
+        if again:
+            with minor_loops(position) as minor:
+                kept_index = self._kept_index({**outer, **minor})
+                for output in again:
+                    first = self.roots.index(self.roots[output])
+                    assert first != output, "a column reduction's result that is no accumulator"
+                    value = self.stored_value(first, self.offset(first, kept_index))
+                    self.store(output, self.offset(output, kept_index), value)
+
+    def _kept_index(self, place: Mapping[int, Expr]) -> Index:
+        return tuple(place[d] for d in self.kept)
 
     @contextmanager
     def _minor_loops(
-        self, fixed: Mapping[int, Expr], minor: list[int], block: tuple[str, str] | None, position: int
+        self, minor: list[int], block: tuple[str, str] | None, position: int
     ) -> Iterator[Mapping[int, Expr]]:
-        place = dict(fixed)
         if block is None:
-            with self.loops([self.sizes.of(self.domain, d) for d in minor], position) as variables:
-                yield {**place, **dict(zip(minor, variables, strict=True))}
+            with self._loops_over(minor, position) as variables:
+                yield variables
             return
         name = loop_variable(position)
         with self.writer.block(f"for {name} in range({block[0]}, {block[1]}):"):
-            place[minor[0]] = Expr(name, self.writer.depth)
-            rest = [self.sizes.of(self.domain, d) for d in minor[1:]]
-            with self.loops(rest, position + 1) as variables:
-                yield {**place, **dict(zip(minor[1:], variables, strict=True))}
+            first = {minor[0]: Expr(name, self.writer.depth)}
+            with self._loops_over(minor[1:], position + 1) as variables:
+                yield {**first, **variables}
 
     def _column_step(self, place: Mapping[int, Expr]) -> None:
         index = tuple(place[d] for d in range(self.domain.shape.rank))
-        kept_index = tuple(place[d] for d in self.kept)
+        kept_index = self._kept_index(place)
         for output in self.full_roots:
             value = self.elements.value(self.roots[output], index)
-            self.store(output, self.sizes.offset(self.roots[output], index), value)
+            self.store(output, self.offset(output, index), value)
         for reduce in self.reductions:
             half = len(reduce.operands) // 2
             outputs = [output for output in self._outputs_of(reduce) if output is not None]
             assert len(outputs) == half, "a result of a column reduction that nobody reads"
-            accumulators = []
-            for output in outputs:
-                pointer = self.outputs[output]
-                offset = self.sizes.offset(self.roots[output], kept_index)
-                place_of = Expr(f"{pointer.name}[{offset}]", self.writer.depth)
-                accumulators.append(loaded(pointer.element_type, place_of))
+            accumulators = [self.stored_value(output, self.offset(output, kept_index)) for output in outputs]
             values = [self.elements.value(o, index) for o in reduce.operands[:half]]
             if half > 1:
                 accumulators = [self.writer.let("acc", a) for a in accumulators]
@@ -283,7 +346,7 @@ class _ReductionNest(NestEmitter):
             if half > 1:
                 results = [self.writer.let("next", r) for r in results]
             for output, result in zip(outputs, results, strict=True):
-                self.store(output, self.sizes.offset(self.roots[output], kept_index), result)
+                self.store(output, self.offset(output, kept_index), result)
 
     def _outputs_of(self, reduce: HloInstruction) -> list[int | None]:
         """Which output each result of a reduction is."""

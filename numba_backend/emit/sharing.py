@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from .alignment import roots_of
+from .collapse import FusedBody
 
 
 class Sharing:
     """The rule for one canonical fused computation. Asked for many pairs, so what it finds out is kept."""
 
-    def __init__(self, body: HloComputation) -> None:
-        self.body = body
+    def __init__(self, fused: FusedBody) -> None:
+        self.fused = fused
+        self.body = fused.computation
 
     @cached_property
     def _roots(self) -> tuple[HloInstruction, ...]:
@@ -39,11 +41,21 @@ class Sharing:
         parameter = body.parameters[operand]
         if self._has_reductions:
             return False
-        if root.opcode is Opcode.DYNAMIC_UPDATE_SLICE and root.operands[0].opcode is Opcode.PARAMETER:
+        if is_update(self.fused, root):
             return root.operands[0] is parameter and all(
                 user is root or _reads_what_is_replaced(user, root) for user in body.users[parameter]
             ) and root.operands.count(parameter) == 1
-        return parameter.shape == root.shape and parameter not in self._elsewhere
+        same_place = self.fused.parameter_places.get(operand) == self.fused.root_places.get(output)
+        return parameter.shape == root.shape and same_place and parameter not in self._elsewhere
+
+
+def is_update(fused: FusedBody, root: HloInstruction) -> bool:
+    """True for a fusion that is a nest over the update of a dynamic-update-slice, written into a copy of its operand:
+    when the operand comes from outside and lies as the output does."""
+    if root.opcode is not Opcode.DYNAMIC_UPDATE_SLICE or root.operands[0].opcode is not Opcode.PARAMETER:
+        return False
+    number = root.operands[0].attributes.number
+    return fused.parameter_places.get(number) == fused.root_places.get(roots_of(fused.computation).index(root))
 
 
 def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:

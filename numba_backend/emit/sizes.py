@@ -34,6 +34,7 @@ class Sizes:
         self._outer: set[Dimension] = set()
         self._count = 0
         self._constants: dict[int, Expr] = {}
+        self._extents: dict[tuple[tuple[Dimension, ...], int, int], Expr] = {}
         self.parameters: list[SizeParameter] = []
         for instruction in computation.instructions:
             self._unify(instruction)
@@ -109,6 +110,18 @@ class Sizes:
                 self._count += 1
                 self.parameters.append(SizeParameter(found.text, value))
             self._names[root] = found
+        return found
+
+    def extent(self, instruction: HloInstruction, dimensions: tuple[int, ...], divisor: int, value: int) -> Expr:
+        """How many values ``index // divisor`` has in memory: the number of tiles, perhaps with padding. It is an
+        argument, but where it is a size of the array."""
+        if divisor == 1 and len(dimensions) == 1 and instruction.shape.dimensions[dimensions[0]] == value:
+            return self.of(instruction, dimensions[0])
+        key = (tuple(self._find((instruction, d)) for d in dimensions), divisor, value)
+        found = self._extents.get(key)
+        if found is None:
+            found = self._extents[key] = Expr(f"m{len(self._extents)}")
+            self.parameters.append(SizeParameter(found.text, value))
         return found
 
     def constant(self, value: int) -> Expr:

@@ -154,6 +154,8 @@ class EmittedKernel:
     """Estimated nanoseconds of one iteration of that loop on one thread."""
     copied_operands: tuple[tuple[int, int], ...] = ()
     """(operand, output): the output must hold a copy of the operand before the kernel runs, unless they share."""
+    is_serial: bool = False
+    """Pieces of that loop must not run at the same time: they write to the same bytes."""
 
 
 @dataclass

@@ -12,10 +12,24 @@ import numpy as np
 from hloom.hlo.evaluator import evaluate_op
 from hloom.hlo.ir import HloComputation, HloInstruction
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops import Trait, has_trait
 from hloom.hlo.passes.buffer_assignment import AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
 from hloom.hlo.shape import Shape
 
 Array = np.ndarray[Any, Any]
+
+
+def can_share(instruction: HloInstruction, operand: int, output: int) -> bool:
+    """What the evaluator's kernels allow; fusions are taken to be element-wise when all in them is."""
+    if instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        return operand == 0
+    if instruction.opcode is Opcode.FUSION:
+        body = instruction.attributes.calls.instructions
+        return all(has_trait(i.opcode, Trait.ELEMENTWISE) or i.opcode in _STRUCTURE for i in body)
+    return has_trait(instruction.opcode, Trait.ELEMENTWISE)
+
+
+_STRUCTURE = (Opcode.PARAMETER, Opcode.TUPLE, Opcode.CONSTANT)
 
 
 class ByteMachine:

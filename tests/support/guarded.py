@@ -25,7 +25,12 @@ from hloom.hlo.passes.buffer_assignment import (
     assign_buffers,
 )
 from hloom.hlo.passes.manager import PassOptions
+from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
+from hloom.hlo.target import MemorySpace
+from hloom.hlo.physical_array import from_physical, to_physical
+from hloom.hlo.shape import Shape
+from hloom.hlo.target import Target
 from hloom.numba_backend import lowering
 from hloom.numba_backend.dot import is_gemm
 
@@ -61,13 +66,26 @@ class GuardedProgram:
     """A compiled module whose arena is spread out, so that each of its buffers has guards."""
 
     def __init__(
-        self, module: HloModule, donated: Sequence[int] = (), options: PassOptions | None = None, at_end: bool = True
+        self,
+        module: HloModule,
+        donated: Sequence[int] = (),
+        options: PassOptions | None = None,
+        at_end: bool = True,
+        fast_memory: MemorySpace | None = None,
+        target: str | Target = "cpu",
+        pattern: int = _PATTERN,
     ) -> None:
-        """`at_end`: buffers end where their page ends; else they begin where it begins."""
-        self.module, _ = optimize(module, is_gemm=is_gemm, options=options)
+        """`at_end`: buffers end where their page ends; else they begin where it begins. `pattern`: a byte; what buffers
+        hold, and what lies around them, before the program runs."""
+        self.module, _ = optimize(module, target, is_gemm=is_gemm, options=options)
         self.at_end = at_end
+        self.pattern = pattern
         bodies = lowering.Bodies()
-        assignment = assign_buffers(self.module, bodies.can_share)
+        if fast_memory is not None:
+            self.module = MemorySpaceAssignment(fast_memory, bodies.can_share)(self.module)
+        assignment = assign_buffers(self.module, bodies.can_share, fast_memory=fast_memory)
+        self.arenas = assignment.arenas
+        """Before they are spread."""
         self.donated = {s.allocation.index for s in assignment.outputs if s.allocation.kind is AllocationKind.PARAMETER}
         self.assignment, self.regions = _spread(assignment, at_end)
         self.lowered = lowering.lower(self.assignment, bodies)
@@ -77,28 +95,36 @@ class GuardedProgram:
         assignment = self.assignment
         shapes = [leaf for p in self.module.entry.parameters for leaf in p.shape.leaves()]
         results = list(self.module.entry.root.shape.leaves())
-        blocks = [_Block(s.byte_size, self.at_end) for s in (*shapes, *results)]
-        arena = _Memory(self.regions, assignment.arena_size)
+        given = [_bytes(a, s, self.pattern) for a, s in zip(arguments, shapes, strict=True)]
+        blocks = [_Block(s.byte_size, self.at_end, self.pattern) for s in (*shapes, *results)]
+        arena = _Memory(self.regions, assignment.arena_size, self.pattern)
         try:
-            for block, array, shape in zip(blocks, arguments, shapes, strict=False):
-                assert array.shape == shape.dimensions and array.dtype == shape.element.dtype
-                block.bytes[:] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+            for block, content in zip(blocks, given, strict=False):
+                block.bytes[:] = content
             bases = [b.address for b in blocks] + [arena.address]
             self.lowered.program.run(bases[: self.lowered.program.bases])
-            for k, (block, array) in enumerate(zip(blocks, arguments, strict=False)):
+            for k, (block, content) in enumerate(zip(blocks, given, strict=False)):
                 if k not in self.donated:
-                    assert block.bytes.tobytes() == np.ascontiguousarray(array).tobytes(), f"input {k} has changed"
+                    assert (block.bytes == content).all(), f"input {k} has changed"
             for memory in (*(b.memory for b in blocks), arena):
                 memory.check()
             found = []
             for k, shape in enumerate(results):
                 place = assignment.outputs[k].allocation
                 block = blocks[place.index if place.kind is AllocationKind.PARAMETER else len(shapes) + k]
-                found.append(np.frombuffer(block.bytes.tobytes(), shape.element.dtype).reshape(shape.dimensions))
+                found.append(from_physical(block.bytes.copy(), shape))
             return found
         finally:
             for memory in (*(b.memory for b in blocks), arena):
                 memory.close()
+
+
+def _bytes(array: NDArray, shape: Shape, pattern: int) -> NDArray:
+    """The buffer that holds an array; padding has the pattern's bits."""
+    ones = np.full(array.nbytes, 0xFF, np.uint8).view(shape.element.dtype).reshape(array.shape)
+    mask = to_physical(ones, shape).view(np.uint8)
+    held: NDArray = to_physical(array, shape).view(np.uint8) & mask | np.uint8(pattern) & ~mask
+    return held
 
 
 def _pages(size: int) -> int:
@@ -108,8 +134,9 @@ def _pages(size: int) -> int:
 class _Memory:
     """Mapped memory of which only the pages of given (offset, size) parts can be accessed."""
 
-    def __init__(self, parts: Sequence[tuple[int, int]], size: int) -> None:
+    def __init__(self, parts: Sequence[tuple[int, int]], size: int, pattern: int) -> None:
         self.parts = parts
+        self._pattern = pattern
         self._size = _pages(size) + GUARD
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self.address: int = _libc.mmap(None, self._size, _PROT_NONE, flags, -1, 0)
@@ -117,7 +144,7 @@ class _Memory:
         for offset, count in parts:
             first, last = offset // PAGE * PAGE, _pages(offset + count)
             assert _libc.mprotect(self.address + first, last - first, _PROT_READ_WRITE) == 0
-            self.bytes(first, last - first)[:] = _PATTERN
+            self.bytes(first, last - first)[:] = pattern
 
     def bytes(self, offset: int, count: int) -> NDArray:
         """A view; it must be gone before `close`."""
@@ -129,7 +156,7 @@ class _Memory:
             first, last = offset // PAGE * PAGE, _pages(offset + count)
             for start, stop in ((first, offset), (offset + count, last)):
                 if start < stop:
-                    assert (self.bytes(start, stop - start) == _PATTERN).all(), f"written outside of {count} bytes"
+                    assert (self.bytes(start, stop - start) == self._pattern).all(), f"written outside of {count} bytes"
 
     def close(self) -> None:
         _libc.munmap(self.address, self._size)
@@ -138,9 +165,9 @@ class _Memory:
 class _Block:
     """One buffer in memory of its own."""
 
-    def __init__(self, size: int, at_end: bool) -> None:
+    def __init__(self, size: int, at_end: bool, pattern: int) -> None:
         offset = GUARD + ((_pages(size) - size) if at_end else 0)
-        self.memory = _Memory([(offset, size)] if size else [], offset + size)
+        self.memory = _Memory([(offset, size)] if size else [], offset + size, pattern)
         self.address = self.memory.address + offset
         self._place = (offset, size)
 
@@ -157,7 +184,7 @@ def _spread(assignment: BufferAssignment, at_end: bool) -> tuple[BufferAssignmen
     position = GUARD
     regions: list[tuple[int, int]] = []
     arena = [s for s in slices if s.allocation.kind is AllocationKind.ARENA]
-    for old in sorted(arena, key=lambda s: (s.offset, s.size)):
+    for old in sorted(arena, key=lambda s: (s.allocation.index, s.offset, s.size)):
         offset = position + ((_pages(old.size) - old.size) if at_end else 0)
         if old.size:
             regions.append((offset, old.size))
@@ -179,7 +206,7 @@ def _spread(assignment: BufferAssignment, at_end: bool) -> tuple[BufferAssignmen
         replace(
             assignment,
             slices=spread,
-            arena_size=position,
+            arenas=(total,),
             before={i: copies(c) for i, c in assignment.before.items()},
             at_end={c: copies(moves) for c, moves in assignment.at_end.items()},
         ),

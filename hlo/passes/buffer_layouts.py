@@ -1,0 +1,206 @@
+"""buffer-layouts: every buffer inside a program gets the layout that the target wants for it.
+
+It runs after fusion, when an instruction outside of fused computations is a buffer. Before it all buffers are dense
+and row-major, but for parameters and results of the entry, which have the layouts that the caller uses; where these are
+not what the target wants, a copy of its own converts each once. A reshape that no longer shows the same bytes in
+another way becomes a loop nest. Inside fused computations only parameters and outputs are buffers: the layouts of
+what lies between mean nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ..attributes import FusionAttributes, FusionKind
+from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
+from ..effects import effects_of
+from ..ir import HloComputation, HloInstruction, HloModule, post_order
+from ..opcode import Opcode
+from ..shape import Shape
+from ..target import Target
+from .rewrite import map_computations, rewrite_computation
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLayouts:
+    """The pass for one target."""
+
+    target: Target
+    name: str = "buffer-layouts"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        layouts = _Layouts(self.target)
+
+        def rewrite(computation: HloComputation) -> HloComputation:
+            if computation.name == module.entry.name:
+                return _Entry(layouts).rewritten(computation)
+            return rewrite_computation(computation, lambda old, moved: _inside(layouts, old, moved))
+
+        return map_computations(module, rewrite)
+
+
+@dataclass(slots=True)
+class _Layouts:
+    """What the target wants, asked once for each shape."""
+
+    target: Target
+    _known: dict[Shape, Shape] = field(default_factory=dict)
+
+    def of(self, shape: Shape) -> Shape:
+        """`shape` in the target's layouts; the same object if it has them."""
+        if shape.is_token:
+            return shape
+        found = self._known.get(shape)
+        if found is None:
+            if shape.tuple_shapes is not None:
+                found = Shape.tuple([self.of(s) for s in shape.tuple_shapes])
+            else:
+                found = shape.with_layout(self.target.buffer_layout(shape))
+            found = self._known[shape] = shape if found == shape else found
+        return found
+
+
+class _Entry:
+    """The entry computation: values that lie as the caller wants them have a converted version for use inside."""
+
+    def __init__(self, layouts: _Layouts) -> None:
+        self.layouts = layouts
+        self._outside: set[HloInstruction] = set()
+
+    def rewritten(self, entry: HloComputation) -> HloComputation:
+        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            if old.opcode is Opcode.PARAMETER or (_is_view(old) and old.operands[0] in self._outside):
+                self._outside.add(old)
+                return moved if old.shape.is_tuple else in_layouts(old, self.layouts.of(old.shape))
+            return _result_view(old, moved) or _inside(self.layouts, old, moved)
+
+        inside = rewrite_computation(entry, visit)
+        root = self._result(entry.root, inside.root)
+        if root is inside.root:
+            return inside
+        kept = post_order(root, effects_of(inside))
+        parameters = [p for p in inside.parameters if p not in kept]
+        return HloComputation(entry.name, (*parameters, *kept), root)
+
+    def _result(self, old: HloInstruction, new: HloInstruction) -> HloInstruction:
+        """The result as the caller wants it: what came in so goes out so, without a copy."""
+        if old in self._outside:
+            return old
+        if old.opcode is Opcode.TUPLE and new.opcode is Opcode.TUPLE:
+            leaves = [self._result(a, b) for a, b in zip(old.operands, new.operands, strict=True)]
+            return new if all(a is b for a, b in zip(leaves, new.operands, strict=True)) else make_tuple(leaves)
+        return in_layouts(new, old.shape)
+
+
+def _is_view(instruction: HloInstruction) -> bool:
+    return instruction.opcode in (Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT)
+
+
+def _result_view(old: HloInstruction, moved: HloInstruction) -> HloInstruction | None:
+    """The bitcast that shows a result as the caller wants it, on an operand that lies as it must."""
+    if old.opcode is not Opcode.BITCAST or old.shape.array_layout.is_row_major:
+        return None
+    return moved.with_operands((in_layouts(moved.operands[0], old.operands[0].shape),))
+
+
+def in_layouts(value: HloInstruction, shape: Shape) -> HloInstruction:
+    """`value` with the layouts of `shape`: itself, or copies of the leaves that differ."""
+    if value.shape == shape:
+        return value
+    if shape.is_tuple:
+        leaves = value.operands if value.opcode is Opcode.TUPLE else [
+            make_get_tuple_element(value, k) for k in range(len(shape.elements))
+        ]
+        return make_tuple([in_layouts(leaf, s) for leaf, s in zip(leaves, shape.elements, strict=True)])
+    return _as_kernel(make_instruction(Opcode.COPY, (value,), shape=shape))
+
+
+def _as_kernel(instruction: HloInstruction) -> HloInstruction:
+    """A fusion of one instruction with one operand."""
+    (operand,) = instruction.operands
+    parameter = make_parameter(0, operand.shape, "param_0")
+    root = replace(instruction, operands=(parameter,), name=instruction.opcode.value)
+    body = HloComputation("fused_computation", (parameter, root), root)
+    return make_instruction(
+        Opcode.FUSION, (operand,), FusionAttributes(FusionKind.LOOP, body), instruction.shape,
+        name=f"{instruction.opcode.value}_fusion", metadata=instruction.metadata,
+    )  # fmt: skip
+
+
+def _inside(layouts: _Layouts, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+    opcode = old.opcode
+    if opcode is Opcode.TUPLE:
+        return moved if moved is old else make_instruction(opcode, moved.operands, name=old.name)
+    if opcode is Opcode.GET_TUPLE_ELEMENT:
+        shape = moved.operands[0].shape.elements[old.attributes.index]
+        return moved if shape == moved.shape else replace(moved, shape=shape)
+    shape = layouts.of(old.shape)
+    if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+        return _reshape(moved, shape)
+    if opcode is Opcode.FUSION:
+        return _fusion(moved, shape)
+    return moved if shape is old.shape else replace(moved, shape=shape)
+
+
+def _reshape(moved: HloInstruction, shape: Shape) -> HloInstruction:
+    source = moved.operands[0].shape
+    if source.array_layout.is_row_major and shape.array_layout.is_row_major:
+        return moved
+    if source.element_type is not shape.element_type:  # the bytes of a dense array, read as another type
+        dense = in_layouts(moved.operands[0], source.with_default_layout())
+        return in_layouts(replace(moved, operands=(dense,), shape=shape.with_default_layout()), shape)
+    if reshape_is_bitcast(source, shape):
+        return make_instruction(Opcode.BITCAST, moved.operands, shape=shape, name=moved.name)
+    return _as_kernel(replace(moved, opcode=Opcode.RESHAPE, shape=shape))
+
+
+def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
+    """True when an array's reshape has the same bytes in the same places.
+
+    Of dense row-major arrays it always is; of tiled ones when both have the same tiles and agree on the dimensions
+    within them, but for the most major of those, which may go over into others if all its tiles are full.
+    """
+    a, b = source.array_layout, target.array_layout
+    if a.is_row_major and b.is_row_major:
+        return True
+    if replace(a, minor_to_major=()) != replace(b, minor_to_major=()) or a.padded_dimensions or not a.tiles:
+        return False
+    if any(layout.minor_to_major != tuple(range(len(layout.minor_to_major) - 1, -1, -1)) for layout in (a, b)):
+        return False
+    tile = a.tiles[0].dimensions
+    inner = len(tile) - 1
+    if None in tile or min(source.rank, target.rank) < len(tile):
+        return False
+    kept = [shape.dimensions[shape.rank - inner :] for shape in (source, target)]
+    rows = [shape.dimensions[shape.rank - inner - 1] for shape in (source, target)]
+    full = all(row % (tile[0] or 1) == 0 for row in rows)
+    return kept[0] == kept[1] and (full or rows[0] == rows[1])
+
+
+def _fusion(moved: HloInstruction, shape: Shape) -> HloInstruction:
+    """The fusion with buffers of these layouts: what its body says of its parameters and outputs."""
+    body: HloComputation = moved.attributes.calls
+    is_tuple = body.root.opcode is Opcode.TUPLE
+    wanted = dict(zip(body.root.operands, shape.elements, strict=True)) if is_tuple else {body.root: shape}
+
+    def visit(old: HloInstruction, new: HloInstruction) -> HloInstruction:
+        if old.opcode is Opcode.PARAMETER:
+            operand = moved.operands[old.attributes.number].shape
+            new = new if operand == old.shape else replace(new, shape=operand)
+        if old in wanted:
+            return _output(new, wanted[old])
+        return make_tuple(new.operands) if old is body.root and new is not old else new
+
+    inside = rewrite_computation(body, visit)
+    if inside is body and shape == moved.shape:
+        return moved
+    return replace(moved, shape=shape, attributes=replace(moved.attributes, calls=inside))
+
+
+def _output(value: HloInstruction, shape: Shape) -> HloInstruction:
+    """An output of a fused computation as it is written to memory."""
+    if value.shape == shape:
+        return value
+    if value.opcode in (Opcode.PARAMETER, Opcode.GET_TUPLE_ELEMENT):  # their layouts say where they come from
+        return make_instruction(Opcode.COPY, (value,), shape=shape)
+    return replace(value, shape=shape)

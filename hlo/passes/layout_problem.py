@@ -1,0 +1,298 @@
+"""Choosing an order of dimensions for many arrays at once, so that few bytes must be copied.
+
+A variable is an array whose order is to be chosen, or is fixed; an edge says that one array is read to make another, and
+which orders of the two fit together. Where they do not, the array that is read must be copied. Nothing here knows HLO.
+
+The choice is made in three steps. Edges that tie all dimensions of both sides join their variables into components,
+the most expensive edges first; an edge between two components that are fixed differently is where a copy will be.
+Components that are not fixed take an order from neighbours that have one. Then single components and single variables
+change their order as long as that saves bytes. At last the result is compared with all free variables row-major.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from .layout_orders import Order, completed, identity, meets, positions
+
+MAX_ROUNDS = 4
+"""Rounds over all components, and over all variables, in search of savings."""
+
+
+@dataclass(slots=True)
+class Variable:
+    """An array."""
+
+    sizes: tuple[int, ...]
+    fixed: Order | None = None
+    allows: Callable[[Order], bool] | None = None
+    """Orders that are possible at all; None: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`source` is read to make `target`."""
+
+    source: int
+    target: int
+    cost: int
+    """Of a copy of the source."""
+    wants: Callable[[Order], Sequence[int]]
+    """wants(order of the target): the source's dimensions that must come in this sequence."""
+    gives: Callable[[Order], Order | None]
+    """gives(order of the source): an order of the target that fits; None if it says nothing."""
+    mapping: tuple[int, ...] | None = None
+    """Where all dimensions correspond: for each of the target's the source's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taste:
+    """Orders that cost nothing for a variable by itself; the others cost a copy."""
+
+    variable: int
+    cost: int
+    likes: Callable[[Order], bool]
+
+
+@dataclass(slots=True)
+class _Component:
+    """Variables whose orders follow from that of one of them: `maps[v][r]` is the dimension of v that is dimension r."""
+
+    members: list[int]
+    fixed: Order | None
+    restricted: list[int]
+    natural: list[Order]
+    """Orders that all restricted members allow."""
+
+
+@dataclass(slots=True)
+class Problem:
+    """Variables and edges; `solve` chooses."""
+
+    variables: list[Variable] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    tastes: list[Taste] = field(default_factory=list)
+
+    def variable(
+        self, sizes: tuple[int, ...], fixed: Order | None = None, allows: Callable[[Order], bool] | None = None
+    ) -> int:
+        """The number of a new variable."""
+        self.variables.append(Variable(sizes, fixed, allows))
+        return len(self.variables) - 1
+
+    def solve(self) -> list[Order]:
+        """An order for each variable: the fixed ones theirs, and of the others one that they allow."""
+        return _Solver(self).run()
+
+
+class _Solver:
+    def __init__(self, problem: Problem) -> None:
+        self.variables, self.edges = problem.variables, problem.edges
+        count = len(self.variables)
+        self.into: list[list[Edge]] = [[] for _ in range(count)]
+        self.out: list[list[Edge]] = [[] for _ in range(count)]
+        self.tastes: list[list[Taste]] = [[] for _ in range(count)]
+        for edge in self.edges:
+            self.into[edge.target].append(edge)
+            self.out[edge.source].append(edge)
+        for taste in problem.tastes:
+            self.tastes[taste.variable].append(taste)
+        self.orders: list[Order | None] = [v.fixed for v in self.variables]
+        self.maps: list[Order] = [identity(len(v.sizes)) for v in self.variables]
+        self.component: list[_Component] = []
+        for number, v in enumerate(self.variables):
+            restricted = [number] if v.allows is not None and v.fixed is None else []
+            self.component.append(_Component([number], v.fixed, restricted, [identity(len(v.sizes))]))
+
+    def run(self) -> list[Order]:
+        for edge in sorted(self.edges, key=lambda e: -e.cost):
+            if edge.mapping is not None:
+                self.join(edge)
+        components = list({id(c): c for c in self.component}.values())
+        free = [c for c in components if c.fixed is None]
+        for each in components:
+            if each.fixed is not None:
+                self.give(each, each.fixed)
+        self.spread(components)
+        for each in free:
+            if self.orders[each.members[0]] is None:
+                self.give(each, each.natural[0])
+        self.improve(free)
+        self.improve([self.alone(v) for c in free for v in c.members])
+        chosen = self.settled()
+        plain = self.row_major()
+        return chosen if self.total(chosen) < self.total(plain) else plain
+
+    def row_major(self) -> list[Order]:
+        """The answer that leaves all free variables as they are by default."""
+        found = []
+        for v in self.variables:
+            found.append(identity(len(v.sizes)) if v.fixed is None else v.fixed)
+        return found
+
+    def settled(self) -> list[Order]:
+        return [order for order in self.orders if order is not None]
+
+    # components
+
+    def join(self, edge: Edge) -> None:
+        """Put both ends into one component, unless they are fixed differently or restricted too much."""
+        assert edge.mapping is not None
+        a, b = self.component[edge.target], self.component[edge.source]
+        if a is b:
+            return
+        # dimension of a's -> dimension of b's
+        place = positions(self.maps[edge.source])
+        link = tuple(place[edge.mapping[self.maps[edge.target][r]]] for r in range(len(edge.mapping)))
+        if len(a.members) < len(b.members):
+            a, b, link = b, a, _inverse(link)
+        back = _inverse(link)  # dimension of b's -> dimension of a's
+        theirs = None if b.fixed is None else tuple(back[r] for r in b.fixed)
+        sizes = self.sizes_of(a)
+        if a.fixed is not None and theirs is not None and not meets(a.fixed, theirs, sizes):
+            return
+        fixed = a.fixed or theirs
+        if fixed is not None:
+            if not (self.allow(a, fixed) and self.allow(b, tuple(link[r] for r in fixed))):
+                return
+            natural = [fixed]
+        else:
+            natural = [o for o in a.natural if self.allow(b, tuple(link[r] for r in o))]
+            if not natural:
+                moved = [tuple(back[r] for r in o) for o in b.natural]
+                natural = [o for o in moved if o not in a.natural and self.allow(a, o)]
+            if not natural:
+                return
+        for v in b.members:
+            own = self.maps[v]
+            self.maps[v] = tuple(own[link[r]] for r in range(len(link)))
+            self.component[v] = a
+        a.members += b.members
+        a.restricted += b.restricted
+        a.fixed, a.natural = fixed, natural
+
+    def sizes_of(self, component: _Component) -> tuple[int, ...]:
+        first = component.members[0]
+        sizes, own = self.variables[first].sizes, self.maps[first]
+        return tuple(sizes[own[r]] for r in range(len(own)))
+
+    def allow(self, component: _Component, order: Order) -> bool:
+        for v in component.restricted:
+            allows, own = self.variables[v].allows, self.maps[v]
+            if allows is not None and not allows(tuple(own[r] for r in order)):
+                return False
+        return True
+
+    def give(self, component: _Component, order: Order) -> None:
+        for v in component.members:
+            if self.variables[v].fixed is None:
+                own = self.maps[v]
+                self.orders[v] = tuple(own[r] for r in order)
+
+    def alone(self, v: int) -> _Component:
+        """A component of one variable, whose dimensions are numbered as in its own component."""
+        restricted = [v] if self.variables[v].allows is not None else []
+        return _Component([v], None, restricted, self.component[v].natural[:1])
+
+    def spread(self, components: list[_Component]) -> None:
+        """Fixed components give their neighbours an order, these theirs."""
+        waiting = deque(n for c in components if c.fixed is not None for n in self.neighbours(c))
+        while waiting:
+            component = waiting.popleft()
+            if self.orders[component.members[0]] is not None:
+                continue
+            candidates = self.candidates(component)
+            if candidates:
+                self.give(component, min(candidates, key=lambda o: self.cost_with(component, o)))
+                waiting.extend(self.neighbours(component))
+
+    def neighbours(self, component: _Component) -> list[_Component]:
+        """The components without an order that share an edge with this one."""
+        found = {}
+        for v in component.members:
+            for other in (*[e.source for e in self.into[v]], *[e.target for e in self.out[v]]):
+                if self.orders[other] is None:
+                    found[id(self.component[other])] = self.component[other]
+        return list(found.values())
+
+    def candidates(self, component: _Component) -> list[Order]:
+        """Orders of a component that the variables around it suggest, the most expensive suggestions first."""
+        weights: dict[Order, int] = {}
+        inside = set(component.members)
+        for v in component.members:
+            place = positions(self.maps[v])
+            for order, cost in self.suggestions(v, inside):
+                own = tuple(place[d] for d in order)
+                weights[own] = weights.get(own, 0) + cost
+        best = sorted(weights, key=lambda o: -weights[o])[:8]
+        return [o for o in best if self.allow(component, o)]
+
+    def suggestions(self, v: int, inside: set[int]) -> Iterable[tuple[Order, int]]:
+        own = self.orders[v] or identity(len(self.variables[v].sizes))
+        for edge in self.into[v]:
+            source = self.orders[edge.source]
+            if source is not None and edge.source not in inside:
+                order = edge.gives(source)
+                if order is not None:
+                    yield order, edge.cost
+        for edge in self.out[v]:
+            target = self.orders[edge.target]
+            if target is not None and edge.target not in inside:
+                yield completed(edge.wants(target), own), edge.cost
+
+    # costs
+
+    def cost_of_reads(self, v: int, orders: Sequence[Order | None]) -> int:
+        """Bytes of the copies of a variable: one for each sequence of dimensions that some reader wants otherwise."""
+        order, sizes = orders[v], self.variables[v].sizes
+        if order is None:
+            return 0
+        copies: dict[tuple[int, ...], int] = {}
+        for edge in self.out[v]:
+            target = orders[edge.target]
+            if target is not None and edge.cost:
+                wanted = tuple(edge.wants(target))
+                if not meets(order, wanted, sizes):
+                    copies[wanted] = max(copies.get(wanted, 0), edge.cost)
+        return sum(copies.values()) + sum(t.cost for t in self.tastes[v] if not t.likes(order))
+
+    def cost_with(self, component: _Component, order: Order) -> int:
+        """What the variables of a component and those that they are made of cost if it has this order."""
+        before = {v: self.orders[v] for v in component.members}
+        self.give(component, order)
+        affected = dict.fromkeys([*component.members, *[e.source for v in component.members for e in self.into[v]]])
+        cost = sum(self.cost_of_reads(v, self.orders) for v in affected)
+        for v, old in before.items():
+            self.orders[v] = old
+        return cost
+
+    def improve(self, components: list[_Component]) -> None:
+        """Change the order of one component after the other while that makes it cheaper."""
+        for _ in range(MAX_ROUNDS):
+            changed = False
+            for component in components:
+                candidates = self.candidates(component)
+                first = component.members[0]
+                current, place = self.orders[first], positions(self.maps[first])
+                assert current is not None
+                now = tuple(place[d] for d in current)
+                others = [o for o in [*candidates, *component.natural] if o != now]
+                if not others or not (cost := self.cost_with(component, now)):
+                    continue
+                best = min(others, key=lambda o: self.cost_with(component, o))
+                if self.cost_with(component, best) < cost:
+                    self.give(component, best)
+                    changed = True
+            if not changed:
+                return
+
+    def total(self, orders: Sequence[Order]) -> int:
+        """Bytes of all copies."""
+        return sum(self.cost_of_reads(v, orders) for v in range(len(self.variables)))
+
+
+def _inverse(permutation: Order) -> Order:
+    place = positions(permutation)
+    return tuple(place[d] for d in range(len(permutation)))

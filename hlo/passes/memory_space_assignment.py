@@ -1,0 +1,159 @@
+"""memory-space-assignment: what fits into the target's fast memory gets it, `S(1)` in its layout on a TPU.
+
+After scheduling, as lifetimes decide. The buffers are those that buffer assignment will make (values that share one
+get the same space); analyses/memory_spaces.py ranks and places them. The decision is written into the shapes of the
+instructions, wherever the value passes: tuples, the state of loops, parameters of branches and of fusions, the roots of
+fusions. What is inside of a fusion has no memory, so it keeps space 0. Numbers do not change.
+
+Source: XLA's MemorySpaceAssignment; what it writes into fusions is XLA's MemorySpacePropagation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..analyses.coalescing import CanShare
+from ..analyses.memory_spaces import choose, groups_by_merit
+from ..builder import with_unique_names
+from ..ir import HloComputation, HloInstruction, HloModule
+from ..layout import Layout
+from ..opcode import Opcode
+from ..shape import Shape
+from ..target import MemorySpace
+from .buffer_assignment import ALIGNMENT, shared_buffers
+
+
+def _never(instruction: HloInstruction, operand: int, output: int) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpaceAssignment:
+    """Puts buffers into `space`, as many as fit; the module must be scheduled, with one caller a computation."""
+
+    space: MemorySpace
+    can_share: CanShare = _never
+    """Which results the backend writes over which operands: the rule that its buffer assignment uses."""
+    name: str = "memory-space-assignment"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        if not self.space.size:
+            return module
+        analysis, coalescing = shared_buffers(module, self.can_share)
+        chosen = choose(groups_by_merit(analysis, coalescing), self.space.size, ALIGNMENT)
+        if not chosen:
+            return module
+        number = self.space.number
+        spaces = {
+            instruction: tuple([number if coalescing.buffers[v] in chosen else 0 for v in values])
+            for instruction, values in analysis.leaves.items()
+        }
+        return _Writer(spaces).run(module)
+
+
+Spaces = tuple[int, ...]
+"""The memory space of each leaf of a shape."""
+
+
+class _Writer:
+    """A module with memory spaces in its shapes; nothing is dropped or moved."""
+
+    def __init__(self, spaces: dict[HloInstruction, Spaces]) -> None:
+        self.spaces = spaces
+        self.computations: dict[HloComputation, HloComputation] = {}
+        self.bodies: dict[tuple[HloComputation, tuple[Spaces, ...], Spaces], HloComputation] = {}
+        """Of fusions: by what the operands' and the result's spaces are. Bodies may be shared."""
+
+    def run(self, module: HloModule) -> HloModule:
+        reached = {c for c in module.computations if c.root in self.spaces}
+        for computation in module.computations:  # callees first
+            if computation in reached:
+                self.computations[computation] = self.computation(computation)
+        entry = self.computations[module.entry]
+        return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
+
+    def computation(self, old: HloComputation) -> HloComputation:
+        moved: dict[HloInstruction, HloInstruction] = {}
+        changed = False
+        for instruction in old.instructions:
+            new = self.instruction(instruction, moved)
+            moved[instruction] = new
+            changed = changed or new is not instruction
+        return HloComputation(old.name, tuple(moved.values()), moved[old.root]) if changed else old
+
+    def instruction(
+        self, old: HloInstruction, moved: dict[HloInstruction, HloInstruction]
+    ) -> HloInstruction:
+        spaces = self.spaces[old]
+        new = old.with_operands(tuple([moved[o] for o in old.operands]))
+        attributes = old.attributes
+        if old.opcode is Opcode.FUSION:
+            operands = tuple([self.spaces[o] for o in old.operands])
+            attributes = attributes.map_computations(lambda body: self.body(body, operands, spaces))
+        elif old.called_computations():
+            attributes = attributes.map_computations(lambda called: self.computations.get(called, called))
+        shape = in_spaces(old.shape, spaces)
+        if shape is old.shape and attributes is old.attributes:
+            return new
+        return replace(new, shape=shape, attributes=attributes)
+
+    def body(self, old: HloComputation, operands: tuple[Spaces, ...], result: Spaces) -> HloComputation:
+        """A fusion's body whose parameters and root have these spaces."""
+        if not any(result) and not any(map(any, operands)):
+            return old
+        key = (old, operands, result)
+        found = self.bodies.get(key)
+        if found is None:
+            found = self.bodies[key] = _body(old, operands, result)
+        return found
+
+
+def _body(old: HloComputation, operands: tuple[Spaces, ...], result: Spaces) -> HloComputation:
+    outside = {parameter: operands[number] for number, parameter in enumerate(old.parameters)}
+    if old.root not in outside:
+        outside[old.root] = result
+        if old.root.opcode is Opcode.TUPLE:
+            _name_elements(old.root, result, outside)
+    moved: dict[HloInstruction, HloInstruction] = {}
+    for instruction in old.instructions:
+        new = instruction.with_operands(tuple([moved[o] for o in instruction.operands]))
+        if instruction in outside:
+            shape = in_spaces(instruction.shape, outside[instruction])
+            new = new if shape is instruction.shape else replace(new, shape=shape)
+        moved[instruction] = new if new is not instruction else replace(instruction)
+    return HloComputation(old.name, tuple(moved.values()), moved[old.root])
+
+
+def _name_elements(root: HloInstruction, result: Spaces, outside: dict[HloInstruction, Spaces]) -> None:
+    """The spaces of what a fusion's tuple is made of; of what stands in it twice, in two memories, none."""
+    leaves = iter(result)
+    elements: dict[HloInstruction, set[Spaces]] = {}
+    for element in root.operands:
+        elements.setdefault(element, set()).add(tuple([next(leaves) for _ in element.shape.leaves()]))
+    for element, spaces in elements.items():
+        if element not in outside and len(spaces) == 1:
+            outside[element] = spaces.pop()
+
+
+def in_spaces(shape: Shape, spaces: Sequence[int]) -> Shape:
+    """The same shape with its leaves in these memory spaces; itself if they are there."""
+    if shape.is_array:
+        (space,) = spaces
+        layout = shape.array_layout
+        return shape if layout.memory_space == space else replace(shape, layout=_in_space(layout, space))
+    if all(leaf.array_layout.memory_space == space for leaf, space in zip(shape.leaves(), spaces, strict=True)):
+        return shape
+    return _rebuilt(shape, iter(spaces))
+
+
+def _rebuilt(shape: Shape, spaces: Iterator[int]) -> Shape:
+    if shape.is_token:
+        return shape
+    if shape.tuple_shapes is not None:
+        return Shape.tuple([_rebuilt(s, spaces) for s in shape.tuple_shapes])
+    return in_spaces(shape, (next(spaces),))
+
+
+def _in_space(layout: Layout, space: int) -> Layout:
+    return replace(layout, memory_space=space)

@@ -1,0 +1,224 @@
+"""Places as kernel text: the index function of an array that is not row-major, and loops that run tile by tile.
+
+A loop nest over f32[m,n]{1,0:T(8,128)} goes through the buffer as it lies, and knows the digits of its index::
+
+    for tile in range(lo, hi):
+        j_0 = tile % n1
+        i_0 = tile // n1
+        for i_1 in range(minimum(8, n0 - i_0 * 8)):
+            i = i_0 * 8 + i_1
+            for j_1 in range(minimum(128, n2 - j_0 * 128)):
+                j = j_0 * 128 + j_1
+                out[((i_0 * n1 + j_0) * 8 + i_1) * 128 + j_1] = ...
+
+Whoever then asks for ``j % 128`` is given ``j_1``; of an index that no such loop runs over, digits are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from .places import Digit, Place
+from .sizes import Sizes
+from .source import ZERO, Expr, Index, Writer, binary, minus, plus, times
+
+
+class PlaceIndex:
+    """Emits places into a kernel."""
+
+    def __init__(self, writer: Writer, sizes: Sizes) -> None:
+        self._writer = writer
+        self._sizes = sizes
+
+    def offset(self, place: Place | None, instruction: HloInstruction, index: Index) -> Expr:
+        """The place of the element of `instruction` at `index`, counted in elements."""
+        if place is None:
+            return self._sizes.offset(instruction, index)
+        return self._number(place.digits, instruction, index)
+
+    def know(self, component: Expr, divisor: int, modulus: int | None, value: Expr) -> None:
+        """``(component // divisor) % modulus`` is `value`, in the scope that is open."""
+        self._writer.scope.values["digit", component.text, divisor, modulus] = value
+
+    def _number(self, digits: Sequence[Digit], instruction: HloInstruction, index: Index) -> Expr:
+        result = ZERO
+        for k, digit in enumerate(digits):
+            if k:
+                result = times(result, self.extent(instruction, digit))
+            result = plus(result, self._value(digit, instruction, index))
+        return result
+
+    def extent(self, instruction: HloInstruction, digit: Digit) -> Expr:
+        """How many values a digit of the index of `instruction` has."""
+        if digit.is_tile:
+            return Expr(str(digit.extent))
+        return self._sizes.extent(instruction, tuple(digit.dimensions()), digit.divisor, digit.extent)
+
+    def _value(self, digit: Digit, instruction: HloInstruction, index: Index) -> Expr:
+        if isinstance(digit.source, int):
+            whole = index[digit.source]
+        elif digit.is_zero:
+            return ZERO
+        else:
+            whole = self._number(digit.source, instruction, index)
+        return self.digit(whole, digit.divisor, digit.modulus)
+
+    def digit(self, whole: Expr, divisor: int, modulus: int | None) -> Expr:
+        """``(whole // divisor) % modulus``, computed once in each scope."""
+        if (divisor == 1 and modulus is None) or whole.text == "0":
+            return whole
+        key = ("digit", whole.text, divisor, modulus)
+        found = self._writer.recall(key)
+        if found is None:
+            value = whole if divisor == 1 else binary("//", whole, Expr(str(divisor)))
+            if modulus is not None:
+                value = binary("%", value, Expr(str(modulus)))
+            found = self._writer.let("digit", value)
+            self._writer.remember(key, found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDigit:
+    """A loop over one digit of one dimension's index."""
+
+    dimension: int
+    divisor: int
+    modulus: int | None
+
+
+def loop_digits(place: Place, where: Sequence[int], rank: int) -> tuple[LoopDigit, ...]:
+    """The loops, outermost first, that go through an array as it lies: its dimension d is dimension `where[d]` of the
+    loops' domain. Dimensions of the domain that the array lacks, or whose digits do not make up an index, come first.
+    """
+    splits = {where[d]: place.splits(d) for d in range(len(where))}
+    split = {d for d, digits in splits.items() if digits}
+    found = [LoopDigit(d, 1, None) for d in range(rank) if d not in split]
+    own = [(where[d.source], d) for d in place.digits if isinstance(d.source, int)]
+    return (*found, *(LoopDigit(n, digit.divisor, digit.modulus) for n, digit in own if n in split))
+
+
+class TileLoops:
+    """Opens the loops of some dimensions of a domain, in the order of `digits`, and tells what they know."""
+
+    def __init__(
+        self, places: PlaceIndex, writer: Writer, sizes: Sizes, domain: HloInstruction, digits: Sequence[LoopDigit],
+        names: Mapping[int, str],
+    ) -> None:  # fmt: skip
+        """`names`: of the index of each dimension."""
+        self._places, self._writer, self._sizes = places, writer, sizes
+        self._domain, self._digits, self._names = domain, digits, names
+        self._values: dict[int, list[tuple[LoopDigit, Expr]]] = {}
+
+    def count(self, digit: LoopDigit) -> Expr:
+        """How many values the first digit of a dimension has."""
+        assert digit.modulus is None
+        if digit.divisor == 1:
+            return self._sizes.of(self._domain, digit.dimension)
+        return self._sizes.extent(self._domain, (digit.dimension,), digit.divisor, self.number(digit))
+
+    def number(self, digit: LoopDigit) -> int:
+        """The same as a number."""
+        return -(-self._domain.shape.dimensions[digit.dimension] // digit.divisor)
+
+    @contextmanager
+    def over(self, digits: Sequence[LoopDigit]) -> Iterator[None]:
+        """Loops over these digits, one in the other."""
+        with ExitStack() as stack:
+            for digit in digits:
+                name = self._name(digit)
+                stack.enter_context(self._writer.block(f"for {name} in range({self._bound(digit)}):"))
+                self.set(digit, Expr(name, self._writer.depth))
+            yield
+
+    def set(self, digit: LoopDigit, value: Expr) -> None:
+        """The value of a digit in the scope that is open. The last of a dimension gives the whole index."""
+        known = self._values.setdefault(digit.dimension, [])
+        known[:] = [(d, v) for d, v in known if d.divisor > digit.divisor]  # the rest is of a loop that was closed
+        known.append((digit, value))
+        if digit.divisor == 1 and len(known) > 1:
+            component = Expr(self._names[digit.dimension], self._writer.depth)
+            self._writer.line(f"{component} = {self._base(digit.dimension, 0)}")
+            for part, own in known:
+                self._places.know(component, part.divisor, part.modulus, own)
+
+    def index(self, dimension: int) -> Expr:
+        """The index of a dimension whose loops are all open."""
+        known = self._values[dimension]
+        if len(known) == 1:
+            return known[0][1]
+        return Expr(self._names[dimension], max(v.depth for _, v in known))
+
+    def _name(self, digit: LoopDigit) -> str:
+        name = self._names[digit.dimension]
+        own = [d for d in self._digits if d.dimension == digit.dimension]
+        return name if len(own) == 1 else f"{name}_{own.index(digit)}"
+
+    def _base(self, dimension: int, divisor: int) -> Expr:
+        """What the digits say that are more major than one of `divisor`."""
+        result = ZERO
+        for digit, value in self._values.get(dimension, ()):
+            if digit.divisor > divisor:
+                result = plus(result, times(value, Expr(str(digit.divisor))))
+        return result
+
+    def _bound(self, digit: LoopDigit) -> Expr:
+        if digit.modulus is None:
+            return self.count(digit)
+        rest = minus(self._sizes.of(self._domain, digit.dimension), self._base(digit.dimension, digit.divisor))
+        if digit.divisor > 1:
+            rest = binary("//", plus(rest, Expr(str(digit.divisor - 1))), Expr(str(digit.divisor)))
+        return Expr(f"minimum({digit.modulus}, {rest})", rest.depth)
+
+
+def reached_parameters(
+    starts: Sequence[tuple[HloInstruction, tuple[int, ...]]],
+) -> Iterator[tuple[HloInstruction, tuple[int, ...]]]:
+    """The parameters behind some values that have an index of the loops, each with the dimensions of the loops that
+    its own dimensions are. Followed are element-wise ops, transposes and broadcasts."""
+    stack, seen = list(starts), set(starts)
+    while stack:
+        node, where = stack.pop()
+        if node.opcode is Opcode.PARAMETER:
+            yield node, where
+            continue
+        below: list[tuple[HloInstruction, tuple[int, ...]]] = []
+        if node.opcode is Opcode.TRANSPOSE:
+            source = [0] * len(where)
+            for d, e in enumerate(node.attributes.dimensions):
+                source[e] = where[d]
+            below.append((node.operands[0], tuple(source)))
+        elif node.opcode is Opcode.BROADCAST:
+            below.append((node.operands[0], tuple(where[d] for d in node.attributes.dimensions)))
+        elif has_trait(node.opcode, Trait.ELEMENTWISE):
+            below.extend((o, where) for o in node.operands if o.shape.rank == len(where))
+        for item in below:
+            if item not in seen:
+                seen.add(item)
+                stack.append(item)
+
+
+def guide_of(
+    starts: Sequence[tuple[HloInstruction, tuple[int, ...], Place | None]], parameters: Mapping[int, Place], rank: int
+) -> tuple[LoopDigit, ...]:
+    """The loops of the nest of some values that have an index of the loops (with where they are written, if they are):
+    through the first that does not lie in row-major order, else through the largest parameter that does not; () if
+    all do, and plain loops will do."""
+    for _, where, place in starts:
+        if place is not None:
+            return loop_digits(place, where, rank)
+    found: tuple[int, HloInstruction, tuple[int, ...]] | None = None
+    for parameter, where in reached_parameters([(value, where) for value, where, _ in starts]):
+        if parameter.attributes.number in parameters and len(set(where)) == len(where):
+            size = Sizes.count(parameter)
+            if found is None or size > found[0]:
+                found = size, parameter, where
+    if found is None:
+        return ()
+    return loop_digits(parameters[found[1].attributes.number], found[2], rank)
+

@@ -1,0 +1,162 @@
+"""Arrays in any layout at a program's entry: the executable turns NumPy arrays into buffers and back.
+
+The programs move nothing, or no more than bytes, so that what is tested is what surrounds a program.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hloom.hlo import HloParseError, Shape, VerificationError, parse, verify
+from hloom.hlo.backend import HostBuffer, PhysicalBuffer, RetypedBuffer, array_in, buffer_of
+from hloom.hlo.physical_array import to_physical
+from hloom.numba_backend.executable import BlockBuffer
+from hloom.numba_backend.runtime.memory import allocate
+
+from tests.support.random_targets import random_layout
+
+NDArray = np.ndarray[Any, Any]
+
+SHAPES = (
+    "f32[3,5]{1,0}",
+    "f32[3,5]{0,1}",
+    "f32[3,5]{1,0:T(2,2)}",
+    "f32[3,5]{0,1:T(2,2)}",
+    "f32[2,3,4]{0,2,1}",
+    "bf16[10,130]{1,0:T(8,128)(2,1)}",
+    "s4[7]{0:E(4)}",
+    "s4[5,6]{0,1:T(2,4)E(4)}",
+    "pred[40,3]{1,0:T(32,2)(32,1)E(1)}",
+    "f32[5]{0:T(4)L(16)}",
+    "f32[]",
+    "f32[]{:T(128)}",
+    "f32[0,3]{0,1}",
+    "f32[0,3]{1,0:T(8,128)}",
+    "c64[3,2]{0,1:T(2)}",
+    "u8[6]{0:S(1)}",
+)
+
+
+def values_of(shape: Shape) -> NDArray:
+    count = np.arange(shape.num_elements) * 7 % (2 if shape.element.dtype == np.bool_ else 8)
+    return count.astype(shape.element.dtype).reshape(shape.dimensions)
+
+
+def memory_at(buffer: Any, size: int) -> bytes:
+    import ctypes
+
+    return ctypes.string_at(buffer.address, size)
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_a_buffer_holds_an_array_in_its_layout(text: str) -> None:
+    shape = Shape.parse(text)
+    array = values_of(shape)
+    buffer = buffer_of(array, shape)
+    assert memory_at(buffer, shape.byte_size) == to_physical(array, shape).tobytes()
+    for copy in (None, True):
+        got = np.array(buffer, copy=copy)
+        assert got.dtype == array.dtype and got.shape == array.shape and (got == array).all()
+        assert copy is None or got.flags.writeable
+    assert not np.asarray(buffer).flags.writeable
+    if shape.num_elements and np.dtype(shape.element.dtype).kind in "fiub":
+        assert np.asarray(buffer, np.float64).dtype == np.float64
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_buffers_in_random_layouts(seed: int) -> None:
+    rng = random.Random(seed)
+    element = rng.choice(["f32", "s4", "u2", "pred", "bf16", "c64", "f64"])
+    plain = Shape.parse(f"{element}[{','.join(str(rng.choice((0, 1, 2, 3, 7, 9))) for _ in range(rng.randint(0, 4)))}]")
+    shape = plain.with_layout(random_layout(plain, rng, permuted=True))
+    array = values_of(shape)
+    buffer = buffer_of(array, shape)
+    assert memory_at(buffer, shape.byte_size) == to_physical(array, shape).tobytes()
+    np.testing.assert_array_equal(np.asarray(buffer), array)
+
+
+def test_a_dense_array_in_the_order_of_its_layout_is_used_in_place() -> None:
+    array = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    buffer = buffer_of(array, Shape.parse("f32[2,3]{0,1}"))
+    assert buffer.address == array.ctypes.data
+    assert np.may_share_memory(np.asarray(buffer), array)
+    assert not np.may_share_memory(np.asarray(buffer_of(array, buffer.shape, copy=True)), array)
+    row_major = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert buffer_of(row_major, Shape.parse("f32[2,3]")).address == row_major.ctypes.data
+    assert buffer_of(row_major, Shape.parse("f32[2,3]"), copy=True).address != row_major.ctypes.data
+
+
+def test_a_view_that_cannot_be_is_an_error() -> None:
+    buffer = buffer_of(np.zeros((3, 5), np.float32), Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+    with pytest.raises(ValueError, match=r"T\(2,2\).*without a copy"):
+        np.asarray(buffer, copy=False)
+
+
+def test_a_result_in_a_block() -> None:
+    shape = Shape.parse("f32[3,5]{1,0:T(2,2)}")
+    array = values_of(shape)
+    block = allocate(shape.byte_size)
+    np.asarray(block)[:] = to_physical(array, shape).view(np.uint8)
+    buffer = BlockBuffer(shape, block)
+    np.testing.assert_array_equal(np.asarray(buffer), array)
+    assert np.asarray(buffer).dtype == np.float32
+
+
+def test_a_donated_buffer_is_read_as_what_it_became() -> None:
+    array = np.arange(12, dtype=np.float32)
+    buffer = RetypedBuffer(HostBuffer(array, Shape.parse("f32[12]")), Shape.parse("s32[3,4]{0,1}"))
+    found = np.asarray(buffer)
+    np.testing.assert_array_equal(found, array.view(np.int32).reshape(4, 3).T)
+    assert np.may_share_memory(found, array)
+    del buffer, array
+    assert found[1, 0] == np.float32(1).view(np.int32), "the view keeps the memory alive"
+    empty = RetypedBuffer(HostBuffer(np.zeros(0, np.float32), Shape.parse("f32[0]")), Shape.parse("s32[2,0]"))
+    assert np.asarray(empty).shape == (2, 0)
+
+
+def test_memory_must_have_the_size() -> None:
+    with pytest.raises(AssertionError):
+        PhysicalBuffer(np.zeros(60, np.uint8), Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+    assert array_in(np.zeros(96, np.uint8), Shape.parse("f32[3,5]{1,0:T(2,2)}")).shape == (3, 5)
+
+
+ALIASED = """HloModule m, input_output_alias={{ {{}}: (0, {{}}, {kind}) }}, entry_computation_layout={{({0})->{1}}}
+ENTRY e {{ x = f32[3,5] parameter(0)  ROOT y = f32[3,5] negate(x) }}"""
+
+
+@pytest.mark.parametrize("kind", ["may-alias", "must-alias"])
+def test_aliases_need_one_size_in_memory(kind: str) -> None:
+    """As in XLA: the layouts may differ, the sizes may not."""
+    with pytest.raises(HloParseError, match=r"needs a parameter of its size in memory: .* 96 bytes, .* 60") as caught:
+        parse(ALIASED.format("f32[3,5]{1,0}", "f32[3,5]{1,0:T(2,2)}", kind=kind))
+    assert caught.value.label == "module_c4"
+    module = parse(ALIASED.format("f32[3,5]{0,1}", "f32[3,5]{1,0}", kind=kind))
+    verify(module)
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    import hloom
+
+    given = x.copy()
+    (y,) = hloom.run_hlo(module, given)
+    np.testing.assert_array_equal(y, -x)
+    np.testing.assert_array_equal(given, x)
+
+
+def test_the_verifier_asks_for_sizes_in_memory() -> None:
+    from dataclasses import replace
+
+    module = parse(ALIASED.format("f32[3,5]{1,0}", "f32[3,5]{1,0}", kind="may-alias"))
+    tiled = Shape.parse("f32[3,5]{1,0:T(2,2)}").array_layout
+    with pytest.raises(VerificationError, match="96 bytes"):
+        verify(replace(module, entry_result_layouts=(tiled,)))
+    verify(replace(module, entry_result_layouts=(tiled,), entry_parameter_layouts=(tiled,)))
+
+
+def test_small_types_take_a_byte_in_numpy_and_less_in_packed_buffers() -> None:
+    shape = Shape.parse("s4[8]{0:E(4)}")
+    assert shape.byte_size == 4
+    array = np.arange(-4, 4).astype(ml_dtypes.int4)
+    np.testing.assert_array_equal(np.asarray(buffer_of(array, shape)), array)

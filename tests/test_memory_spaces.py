@@ -1,0 +1,426 @@
+"""Memory space assignment: what goes into fast memory, that it fits, that text and numbers stay as they are.
+
+Every case runs on real bytes and through the symbolic checker, which knows of spaces and their limits.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hloom.hlo.analyses.heap import Heap, Request, peak
+from hloom.hlo.analyses.trip_count import known_trip_count
+from hloom.hlo.backend import PassRecord
+from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
+from hloom.hlo.opcode import Opcode
+from hloom.hlo.passes.buffer_assignment import Allocation, AllocationKind, BufferAssignment, assign_buffers
+from hloom.hlo.passes.buffer_checker import verify_buffers
+from hloom.hlo.passes.flatten_call_graph import FlattenCallGraph
+from hloom.hlo.passes.manager import PassOptions
+from hloom.hlo.passes.memory_scheduler import MemoryScheduler
+from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
+from hloom.hlo.passes.pipeline import optimize
+from hloom.numba_backend.dot import is_gemm
+from hloom.numba_backend.executable import NumbaExecutable
+from hloom.numba_backend.lowering import Bodies, lower
+
+from hloom import hlo
+from support.byte_machine import ByteMachine, can_share
+from support.comparing import assert_same_arrays
+from support.guarded import GuardedProgram
+from support.random_modules import random_arguments, random_module
+
+BUDGETS = (0, 64, 512, 4096, 2**40)
+
+
+def vmem(size: int) -> hlo.MemorySpace:
+    return hlo.MemorySpace(1, "VMEM", size)
+
+
+def placed(module: HloModule, size: int) -> tuple[HloModule, BufferAssignment]:
+    """The module with its memory spaces, and its buffers, checked in every way."""
+    module = MemoryScheduler()(FlattenCallGraph()(module))
+    spaced = MemorySpaceAssignment(vmem(size), can_share)(module)
+    hlo.verify(spaced)
+    check_layouts_agree(spaced)
+    again = hlo.parse(spaced.to_text())
+    assert again.to_text() == spaced.to_text()
+    check_layouts_agree(again)
+    assignment = assign_buffers(spaced, can_share, fast_memory=vmem(size))
+    verify_buffers(assignment, can_share)
+    report = assignment.report()
+    (fast,) = [s for s in report.spaces if s.number == 1]
+    assert fast.arena_peak <= fast.arena_bytes <= size
+    arguments = random_arguments(module, 1)
+    assert_same_arrays(hlo.evaluate(module, *arguments), ByteMachine(assignment).run(arguments), rtol=0)
+    return spaced, assignment
+
+
+def check_layouts_agree(module: HloModule) -> None:
+    """Wherever a value passes without code, both ends have the same layouts, memory spaces included."""
+
+    def same(a: hlo.Shape, b: hlo.Shape, where: HloInstruction) -> None:
+        assert a == b, f"{a.to_text()} and {b.to_text()} at {where.name} in {module.to_text()}"
+
+    def callee(called: HloComputation, operands: list[hlo.Shape], result: hlo.Shape, where: HloInstruction) -> None:
+        for parameter, shape in zip(called.parameters, operands, strict=True):
+            same(parameter.shape, shape, where)
+        same(called.root.shape, result, where)
+
+    for i in module.instructions():
+        shapes = [o.shape for o in i.operands]
+        if i.opcode is Opcode.WHILE:
+            same(i.shape, shapes[0], i)
+            same(i.attributes.condition.parameters[0].shape, i.shape, i)
+            callee(i.attributes.body, [i.shape], i.shape, i)
+        elif i.opcode is Opcode.CONDITIONAL:
+            for branch, shape in zip(i.attributes.branch_computations, shapes[1:], strict=True):
+                callee(branch, [shape], i.shape, i)
+        elif i.opcode in (Opcode.CALL, Opcode.FUSION):
+            callee(i.called_computations()[0], shapes, i.shape, i)
+        elif i.opcode is Opcode.GET_TUPLE_ELEMENT:
+            same(shapes[0].elements[i.attributes.index], i.shape, i)
+
+
+def shape_of(module: HloModule, name: str) -> str:
+    return next(i.shape.to_text() for i in module.instructions() if i.name == name)
+
+
+def reason_of(assignment: BufferAssignment, name: str) -> str:
+    return next(r.reason for r in assignment.rows if name in r.holders)
+
+
+CHAIN = """HloModule m, is_scheduled=true
+ENTRY e {
+  x = f32[16] parameter(0)
+  a = f32[16] reverse(x), dimensions={0}
+  b = f32[16] reverse(a), dimensions={0}
+  c = f32[16] add(a, b)
+  d = f32[16] reverse(c), dimensions={0}
+  ROOT r = f32[16] reverse(d), dimensions={0}
+}"""
+
+
+def test_what_fits_goes_into_fast_memory_and_arguments_and_results_stay() -> None:
+    module, assignment = placed(hlo.parse(CHAIN), 1024)
+    for name in "abcd":
+        assert shape_of(module, name) == "f32[16]{0:S(1)}"
+    assert shape_of(module, "x") == shape_of(module, "r") == "f32[16]{0}"
+    assert assignment.arenas == (Allocation(AllocationKind.ARENA, 0, 0), Allocation(AllocationKind.ARENA, 1, 128))
+    assert assignment.arena_size == 128 and assignment.arena_offset(assignment.arenas[1]) == 0
+    assert reason_of(assignment, "x") == "argument 0" and reason_of(assignment, "r") == "result 0"
+
+
+def test_nothing_goes_into_no_memory() -> None:
+    module = hlo.parse(CHAIN)
+    assert MemorySpaceAssignment(vmem(0), can_share)(module) is module
+    _, assignment = placed(module, 0)
+    assert reason_of(assignment, "a") == "too large"
+
+
+def test_the_most_used_byte_comes_first() -> None:
+    """There is room for one of the two that live at the same time: `much` is read three times, `little` once."""
+    module, assignment = placed(
+        hlo.parse("""HloModule m, is_scheduled=true
+        ENTRY e {
+          x = f32[16] parameter(0)
+          little = f32[16] reverse(x), dimensions={0}
+          much = f32[16] reverse(x), dimensions={0}
+          p = f32[16] reverse(much), dimensions={0}
+          q = f32[16] reverse(much), dimensions={0}
+          s = f32[16] reverse(much), dimensions={0}
+          t = f32[16] reverse(little), dimensions={0}
+          ROOT r = (f32[16], f32[16], f32[16], f32[16]) tuple(p, q, s, t)
+        }"""),
+        64,
+    )
+    assert shape_of(module, "much") == "f32[16]{0:S(1)}"
+    assert reason_of(assignment, "little") == "no room"
+
+
+def test_too_large_and_no_room_are_told_apart() -> None:
+    _, assignment = placed(
+        hlo.parse("""HloModule m, is_scheduled=true
+        ENTRY e {
+          x = f32[16] parameter(0)
+          huge = f32[64] concatenate(x, x, x, x), dimensions={0}
+          a = f32[16] reverse(x), dimensions={0}
+          b = f32[16] negate(a)
+          c = f32[16] subtract(a, b)
+          d = f32[16] slice(huge), slice={[0:16]}
+          e = f32[16] add(c, d)
+          f = f32[16] multiply(e, a)
+          ROOT r = f32[16] reverse(f), dimensions={0}
+        }"""),
+        128,
+    )
+    assert reason_of(assignment, "huge") == "too large"
+    reasons = {r.reason for r in assignment.rows if r.slice.allocation.kind is AllocationKind.ARENA}
+    assert "no room" in reasons and "" in reasons
+
+
+LOOP = """HloModule m, is_scheduled=true
+cond {
+  p = (s32[], f32[16], f32[16]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(7)
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+body {
+  q = (s32[], f32[16], f32[16]) parameter(0)
+  j = s32[] get-tuple-element(q), index=0
+  one = s32[] constant(1)
+  next = s32[] add(j, one)
+  u = f32[16] get-tuple-element(q), index=1
+  v = f32[16] get-tuple-element(q), index=2
+  w = f32[16] reverse(u), dimensions={0}
+  new = f32[16] add(w, v)
+  ROOT t = (s32[], f32[16], f32[16]) tuple(next, v, new)
+}
+ENTRY e {
+  x = f32[16] parameter(0)
+  zero = s32[] constant(0)
+  y = f32[16] reverse(x), dimensions={0}
+  z = f32[16] negate(y)
+  start = (s32[], f32[16], f32[16]) tuple(zero, y, z)
+  loop = (s32[], f32[16], f32[16]) while(start), condition=cond, body=body
+  g = f32[16] get-tuple-element(loop), index=1
+  h = f32[16] get-tuple-element(loop), index=2
+  k = f32[16] subtract(g, h)
+  ROOT r = f32[16] reverse(k), dimensions={0}
+}"""
+
+
+def test_the_state_of_a_loop_lies_in_one_memory() -> None:
+    """Its leaves swap places in the body; all that is handed on has one type."""
+    module, assignment = placed(hlo.parse(LOOP), 4096)
+    state = "(s32[], f32[16]{0:S(1)}, f32[16]{0:S(1)})"
+    for name in ("p", "q", "t", "start", "loop"):
+        assert shape_of(module, name) == state
+    assert shape_of(module, "w") == shape_of(module, "y") == "f32[16]{0:S(1)}"
+    assert reason_of(assignment, "zero") == "handed on with constant zero"
+
+
+def test_the_body_of_a_loop_comes_before_what_lies_around_it() -> None:
+    """One buffer fits: the body's `inner`, touched in every round, not `outer`, which waits for the end of the loop."""
+    text = LOOP.replace("reverse(u), dimensions={0}", "reverse(inner), dimensions={0}").replace(
+        "  w =", "  inner = f32[16] reverse(u), dimensions={0}\n  w ="
+    )
+    text = text.replace("  y =", "  outer = f32[16] reverse(x), dimensions={0}\n  y =")
+    text = text.replace("reverse(k)", "reverse(sum)").replace("  ROOT r", "  sum = f32[16] add(k, outer)\n  ROOT r")
+    module, assignment = placed(hlo.parse(text), 64)
+    assert shape_of(module, "inner") == "f32[16]{0:S(1)}"
+    assert reason_of(assignment, "outer") == "no room"
+
+
+def test_loops_initialised_by_an_argument_stay_with_it() -> None:
+    module, assignment = placed(hlo.parse(LOOP.replace("tuple(zero, y, z)", "tuple(zero, x, z)")), 4096)
+    assert shape_of(module, "loop") == "(s32[], f32[16]{0}, f32[16]{0})"
+    assert reason_of(assignment, "loop{1}") == "handed on with argument 0"
+
+
+BRANCHES = """HloModule m, is_scheduled=true
+left {
+  a = f32[16] parameter(0)
+  ROOT b = f32[16] reverse(a), dimensions={0}
+}
+right {
+  c = f32[16] parameter(0)
+  ROOT d = f32[16] cosine(c)
+}
+ENTRY e {
+  which = pred[] parameter(0)
+  x = f32[16] parameter(1)
+  y = f32[16] reverse(x), dimensions={0}
+  chosen = f32[16] conditional(which, y, y), true_computation=left, false_computation=right
+  ROOT r = f32[16] reverse(chosen), dimensions={0}
+}"""
+
+
+def test_branches_and_their_result_lie_in_one_memory() -> None:
+    module, _ = placed(hlo.parse(BRANCHES), 4096)
+    for name in ("y", "a", "b", "c", "d", "chosen"):
+        assert shape_of(module, name) == "f32[16]{0:S(1)}"
+
+
+FUSIONS = """HloModule m, is_scheduled=true
+f {
+  p = f32[16] parameter(0)
+  q = f32[16] parameter(1)
+  s = f32[16] add(p, q)
+  m = f32[16] multiply(s, q)
+  ROOT t = (f32[16], f32[16]) tuple(s, m)
+}
+ENTRY e {
+  x = f32[16] parameter(0)
+  y = f32[16] reverse(x), dimensions={0}
+  one = (f32[16], f32[16]) fusion(y, x), kind=kLoop, calls=f
+  g = f32[16] get-tuple-element(one), index=0
+  h = f32[16] get-tuple-element(one), index=1
+  z = f32[16] reverse(g), dimensions={0}
+  two = (f32[16], f32[16]) fusion(h, z), kind=kLoop, calls=f
+  k = f32[16] get-tuple-element(two), index=0
+  l = f32[16] get-tuple-element(two), index=1
+  v = f32[16] reverse(k), dimensions={0}
+  ROOT r = f32[16] subtract(v, l)
+}"""
+
+
+def test_bodies_of_fusions_say_where_operands_and_results_lie() -> None:
+    """The two fusions share a body; their operands lie in different memories."""
+    module, _ = placed(hlo.parse(FUSIONS), 4096)
+    bodies = {i.name: i.attributes.calls for i in module.instructions() if i.opcode is Opcode.FUSION}
+    assert bodies["one"] is not bodies["two"]
+    assert [p.shape.to_text() for p in bodies["one"].parameters] == ["f32[16]{0:S(1)}", "f32[16]{0}"]
+    assert [p.shape.to_text() for p in bodies["two"].parameters] == ["f32[16]{0:S(1)}", "f32[16]{0:S(1)}"]
+    both = "(f32[16]{0:S(1)}, f32[16]{0:S(1)})"
+    assert bodies["one"].root.shape.to_text() == both
+    assert [o.shape.to_text() for o in bodies["one"].root.operands] == ["f32[16]{0:S(1)}"] * 2
+
+
+def test_reading_a_slice_is_not_reading_all() -> None:
+    """Room for one. `whole` is read whole twice; of `sliced`, as large, only a slice each time, in a longer program."""
+    module, _ = placed(
+        hlo.parse("""HloModule m, is_scheduled=true
+        less {
+          l = f32[] parameter(0)
+          m = f32[] parameter(1)
+          ROOT k = pred[] compare(l, m), direction=LT
+        }
+        ENTRY e {
+          x = f32[16] parameter(0)
+          sliced = f32[16] reverse(x), dimensions={0}
+          whole = f32[16] reverse(x), dimensions={0}
+          a = f32[1] slice(sliced), slice={[0:1]}
+          b = f32[1] slice(sliced), slice={[1:2]}
+          c = f32[1] slice(sliced), slice={[2:3]}
+          d = f32[16] sort(whole), dimensions={0}, to_apply=less
+          ROOT r = (f32[16], f32[1], f32[1], f32[1]) tuple(d, a, b, c)
+        }"""),
+        64,
+    )
+    assert shape_of(module, "whole") == "f32[16]{0:S(1)}" and shape_of(module, "sliced") == "f32[16]{0}"
+
+
+def test_the_report_has_everything() -> None:
+    shape = "f32[3,5]{1,0:T(8,128)}"
+    module = hlo.parse(CHAIN.replace("f32[16]", shape))
+    _, assignment = placed_without_running(module, 10_000)
+    report = assignment.report()
+    row = next(r for r in report.rows if "a" in r.holders)
+    assert (row.logical_bytes, row.physical_bytes, row.space) == (60, 4096, 1)
+    assert row.shape is not None and row.shape.to_text() == "f32[3,5]{1,0:T(8,128)S(1)}"
+    fast, main = report.space(1), report.space(0)
+    assert fast is not None and main is not None
+    assert (fast.name, fast.limit, fast.arena_peak, fast.arena_bytes) == ("VMEM", 10_000, 8192, 8192)
+    assert main.physical_bytes == 2 * 4096 and main.logical_bytes == 2 * 60
+    text = assignment.to_text()
+    assert "VMEM S(1)" in text and "10,000" in text and "99 %" in text and "arena S(1)" in text
+
+
+def placed_without_running(module: HloModule, size: int) -> tuple[HloModule, BufferAssignment]:
+    """For layouts that the byte machine does not know."""
+    spaced = MemorySpaceAssignment(vmem(size), can_share)(module)
+    assignment = assign_buffers(spaced, can_share, fast_memory=vmem(size))
+    verify_buffers(assignment, can_share)
+    return spaced, assignment
+
+
+def test_reasons_when_the_pass_did_not_run() -> None:
+    module = hlo.parse(CHAIN)
+    assignment = assign_buffers(module, can_share, fast_memory=vmem(4096))
+    assert reason_of(assignment, "a") == "not put there"
+
+
+def test_the_checker_knows_spaces_and_limits() -> None:
+    module, assignment = placed(hlo.parse(CHAIN), 1024)
+    with pytest.raises(hlo.VerificationError, match="buffer_c7"):
+        verify_buffers(replace(assignment, fast_memory=vmem(64)), can_share)
+    with pytest.raises(hlo.VerificationError, match="buffer_c7"):
+        assign_buffers(module, can_share, fast_memory=vmem(64))
+    a = next(i for i in assignment.slices if i.name == "a")
+    place = assignment.slice(a)
+    elsewhere = replace(place, allocation=Allocation(AllocationKind.ARENA, 0, 128))
+    with pytest.raises(hlo.VerificationError, match="buffer_c6"):
+        verify_buffers(replace(assignment, slices={**assignment.slices, a: (elsewhere,)}), can_share)
+    with pytest.raises(hlo.VerificationError, match="buffer_c6"):
+        verify_buffers(replace(assignment, slices={**assignment.slices, a: (replace(place, size=32),)}), can_share)
+
+
+def test_buffers_of_different_spaces_are_not_shared() -> None:
+    """`b` is written over `a`, unless it lies elsewhere."""
+    text = CHAIN.replace("reverse(a), dimensions={0}", "negate(a)").replace("add(a, b)", "add(b, b)")
+    for space, shared in (("", True), ("{0:S(1)}", False)):
+        assignment = assign_buffers(hlo.parse(text.replace("a = f32[16]", f"a = f32[16]{space}")), can_share)
+        verify_buffers(assignment, can_share)
+        assert any(set("ab") <= set(row.holders) for row in assignment.rows) is shared
+
+
+@hypothesis.given(st.randoms(use_true_random=False), st.sampled_from(BUDGETS))
+@hypothesis.settings(max_examples=60, suppress_health_check=list(hypothesis.HealthCheck))
+def test_random_modules_fit_and_give_the_same(rng: random.Random, size: int) -> None:
+    module = random_module(rng, steps=14)
+    if rng.random() < 0.5:
+        module, _ = optimize(module, options=PassOptions())
+    placed(module, size)
+
+
+@hypothesis.given(st.randoms(use_true_random=False), st.sampled_from(BUDGETS[1:]))
+@hypothesis.settings(max_examples=10, suppress_health_check=list(hypothesis.HealthCheck))
+def test_random_modules_run_in_two_memories(rng: random.Random, size: int) -> None:
+    """Compiled, with the backend's own rule of sharing."""
+    module = random_module(rng, steps=8)
+    arguments = random_arguments(module, 0)
+    optimized, _ = optimize(module, is_gemm=is_gemm, options=PassOptions())
+    results = []
+    for budget in (0, size):
+        bodies = Bodies()
+        spaced = MemorySpaceAssignment(vmem(budget), bodies.can_share)(optimized)
+        assignment = assign_buffers(spaced, bodies.can_share, fast_memory=vmem(budget))
+        verify_buffers(assignment, bodies.can_share)
+        executable = NumbaExecutable(spaced, lower(assignment, bodies), assignment, list[PassRecord]())
+        results.append(executable.execute(arguments))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_one_more_step_of_a_fused_loop_is_counted() -> None:
+    """Counter and comparison of an optimised loop stand in fusions."""
+    module = hlo.parse(LOOP)
+    (loop,) = [i for i in module.entry.instructions if i.opcode is Opcode.WHILE]
+    assert known_trip_count(loop) == 7
+    optimized, _ = optimize(module, options=PassOptions())
+    (loop,) = [i for i in optimized.entry.instructions if i.opcode is Opcode.WHILE]
+    assert loop.attributes.condition.root.opcode is Opcode.FUSION
+    assert known_trip_count(loop) == 7
+
+
+def test_heaps_keep_their_limit() -> None:
+    heap = Heap(64, limit=128)
+    assert heap.add(Request(64, 0, 2)) == 0
+    assert heap.add(Request(100, 1, 3)) is None
+    assert heap.add_all([Request(64, 1, 3), Request(64, 1, 3)]) is None
+    assert heap.size == 64
+    assert heap.add(Request(100, 2, 3)) == 0
+    assert heap.size == 128
+    assert not heap.has_room_for([Request(1, 2, 3)], 128) and heap.has_room_for([Request(1, 2, 3)], 192)
+    assert heap.size == 128
+
+
+def test_peaks() -> None:
+    assert peak([]) == 0
+    assert peak([Request(3, 0, 2), Request(4, 1, 3), Request(5, 2, 4)]) == 9
+
+
+@pytest.mark.parametrize("text", [LOOP, BRANCHES, FUSIONS], ids=["loop", "branches", "fusions"])
+def test_kernels_stay_inside_their_buffers_in_both_memories(text: str) -> None:
+    module = hlo.parse(text)
+    arguments = random_arguments(module, 0, special=False)
+    for size in (0, 4096):
+        program = GuardedProgram(module, fast_memory=vmem(size))
+        assert any(a.index == 1 for a in program.arenas) == (size > 0)
+        assert_same_arrays(hlo.evaluate(module, *arguments), program.run(arguments), rtol=1e-6)

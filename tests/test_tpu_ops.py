@@ -1,0 +1,104 @@
+"""Every op case, compiled for targets whose buffers have tiles, packing and padding, against the evaluator.
+
+Besides the TPU's layouts there are random ones, inside of programs and for what comes in and goes out. Kernels run on
+guarded memory: an access outside of a buffer ends the process. The buffers' bytes are all ones before the program
+runs, NaN as floats, so that padding that gets into a result is seen.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hloom.hlo.evaluator import evaluate
+from hloom.hlo.ir import HloModule
+from hloom.hlo.target import CpuTarget, Target
+from hloom.hlo.tpu_target import TpuTarget
+from hloom.numba_backend.compiler import NumbaCompiler
+
+from tests.support.comparing import assert_same_arrays
+from tests.support.guarded import GuardedProgram, small_pieces
+from tests.support.nest_modules import assert_close, nest_module, whole_arguments
+from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from tests.support.random_modules import random_arguments, random_module
+from tests.support.random_targets import RandomTarget, with_random_entry
+
+ALL_ONES = 0xFF
+SAMPLE = 16
+"""Of so many cases one is tested by default, in each mode others; the slow tests have all of them."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Where layouts come from. `entry`: those of parameters and results are random too: "dense" or "any"."""
+
+    name: str
+    target: Target
+    entry: str = ""
+
+    def of(self, module: HloModule, seed: int = 0) -> HloModule:
+        return with_random_entry(module, seed, tiled=self.entry == "any") if self.entry else module
+
+
+MODES = (
+    Mode("tpu", TpuTarget()),
+    Mode("tpu-pred-bits", TpuTarget(pred_bits=1)),
+    Mode("random-0", RandomTarget(0)),
+    Mode("random-1", RandomTarget(1)),
+    Mode("random-2-any-entry", RandomTarget(2), "any"),
+    Mode("tpu-any-entry", TpuTarget(), "any"),
+    Mode("cpu-dense-entry", CpuTarget(), "dense"),
+    Mode("cpu-any-entry", CpuTarget(), "any"),
+)
+
+
+def pairs() -> Iterator[object]:
+    for number, mode in enumerate(MODES):
+        for case in CASES:
+            sampled = zlib.crc32(case.id.encode()) % SAMPLE == 2 * number
+            marks = () if sampled else (pytest.mark.slow,)
+            yield pytest.param(mode, case, id=f"{mode.name}-{case.id}", marks=marks)
+
+
+@pytest.mark.parametrize("mode, case", pairs())
+def test_op_agrees_with_evaluator(mode: Mode, case: OpCase) -> None:
+    seed = zlib.crc32(case.id.encode())
+    inputs = make_inputs(case)
+    module = mode.of(build_module(case), seed)
+    with small_pieces():
+        program = GuardedProgram(module, target=mode.target, at_end=seed % 2 == 0, pattern=ALL_ONES)
+    check_results(case, program.run(inputs), evaluate(module, *inputs))
+
+
+def seeds(count: int, by_default: int) -> list[object]:
+    return [pytest.param(n, marks=() if n < by_default else (pytest.mark.slow,)) for n in range(count)]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+@pytest.mark.parametrize("seed", seeds(60, by_default=3))
+def test_random_programs_agree_with_evaluator(mode: Mode, seed: int) -> None:
+    """Loops, branches, calls, every family of ops."""
+    module = mode.of(random_module(random.Random(seed)), seed)
+    arguments = random_arguments(module, seed, special=False)
+    executable = NumbaCompiler().compile(module, target=mode.target)
+    assert_same_arrays(evaluate(module, *arguments), executable.execute(arguments), 2e-4)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+@pytest.mark.parametrize("seed", seeds(60, by_default=3))
+def test_random_nests_agree_with_evaluator(mode: Mode, seed: int) -> None:
+    """Much that fuses, updates in place, element types of every width."""
+    module = mode.of(nest_module(random.Random(seed)), seed)
+    arguments = whole_arguments(module, seed)
+    with small_pieces():
+        program = GuardedProgram(module, target=mode.target, at_end=seed % 2 == 0, pattern=ALL_ONES)
+    assert_close(program.run(arguments), evaluate(module, *arguments))
+
+
+def test_a_read_of_padding_is_noticed() -> None:
+    """The pattern of the tests above is no number that comes through unseen."""
+    assert np.isnan(np.full(4, ALL_ONES, np.uint8).view(np.float32)).all()
