@@ -11,13 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
 from .layout_search import BetterLayout, ChooseLayout, better_layout
 from .values import is_alias
+
+if TYPE_CHECKING:
+    from ..passes.memory_report import MemoryReport
+    from ..target import Target
 
 _PASSED_ON = frozenset(
     {
@@ -167,6 +171,24 @@ def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> 
         for name, shape in _written(instruction, computation is module.entry)
     ]
     return LayoutReport(module.name, "as written", _worst_first(buffers))
+
+
+def report_of_program(memory: MemoryReport, target: Target) -> LayoutReport:
+    """The buffers of a program after all passes for a target: each piece of memory that buffer assignment hands out,
+    whatever values share it, with the shape of the first of them. Better orders are those in which the target, which
+    chooses tiles anew for each, needs fewer bytes; a buffer's dimensions are in the order of memory, and need not be
+    those of the source."""
+    buffers = []
+    for row in memory.rows:
+        name = row.holders[0] + (f" and {len(row.holders) - 1} more" if len(row.holders) > 1 else "")
+        where = row.slice.allocation.kind.value
+        shape, logical = row.shape, row.logical_bytes
+        padded = shape is not None and shape.physical_form.num_elements > shape.num_elements
+        better = better_layout(shape, target.buffer_layout) if shape is not None and padded else None
+        buffers.append(BufferUse(name, where, shape, logical, row.physical_bytes, row.space, better))
+    names = tuple((s.number, s.name) for s in memory.spaces)
+    peaks = tuple((s.number, s.arena_peak) for s in memory.spaces)
+    return LayoutReport(memory.module, target.name, _worst_first(buffers), names, peaks)
 
 
 def _buffer(name: str, where: str, shape: Shape, logical: int, choose: ChooseLayout | None = None) -> BufferUse:
