@@ -8,14 +8,17 @@ For each buffer that wastes memory `layout_search.py` looks for a better order o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..ir import HloComputation, HloInstruction, HloModule
+from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
+from .allocation import AllocationKind
 from .layout_search import BetterLayout, ChooseLayout, better_layout
 from .values import is_alias
 
@@ -68,7 +71,7 @@ class BufferUse:
 
 @dataclass(frozen=True, slots=True)
 class SpaceTotal:
-    """All buffers of one memory space. `peak` is what those of one program need at once, where that is known."""
+    """All buffers of one memory space. `peak` is the most that is needed at once, where that is known."""
 
     space: int
     name: str
@@ -89,7 +92,7 @@ class LayoutReport:
     names: tuple[tuple[int, str], ...] = ()
     """What the target calls its memory spaces."""
     peaks: tuple[tuple[int, int], ...] = ()
-    """By memory space: the most bytes of the arena that are needed at once."""
+    """By memory space: the most bytes that are needed at once."""
 
     @cached_property
     def spaces(self) -> tuple[SpaceTotal, ...]:
@@ -173,6 +176,24 @@ def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> 
     return LayoutReport(module.name, "as written", _worst_first(buffers))
 
 
+def with_entry_on_device(module: HloModule, target: Target) -> HloModule:
+    """The module with the target's layouts for arguments and results too, as they lie on the device: for each array of
+    which the module does not say otherwise."""
+
+    def completed(layouts: tuple[Layout | None, ...], shapes: Iterable[Shape]) -> tuple[Layout | None, ...]:
+        leaves = [leaf for shape in shapes for leaf in shape.leaves()]
+        given = layouts or (None,) * len(leaves)
+        return tuple(
+            target.buffer_layout(leaf) if layout is None else layout for layout, leaf in zip(given, leaves, strict=True)
+        )
+
+    return replace(
+        module,
+        entry_parameter_layouts=completed(module.entry_parameter_layouts, (p.shape for p in module.entry.parameters)),
+        entry_result_layouts=completed(module.entry_result_layouts, (module.entry.root.shape,)),
+    )
+
+
 def report_of_program(memory: MemoryReport, target: Target) -> LayoutReport:
     """The buffers of a program after all passes for a target: each piece of memory that buffer assignment hands out,
     whatever values share it, with the shape of the first of them. Better orders are those in which the target, which
@@ -187,7 +208,11 @@ def report_of_program(memory: MemoryReport, target: Target) -> LayoutReport:
         better = better_layout(shape, target.buffer_layout) if shape is not None and padded else None
         buffers.append(BufferUse(name, where, shape, logical, row.physical_bytes, row.space, better))
     names = tuple((s.number, s.name) for s in memory.spaces)
-    peaks = tuple((s.number, s.arena_peak) for s in memory.spaces)
+    held = Counter[int]()  # as long as the program runs
+    for row in memory.rows:
+        if row.slice.allocation.kind is not AllocationKind.ARENA:
+            held[row.space] += row.physical_bytes
+    peaks = tuple((s.number, held[s.number] + s.arena_peak) for s in memory.spaces)
     return LayoutReport(memory.module, target.name, _worst_first(buffers), names, peaks)
 
 

@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from ..hlo.analyses.layout_report import LayoutReport, report_as_written, report_of_program
+from ..hlo.analyses.layout_report import LayoutReport, report_as_written, report_of_program, with_entry_on_device
 from ..hlo.errors import ShapeError
 from ..hlo.ir import HloModule
 from ..hlo.passes.buffer_assignment import assign_buffers
@@ -41,7 +41,7 @@ def execute(options: Namespace) -> int:
         _refuse(options, "a shape", "--index", "--linear", "--svg", "--png", "--color")
         _module(options)
     else:
-        _refuse(options, "a module", "--target", "--json", "--all")
+        _refuse(options, "a module", "--target", "--on-device", "--json", "--all")
         _shape(_read_shape(options.subject), options)
     return FINE
 
@@ -54,7 +54,7 @@ def _is_shape(subject: str) -> bool:
 def _refuse(options: Namespace, kind: str, *names: str) -> None:
     """UsageError for options that are for the other kind of subject."""
     for name in names:
-        value = getattr(options, name.removeprefix("--"))
+        value = getattr(options, name.removeprefix("--").replace("-", "_"))
         if value is not None and value is not False:
             raise UsageError(f"{name} is for {kind}, and {options.subject!r} is none")
 
@@ -111,9 +111,12 @@ def _files(shape: Shape, options: Namespace) -> None:
 def _module(options: Namespace) -> None:
     module = read_module(options.subject)
     if options.target in (None, "as-written"):
+        if options.on_device:
+            raise UsageError("--on-device needs a --target: the layouts of its arrays are meant")
         report = report_as_written(module)
     else:
-        report = _compiled(module, target_of(options))
+        target = target_of(options)
+        report = _compiled(with_entry_on_device(module, target) if options.on_device else module, target)
     if options.json:
         _print(json.dumps(report.to_json(), indent=2) + "\n")
     else:

@@ -130,6 +130,11 @@ def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
         choices=("as-written", "cpu", "tpu"),
         help="the module's own layouts (default), or the buffers of the program that is compiled for a target",
     )
+    of_module.add_argument(
+        "--on-device",
+        action="store_true",
+        help="with --target: where the module says nothing, arguments and results have the target's layouts too",
+    )
     of_module.add_argument("--all", action="store_true", help="list all buffers, not the 20 that waste most")
     of_module.add_argument("--json", action="store_true", help="print the report for machines, with all buffers")
 
