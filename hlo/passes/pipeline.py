@@ -85,7 +85,7 @@ def pipeline(
 
 def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None) -> Pipeline:
     """Every pass for the CPU."""
-    return pipeline(CpuTarget(), is_gemm, preferences)
+    return pipeline(CpuTarget(), is_gemm, preferences=preferences)
 
 
 def optimize(

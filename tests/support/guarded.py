@@ -28,7 +28,7 @@ from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape
-from hloom.hlo.target import MemorySpace, Target
+from hloom.hlo.target import Target
 from hloom.hlo.targets import target_named
 from hloom.numba_backend import lowering
 from hloom.numba_backend.dot import is_gemm
