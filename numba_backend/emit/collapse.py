@@ -39,6 +39,14 @@ class FusedBody:
     root_places: Places
     """By the number of the output."""
 
+    @property
+    def is_identity(self) -> bool:
+        """True when the one output is the one operand, element by element in the same places."""
+        root = self.computation.root
+        source = root.operands[0] if root.opcode is Opcode.COPY else root
+        same = self.parameter_places.get(0) == self.root_places.get(0)
+        return source.opcode is Opcode.PARAMETER and len(self.computation.parameters) == 1 and same
+
 
 def canonical(computation: HloComputation) -> FusedBody:
     """An equal computation on arrays of least rank; parameters and roots keep their order and element counts."""
