@@ -140,7 +140,7 @@ class _Lowering:
         self.builder = ProgramBuilder()
         self.kernels: list[KernelUse] = []
         self._sources: dict[str, KernelSource] = {}
-        self._constants = [self.builder.constant(literal.array) for literal in assignment.constants]
+        self._constants = [self.builder.constant(values) for values in assignment.constant_bytes()]
         self._outputs = len(assignment.parameters)
         self._arena = self._outputs + len(assignment.outputs)
         self.arena_size = assignment.arena_size

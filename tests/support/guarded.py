@@ -25,11 +25,11 @@ from hloom.hlo.passes.buffer_assignment import (
     assign_buffers,
 )
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape
-from hloom.hlo.target import MemorySpace, Target
+from hloom.hlo.target import Target
+from hloom.hlo.targets import target_named
 from hloom.numba_backend import lowering
 from hloom.numba_backend.dot import is_gemm
 
@@ -70,24 +70,25 @@ class GuardedProgram:
         donated: Sequence[int] = (),
         options: PassOptions | None = None,
         at_end: bool = True,
-        fast_memory: MemorySpace | None = None,
         target: str | Target = "cpu",
         pattern: int = _PATTERN,
     ) -> None:
         """`at_end`: buffers end where their page ends; else they begin where it begins. `pattern`: a byte; what buffers
         hold, and what lies around them, before the program runs."""
-        self.module, _ = optimize(module, target, is_gemm=is_gemm, options=options)
+        target = target_named(target)
+        bodies = lowering.Bodies()
+        self.module, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share, options=options)
         self.at_end = at_end
         self.pattern = pattern
-        bodies = lowering.Bodies()
-        if fast_memory is not None:
-            self.module = MemorySpaceAssignment(fast_memory, bodies.can_share)(self.module)
-        assignment = assign_buffers(self.module, bodies.can_share, fast_memory=fast_memory)
+        assignment = assign_buffers(self.module, bodies.can_share, fast_memory=target.fast_memory)
         self.arenas = assignment.arenas
         """Before they are spread."""
         self.donated = {s.allocation.index for s in assignment.outputs if s.allocation.kind is AllocationKind.PARAMETER}
         self.assignment, self.regions = _spread(assignment, at_end)
         self.lowered = lowering.lower(self.assignment, bodies)
+        scratch = self.lowered.arena_size - self.assignment.arena_size
+        if scratch:  # one region for all scratch memory, behind the buffers
+            self.regions.append((self.assignment.arena_size, scratch))
 
     def run(self, arguments: Sequence[NDArray]) -> list[NDArray]:
         """The results. AssertionError if memory around a buffer, or an input, has changed."""
@@ -96,7 +97,7 @@ class GuardedProgram:
         results = list(self.module.entry.root.shape.leaves())
         given = [_bytes(a, s, self.pattern) for a, s in zip(arguments, shapes, strict=True)]
         blocks = [_Block(s.byte_size, self.at_end, self.pattern) for s in (*shapes, *results)]
-        arena = _Memory(self.regions, assignment.arena_size, self.pattern)
+        arena = _Memory(self.regions, self.lowered.arena_size, self.pattern)
         try:
             for block, content in zip(blocks, given, strict=False):
                 block.bytes[:] = content
