@@ -121,7 +121,7 @@ def _custom_call(layouts: _Layouts, moved: HloInstruction) -> HloInstruction:
     call = moved
     if any(a is not b for a, b in zip(operands, moved.operands, strict=True)) or moved.shape != _dense(moved.shape):
         call = replace(moved, operands=operands, shape=_dense(moved.shape))
-    return in_layouts(call, _in_rows(layouts, call.shape))
+    return in_layouts(call, layouts.of(call.shape))
 
 
 def _dense(shape: Shape) -> Shape:
@@ -131,13 +131,6 @@ def _dense(shape: Shape) -> Shape:
     if shape.tuple_shapes is not None:
         return Shape.tuple([_dense(s) for s in shape.tuple_shapes])
     return shape.with_layout(Layout(shape.array_layout.minor_to_major))
-
-
-def _in_rows(layouts: _Layouts, shape: Shape) -> Shape:
-    """The target's layouts for the arrays that are row-major."""
-    if shape.tuple_shapes is not None and not shape.is_token:
-        return Shape.tuple([_in_rows(layouts, s) for s in shape.tuple_shapes])
-    return layouts.of(shape) if shape.is_array and shape.array_layout.is_row_major else shape
 
 
 def in_layouts(value: HloInstruction, shape: Shape) -> HloInstruction:
