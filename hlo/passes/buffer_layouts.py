@@ -15,6 +15,7 @@ from ..attributes import FusionAttributes, FusionKind
 from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
 from ..effects import effects_of
 from ..ir import HloComputation, HloInstruction, HloModule, post_order
+from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
 from ..target import Target
@@ -113,6 +114,25 @@ def _permuted_view(layouts: _Layouts, old: HloInstruction, moved: HloInstruction
     return None
 
 
+def _custom_call(layouts: _Layouts, moved: HloInstruction) -> HloInstruction:
+    """A custom call on dense arrays in the orders that it asks for; what it gives in rows is a buffer like others."""
+    wanted = [_dense(constraint) for constraint in moved.attributes.operand_layout_constraints]
+    operands = tuple(in_layouts(o, shape) for o, shape in zip(moved.operands, wanted, strict=True))
+    call = moved
+    if any(a is not b for a, b in zip(operands, moved.operands, strict=True)) or moved.shape != _dense(moved.shape):
+        call = replace(moved, operands=operands, shape=_dense(moved.shape))
+    return in_layouts(call, layouts.of(call.shape))
+
+
+def _dense(shape: Shape) -> Shape:
+    """The shape in dense layouts of the same orders."""
+    if shape.is_token:
+        return shape
+    if shape.tuple_shapes is not None:
+        return Shape.tuple([_dense(s) for s in shape.tuple_shapes])
+    return shape.with_layout(Layout(shape.array_layout.minor_to_major))
+
+
 def in_layouts(value: HloInstruction, shape: Shape) -> HloInstruction:
     """`value` with the layouts of `shape`: itself, or copies of the leaves that differ."""
     if value.shape == shape:
@@ -145,7 +165,7 @@ def _inside(layouts: _Layouts, old: HloInstruction, moved: HloInstruction) -> Hl
         shape = moved.operands[0].shape.elements[old.attributes.index]
         return moved if shape == moved.shape else replace(moved, shape=shape)
     if keeps_layouts(old):
-        return moved
+        return _custom_call(layouts, moved)
     view = _permuted_view(layouts, old, moved)
     if view is not None:
         return view
