@@ -150,8 +150,6 @@ def _inside(layouts: _Layouts, old: HloInstruction, moved: HloInstruction) -> Hl
     if view is not None:
         return view
     shape = layouts.of(old.shape)
-    if opcode is Opcode.BITCAST and not old.operands[0].shape.array_layout.is_row_major:
-        return in_layouts(moved, shape)
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return _reshape(moved, shape)
     if opcode is Opcode.FUSION:
