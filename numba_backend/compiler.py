@@ -32,10 +32,10 @@ class NumbaCompiler(Compiler):
                 "the Numba backend runs one of each"
             )
         module = _with_donated(module, donated)
-        optimized, records = optimize(module, target=target, is_gemm=is_gemm)
-        started = time.perf_counter()
         bodies = Bodies()
-        assignment = assign_buffers(optimized, bodies.can_share)
+        optimized, records = optimize(module, target=target, is_gemm=is_gemm, can_share=bodies.can_share)
+        started = time.perf_counter()
+        assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
         assigned = time.perf_counter()
         lowered = lower(assignment, bodies)
         finished = time.perf_counter()

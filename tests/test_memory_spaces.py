@@ -6,6 +6,7 @@ Every case runs on real bytes and through the symbolic checker, which knows of s
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import hypothesis
@@ -14,7 +15,6 @@ import numpy as np
 import pytest
 from hloom.hlo.analyses.heap import Heap, Request, peak
 from hloom.hlo.analyses.trip_count import known_trip_count
-from hloom.hlo.backend import PassRecord
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.buffer_assignment import Allocation, AllocationKind, BufferAssignment, assign_buffers
@@ -24,9 +24,7 @@ from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.memory_scheduler import MemoryScheduler
 from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
-from hloom.numba_backend.dot import is_gemm
-from hloom.numba_backend.executable import NumbaExecutable
-from hloom.numba_backend.lowering import Bodies, lower
+from hloom.numba_backend.compiler import NumbaCompiler
 
 from hloom import hlo
 from support.byte_machine import ByteMachine, can_share
@@ -369,23 +367,39 @@ def test_random_modules_fit_and_give_the_same(rng: random.Random, size: int) -> 
     placed(module, size)
 
 
+class DenseTarget(hlo.CpuTarget):
+    """Dense buffers in two memories."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    @property
+    def fast_memory(self) -> hlo.MemorySpace:
+        return vmem(self.size)
+
+
 @hypothesis.given(st.randoms(use_true_random=False), st.sampled_from(BUDGETS[1:]))
 @hypothesis.settings(max_examples=10, suppress_health_check=list(hypothesis.HealthCheck))
 def test_random_modules_run_in_two_memories(rng: random.Random, size: int) -> None:
     """Compiled, with the backend's own rule of sharing."""
     module = random_module(rng, steps=8)
     arguments = random_arguments(module, 0)
-    optimized, _ = optimize(module, is_gemm=is_gemm, options=PassOptions())
-    results = []
-    for budget in (0, size):
-        bodies = Bodies()
-        spaced = MemorySpaceAssignment(vmem(budget), bodies.can_share)(optimized)
-        assignment = assign_buffers(spaced, bodies.can_share, fast_memory=vmem(budget))
-        verify_buffers(assignment, bodies.can_share)
-        executable = NumbaExecutable(spaced, lower(assignment, bodies), assignment, list[PassRecord]())
-        results.append(executable.execute(arguments))
-    for a, b in zip(*results, strict=True):
+    plain = NumbaCompiler().compile(module).execute(arguments)
+    spaced = NumbaCompiler().compile(module, target=DenseTarget(size)).execute(arguments)
+    for a, b in zip(plain, spaced, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@hypothesis.given(st.randoms(use_true_random=False), st.sampled_from(("0", "some", "all")))
+@hypothesis.settings(max_examples=10, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+def test_random_modules_on_the_tpu_target_fit(rng: random.Random, much: str) -> None:
+    """Tiled buffers in two memories."""
+    module = random_module(rng, steps=8)
+    arguments = random_arguments(module, 0)
+    size = {"0": 0, "some": 16384, "all": 2**30}[much]
+    executable = NumbaCompiler().compile(module, target=hlo.TpuTarget(vmem_bytes=size))
+    check_layouts_agree(executable.module)
+    assert_same_arrays(hlo.evaluate(module, *arguments), executable.execute(arguments), rtol=1e-4)
 
 
 def test_one_more_step_of_a_fused_loop_is_counted() -> None:
@@ -416,11 +430,21 @@ def test_peaks() -> None:
     assert peak([Request(3, 0, 2), Request(4, 1, 3), Request(5, 2, 4)]) == 9
 
 
+@pytest.mark.parametrize("target", [DenseTarget, lambda size: hlo.TpuTarget(vmem_bytes=size)], ids=["dense", "tpu"])
 @pytest.mark.parametrize("text", [LOOP, BRANCHES, FUSIONS], ids=["loop", "branches", "fusions"])
-def test_kernels_stay_inside_their_buffers_in_both_memories(text: str) -> None:
+def test_kernels_stay_inside_their_buffers_in_both_memories(text: str, target: Callable[[int], hlo.Target]) -> None:
     module = hlo.parse(text)
     arguments = random_arguments(module, 0, special=False)
-    for size in (0, 4096):
-        program = GuardedProgram(module, fast_memory=vmem(size))
+    for size in (0, 2**20):
+        program = GuardedProgram(module, target=target(size))
         assert any(a.index == 1 for a in program.arenas) == (size > 0)
         assert_same_arrays(hlo.evaluate(module, *arguments), program.run(arguments), rtol=1e-6)
+
+
+def test_the_program_is_the_same_with_the_pass_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HLOOM_DISABLE_PASSES", "memory-space-assignment")
+    module = hlo.parse(FUSIONS)
+    arguments = random_arguments(module, 0, special=False)
+    executable = NumbaCompiler().compile(module, target="tpu")
+    assert "S(1)" not in executable.module.to_text() and "not put there" in executable.memory_analysis().text
+    assert_same_arrays(hlo.evaluate(module, *arguments), executable.execute(arguments), rtol=1e-6)

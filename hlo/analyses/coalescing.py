@@ -29,6 +29,11 @@ result's shape (0 for an array). Asked only about FUSION, ordinary instructions,
 """
 
 
+def never_share(instruction: HloInstruction, operand_leaf: int, output_leaf: int) -> bool:
+    """The `CanShare` of a backend that writes nothing in place."""
+    return False
+
+
 class Home(Enum):
     """Memory that is not an arena's."""
 

@@ -8,16 +8,23 @@ For each buffer that wastes memory `layout_search.py` looks for a better order o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import HloComputation, HloInstruction, HloModule
+from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
+from .allocation import AllocationKind
 from .layout_search import BetterLayout, ChooseLayout, better_layout
 from .values import is_alias
+
+if TYPE_CHECKING:
+    from ..passes.memory_report import MemoryReport
+    from ..target import Target
 
 _PASSED_ON = frozenset(
     {
@@ -64,7 +71,7 @@ class BufferUse:
 
 @dataclass(frozen=True, slots=True)
 class SpaceTotal:
-    """All buffers of one memory space. `peak` is what those of one program need at once, where that is known."""
+    """All buffers of one memory space. `peak` is the most that is needed at once, where that is known."""
 
     space: int
     name: str
@@ -85,7 +92,7 @@ class LayoutReport:
     names: tuple[tuple[int, str], ...] = ()
     """What the target calls its memory spaces."""
     peaks: tuple[tuple[int, int], ...] = ()
-    """By memory space: the most bytes of the arena that are needed at once."""
+    """By memory space: the most bytes that are needed at once."""
 
     @cached_property
     def spaces(self) -> tuple[SpaceTotal, ...]:
@@ -169,9 +176,50 @@ def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> 
     return LayoutReport(module.name, "as written", _worst_first(buffers))
 
 
+def with_entry_on_device(module: HloModule, target: Target) -> HloModule:
+    """The module with the target's layouts for arguments and results too, as they lie on the device: for each array of
+    which the module does not say otherwise."""
+
+    def completed(layouts: tuple[Layout | None, ...], shapes: Iterable[Shape]) -> tuple[Layout | None, ...]:
+        leaves = [leaf for shape in shapes for leaf in shape.leaves()]
+        given = layouts or (None,) * len(leaves)
+        return tuple(
+            target.buffer_layout(leaf) if layout is None else layout for layout, leaf in zip(given, leaves, strict=True)
+        )
+
+    return replace(
+        module,
+        entry_parameter_layouts=completed(module.entry_parameter_layouts, (p.shape for p in module.entry.parameters)),
+        entry_result_layouts=completed(module.entry_result_layouts, (module.entry.root.shape,)),
+    )
+
+
+def report_of_program(memory: MemoryReport, target: Target) -> LayoutReport:
+    """The buffers of a program after all passes for a target: each piece of memory that buffer assignment hands out,
+    whatever values share it, with the shape of the first of them. Better orders are those in which the target, which
+    chooses tiles anew for each, needs fewer bytes; a buffer's dimensions are in the order of memory, and need not be
+    those of the source."""
+    buffers = []
+    for row in memory.rows:
+        name = row.holders[0] + (f" and {len(row.holders) - 1} more" if len(row.holders) > 1 else "")
+        where = row.slice.allocation.kind.value
+        shape, logical = row.shape, row.logical_bytes
+        padded = shape is not None and shape.physical_form.num_elements > shape.num_elements
+        better = better_layout(shape, target.buffer_layout) if shape is not None and padded else None
+        buffers.append(BufferUse(name, where, shape, logical, row.physical_bytes, row.space, better))
+    names = tuple((s.number, s.name) for s in memory.spaces)
+    held = Counter[int]()  # as long as the program runs
+    for row in memory.rows:
+        if row.slice.allocation.kind is not AllocationKind.ARENA:
+            held[row.space] += row.physical_bytes
+    peaks = tuple((s.number, held[s.number] + s.arena_peak) for s in memory.spaces)
+    return LayoutReport(memory.module, target.name, _worst_first(buffers), names, peaks)
+
+
 def _buffer(name: str, where: str, shape: Shape, logical: int, choose: ChooseLayout | None = None) -> BufferUse:
+    padded = shape.physical_form.num_elements > shape.num_elements
+    better = better_layout(shape, choose) if padded else None
     physical = shape.byte_size
-    better = better_layout(shape, choose) if physical > shape.logical_byte_size else None
     return BufferUse(name, where, shape, logical, physical, shape.array_layout.memory_space, better)
 
 

@@ -42,7 +42,8 @@ class BufferLayouts:
 
 @dataclass(slots=True)
 class _Layouts:
-    """What the target wants, asked once for each shape."""
+    """What the target wants, asked once for each shape. An array that is not row-major has the layout that it must
+    have: a custom call asks for it."""
 
     target: Target
     _known: dict[Shape, Shape] = field(default_factory=dict)
@@ -55,6 +56,8 @@ class _Layouts:
         if found is None:
             if shape.tuple_shapes is not None:
                 found = Shape.tuple([self.of(s) for s in shape.tuple_shapes])
+            elif not shape.array_layout.is_row_major:
+                found = shape
             else:
                 found = shape.with_layout(self.target.buffer_layout(shape))
             found = self._known[shape] = shape if found == shape else found

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..analyses.coalescing import CanShare
+from ..analyses.coalescing import CanShare, never_share
 from ..analyses.memory_spaces import choose, groups_by_merit
 from ..builder import with_unique_names
 from ..ir import HloComputation, HloInstruction, HloModule
@@ -24,16 +24,12 @@ from ..target import MemorySpace
 from .buffer_assignment import ALIGNMENT, shared_buffers
 
 
-def _never(instruction: HloInstruction, operand: int, output: int) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class MemorySpaceAssignment:
     """Puts buffers into `space`, as many as fit; the module must be scheduled, with one caller a computation."""
 
     space: MemorySpace
-    can_share: CanShare = _never
+    can_share: CanShare = never_share
     """Which results the backend writes over which operands: the rule that its buffer assignment uses."""
     name: str = "memory-space-assignment"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..analyses.coalescing import CanShare, never_share
 from ..backend import PassRecord
 from ..ir import HloModule
 from ..target import CpuTarget, Target
@@ -27,19 +28,25 @@ from .layout_normalization import LayoutNormalization
 from .loop_invariant_code_motion import LoopInvariantCodeMotion
 from .manager import FixedPoint, PassOptions, Pipeline
 from .memory_scheduler import MemoryScheduler
+from .memory_space_assignment import MemorySpaceAssignment
 from .split_reductions import SplitReductions
 from .unshare_loop_state import UnshareLoopState
 
 
 def pipeline(
-    target: str | Target, is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None
+    target: str | Target,
+    is_gemm: IsGemm = blas_takes,
+    can_share: CanShare = never_share,
+    preferences: Preferences | None = None,
 ) -> Pipeline:
-    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie?
-    `preferences`: the orders of dimensions that are wanted for single instructions.
+    """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie? `can_share`:
+    which results does it write over which operands? `preferences`: the orders of dimensions that are wanted for single
+    instructions.
 
     UnsupportedError for a target that there is not.
     """
     target = target_named(target)
+    fast = target.fast_memory
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -71,13 +78,14 @@ def pipeline(
             BufferLayouts(target),  # what is a buffer stands now
             FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
             MemoryScheduler(),  # of kernels, not of the operations in them
+            *(() if fast is None else (MemorySpaceAssignment(fast, can_share),)),  # last: it looks at lifetimes
         ),
     )
 
 
 def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None) -> Pipeline:
     """Every pass for the CPU."""
-    return pipeline(CpuTarget(), is_gemm, preferences)
+    return pipeline(CpuTarget(), is_gemm, preferences=preferences)
 
 
 def optimize(
@@ -85,6 +93,7 @@ def optimize(
     target: str | Target = "cpu",
     *,
     is_gemm: IsGemm = blas_takes,
+    can_share: CanShare = never_share,
     preferences: Preferences | None = None,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
@@ -93,4 +102,4 @@ def optimize(
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
     UnsupportedError for a target that there is not.
     """
-    return pipeline(target, is_gemm, preferences).run(module, options)
+    return pipeline(target, is_gemm, can_share, preferences).run(module, options)

@@ -32,7 +32,7 @@ def make_axis(name: str, size: int, extent: int, block: int, most: int) -> Axis:
 def shown_coordinates(size: int, extent: int, block: int, most: int) -> tuple[int | None, ...]:
     """What an excerpt shows: the beginning and the end of the first tile, of the second and of the last, and where the
     elements end; of short tiles whole ones. Never fewer than the first and the last coordinate."""
-    most = max(most, 2)
+    most = max(most, 3)
     if extent <= most:
         return tuple(range(extent))
     block = min(max(block, 1), extent)

@@ -12,8 +12,8 @@ MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "SMEM", 5: "host memory"}
 
 
 def dimension_names(shape: Shape) -> tuple[str, ...]:
-    """What people call the dimensions: x, or y and x, up to p, z, y and x; beyond that d0, d1, ..."""
-    return tuple("pzyx"[4 - shape.rank :]) if shape.rank <= 4 else tuple(f"d{d}" for d in range(shape.rank))
+    """What people call the dimensions: y and x, say; d0, d1, ... where they have no letters."""
+    return shape.dimension_names or tuple(f"d{d}" for d in range(shape.rank))
 
 
 def facts(shape: Shape) -> list[tuple[str, str]]:

@@ -9,8 +9,11 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from ..hlo.analyses.layout_report import LayoutReport, report_as_written
-from ..hlo.errors import ShapeError, UnsupportedError
+from ..hlo.analyses.layout_report import LayoutReport, report_as_written, report_of_program, with_entry_on_device
+from ..hlo.errors import ShapeError
+from ..hlo.ir import HloModule
+from ..hlo.passes.buffer_assignment import assign_buffers
+from ..hlo.passes.pipeline import optimize
 from ..hlo.pictures.drawing import to_svg
 from ..hlo.pictures.layout_figure import layout_figure
 from ..hlo.pictures.layout_steps import index_steps, linear_steps
@@ -18,12 +21,17 @@ from ..hlo.pictures.layout_text import coloured, layout_text, plain
 from ..hlo.pictures.png import write_png
 from ..hlo.pictures.report_text import report_text
 from ..hlo.shape import Shape, read_shape
+from ..hlo.target import Target
 from ..hlo.text.scanner import Scanner
-from .files import read_module, write_text
+from ..numba_backend.dot import is_gemm
+from ..numba_backend.lowering import Bodies
+from .files import read_module, target_of, write_text
 from .outcome import FINE, UsageError
 
 _WIDTH = 100
 """Characters a line where the output is no terminal."""
+_MOST = 20
+"""Buffers that are listed without --all."""
 _ASCII = str.maketrans("│─┼·…", "|-+.~")
 
 
@@ -33,7 +41,7 @@ def execute(options: Namespace) -> int:
         _refuse(options, "a shape", "--index", "--linear", "--svg", "--png", "--color")
         _module(options)
     else:
-        _refuse(options, "a module", "--target", "--json", "--all")
+        _refuse(options, "a module", "--target", "--on-device", "--json", "--all")
         _shape(_read_shape(options.subject), options)
     return FINE
 
@@ -46,7 +54,8 @@ def _is_shape(subject: str) -> bool:
 def _refuse(options: Namespace, kind: str, *names: str) -> None:
     """UsageError for options that are for the other kind of subject."""
     for name in names:
-        if getattr(options, name.removeprefix("--")) not in (None, False):
+        value = getattr(options, name.removeprefix("--").replace("-", "_"))
+        if value is not None and value is not False:
             raise UsageError(f"{name} is for {kind}, and {options.subject!r} is none")
 
 
@@ -100,17 +109,26 @@ def _files(shape: Shape, options: Namespace) -> None:
 
 
 def _module(options: Namespace) -> None:
-    target = options.target or "as-written"
     module = read_module(options.subject)
-    report: LayoutReport
-    if target == "as-written":
+    if options.target in (None, "as-written"):
+        if options.on_device:
+            raise UsageError("--on-device needs a --target: the layouts of its arrays are meant")
         report = report_as_written(module)
     else:
-        raise UnsupportedError(f"no target {target}")
+        target = target_of(options)
+        report = _compiled(with_entry_on_device(module, target) if options.on_device else module, target)
     if options.json:
         _print(json.dumps(report.to_json(), indent=2) + "\n")
     else:
-        _print(report_text(report, None if options.all else 20))
+        _print(report_text(report, None if options.all else _MOST))
+
+
+def _compiled(module: HloModule, target: Target) -> LayoutReport:
+    """Of the program that the backend would run for the target; no kernel is compiled."""
+    bodies = Bodies()
+    optimized, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share)
+    assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
+    return report_of_program(assignment.report(), target)
 
 
 def _print(text: str) -> None:

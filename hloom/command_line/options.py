@@ -116,7 +116,7 @@ def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
     place.add_argument(
         "--index", metavar="I,J,...", type=_index, help="say step by step where this element lies; () for a scalar"
     )
-    place.add_argument("--linear", metavar="N", type=_seed, help="say step by step which element lies at place N")
+    place.add_argument("--linear", metavar="N", type=_place, help="say step by step which element lies at place N")
     of_shape.add_argument("--svg", metavar="PATH", help='draw it there as SVG; "-" is stdout')
     of_shape.add_argument("--png", metavar="PATH", help="draw it there as PNG (needs Matplotlib)")
     of_shape.add_argument(
@@ -129,6 +129,11 @@ def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
         "--target",
         choices=("as-written", "cpu", "tpu"),
         help="the module's own layouts (default), or the buffers of the program that is compiled for a target",
+    )
+    of_module.add_argument(
+        "--on-device",
+        action="store_true",
+        help="with --target: where the module says nothing, arguments and results have the target's layouts too",
     )
     of_module.add_argument("--all", action="store_true", help="list all buffers, not the 20 that waste most")
     of_module.add_argument("--json", action="store_true", help="print the report for machines, with all buffers")
@@ -170,8 +175,12 @@ def _seed(text: str) -> int:
     return _number(text, 0)
 
 
-def _number(text: str, least: int) -> int:
-    if not text.isdecimal() or len(text) > 18 or int(text) < least:
+def _place(text: str) -> int:
+    return _number(text, 0, digits=19)
+
+
+def _number(text: str, least: int, digits: int = 18) -> int:
+    if not text.isdecimal() or len(text) > digits or int(text) < least:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
     return int(text)
 

@@ -25,11 +25,11 @@ from hloom.hlo.passes.buffer_assignment import (
     assign_buffers,
 )
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape
-from hloom.hlo.target import MemorySpace, Target
+from hloom.hlo.target import Target
+from hloom.hlo.targets import target_named
 from hloom.numba_backend import lowering
 from hloom.numba_backend.dot import is_gemm
 
@@ -70,19 +70,17 @@ class GuardedProgram:
         donated: Sequence[int] = (),
         options: PassOptions | None = None,
         at_end: bool = True,
-        fast_memory: MemorySpace | None = None,
         target: str | Target = "cpu",
         pattern: int = _PATTERN,
     ) -> None:
         """`at_end`: buffers end where their page ends; else they begin where it begins. `pattern`: a byte; what buffers
         hold, and what lies around them, before the program runs."""
-        self.module, _ = optimize(module, target, is_gemm=is_gemm, options=options)
+        target = target_named(target)
+        bodies = lowering.Bodies()
+        self.module, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share, options=options)
         self.at_end = at_end
         self.pattern = pattern
-        bodies = lowering.Bodies()
-        if fast_memory is not None:
-            self.module = MemorySpaceAssignment(fast_memory, bodies.can_share)(self.module)
-        assignment = assign_buffers(self.module, bodies.can_share, fast_memory=fast_memory)
+        assignment = assign_buffers(self.module, bodies.can_share, fast_memory=target.fast_memory)
         self.arenas = assignment.arenas
         """Before they are spread."""
         self.donated = {s.allocation.index for s in assignment.outputs if s.allocation.kind is AllocationKind.PARAMETER}
