@@ -24,7 +24,7 @@ _GAP = 22.0
 """How wide a column is, or how high a row, that stands for those left out."""
 _INSET = 2.5
 """Between a cell's edge and a red box in it."""
-_WHOLE, _EXCERPT, _SLICES = 16, 12, 3
+_WHOLE, _EXCERPT, _SLICES = 16, 14, 3
 """Lines of a grid that is shown whole, of an excerpt, and how many slices are shown."""
 _PANEL = 480.0
 """How wide the array and memory should be at most, each."""
@@ -173,7 +173,7 @@ def _memory(page: _Page, view: LayoutView, x: float, y: float) -> float:
     wide = max(34.0, text_width(index, _NUMBER) + 12)
     length = line_length(view, int(_PANEL / wide))
     count = -(-places // length)
-    along = shown_coordinates(length, length, 1, _fitting(length, wide))
+    along = shown_coordinates(length, length, 1, _fitting(length, wide), view.places_in_box)
     down = shown_coordinates(count, count, max(view.places_in_tile // length, 1), _most(count))
     left = x + text_width(str(places - 1), _LABEL) + 14
     widths = [_GAP if at is None else wide for at in along]

@@ -155,7 +155,7 @@ def _memory(view: LayoutView, width: int, paint: Paint) -> str:
     most = max((width - margin) // (wide + 1), 4)
     length = line_length(view, most)
     count = -(-places // length)
-    along = shown_coordinates(length, length, 1, most)
+    along = shown_coordinates(length, length, 1, most, view.places_in_box)
     down = shown_coordinates(count, count, max(view.places_in_tile // length, 1), _most(count))
     whole = None not in along and None not in down
     title = "Memory, place by place, with the index of the element there" + (":" if whole else "; an excerpt:")
