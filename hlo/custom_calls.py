@@ -127,8 +127,16 @@ def _native(name: str, fn: Any) -> NativeFunction | None:
 
 
 def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result: Shape) -> Call:
-    """What an instruction says, for its target. CustomCallError if its backend_config cannot be read."""
+    """What an instruction says, for its target. CustomCallError if its backend_config cannot be read.
+
+    The layouts in the call's shapes are those in which a function that sees memory gets and gives its arrays: as the
+    instruction constrains them, else row-major.
+    """
     target, text = attributes.custom_call_target, attributes.backend_config
+    if attributes.operand_layout_constraints is not None:
+        operands = attributes.operand_layout_constraints
+    else:
+        operands, result = [o.with_default_layout() for o in operands], result.with_default_layout()
     config: dict[str, Any] = {"backend_config": text} if text else {}
     if attributes.api_version is CustomCallApiVersion.TYPED_FFI:
         try:
@@ -136,6 +144,11 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
         except (ValueError, OverflowError) as error:
             raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
     return Call(target, tuple(operands), result, config, attributes.callees)
+
+
+def is_built_in(name: str) -> bool:
+    """True for a target of this library's own, which looks at elements and not at how they lie."""
+    return name in BUILT_IN and name not in _registered
 
 
 def native_function(name: str) -> NativeFunction | None:
@@ -201,14 +214,25 @@ def _run_native(function: NativeFunction, call: Call) -> Run:
     call_it = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(function.address)
 
     def run(*operands: Any) -> Any:
-        arrays = [np.array(leaf, order="C") for leaf in _leaves(operands)]
-        results = [np.zeros(leaf.dimensions, leaf.element.dtype) for leaf in call.result.leaves()]
+        shapes = [leaf for shape in call.operands for leaf in shape.leaves()]
+        arrays = [np.array(a.transpose(_order(s)), order="C") for a, s in zip(_leaves(operands), shapes)]
+        results = [np.zeros([s.dimensions[d] for d in _order(s)], s.element.dtype) for s in call.result.leaves()]
         inputs = (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
         outputs = (ctypes.c_void_p * max(len(results), 1))(*[r.ctypes.data for r in results])
         call_it(outputs if call.result.is_tuple else outputs[0], inputs)
-        return _packed(call.result, iter(results))
+        numbered = [r.transpose(_places(_order(s))) for r, s in zip(results, call.result.leaves(), strict=True)]
+        return _packed(call.result, iter(numbered))
 
     return run
+
+
+def _order(shape: Shape) -> tuple[int, ...]:
+    """The dimensions, major to minor."""
+    return shape.array_layout.minor_to_major[::-1]
+
+
+def _places(order: tuple[int, ...]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
 
 
 def _leaves(value: Any) -> list[NDArray]:

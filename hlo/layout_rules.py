@@ -47,9 +47,13 @@ class LayoutViolation:
 
 def layout_violation(element_type: ElementType, dimensions: Sequence[int], layout: Layout) -> LayoutViolation | None:
     """The first rule that `layout` breaks as the layout of an array of this type; None if it breaks none."""
+    order = _order(dimensions, layout)
+    if order is not None or (
+        layout.is_dense and not layout.memory_space and layout.padding_value is PaddingValue.UNKNOWN_PAD
+    ):
+        return order
     return (
-        _order(dimensions, layout)
-        or _tiles(dimensions, layout)
+        _tiles(dimensions, layout)
         or _numbers(element_type, layout)
         or _padding(element_type, dimensions, layout)
         or _size(element_type, tuple(dimensions), layout)
@@ -58,6 +62,8 @@ def layout_violation(element_type: ElementType, dimensions: Sequence[int], layou
 
 def _order(dimensions: Sequence[int], layout: Layout) -> LayoutViolation | None:
     order, rank = layout.minor_to_major, len(dimensions)
+    if sorted(order) == list(range(rank)):
+        return None
     if len(order) != rank:
         return LayoutViolation(f"layout {layout} orders {len(order)} dimensions, but the array has {rank}", "layout_c1")
     seen = set()
@@ -67,7 +73,7 @@ def _order(dimensions: Sequence[int], layout: Layout) -> LayoutViolation | None:
             message = f"layout {layout} names dimension {dimension}, {what}"
             return LayoutViolation(message, "layout_c2", ("minor_to_major", position))
         seen.add(dimension)
-    return None
+    raise AssertionError("what is no permutation has a number twice or one that is too large")
 
 
 def _tiles(dimensions: Sequence[int], layout: Layout) -> LayoutViolation | None:

@@ -54,7 +54,11 @@ class Shape:
         if math.prod(dims) * element_type.byte_width > MAX_BYTES:
             raise ShapeError(f"{element_type.value}{list(dims)} does not fit in 64-bit memory", "shape_c2")
         default = row_major(len(dims))
-        if layout is None or layout is default or layout == default:
+        if (
+            layout is None
+            or layout is default
+            or (layout.minor_to_major == default.minor_to_major and layout == default)
+        ):
             layout = default
         else:
             violation = layout_violation(element_type, dims, layout)

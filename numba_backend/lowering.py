@@ -24,6 +24,7 @@ from ..hlo.passes.buffer_assignment import (
     BufferSlice,
     is_alias,
 )
+from ..hlo.passes.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from .dot import gemm_of
 from .emit import FusedBody, Sharing, canonical, emit_fusion
@@ -139,7 +140,7 @@ class _Lowering:
         self.builder = ProgramBuilder()
         self.kernels: list[KernelUse] = []
         self._sources: dict[str, KernelSource] = {}
-        self._constants = [self.builder.constant(literal.array) for literal in assignment.constants]
+        self._constants = [self.builder.constant(values) for values in assignment.constant_bytes()]
         self._outputs = len(assignment.parameters)
         self._arena = self._outputs + len(assignment.outputs)
         self.arena_size = assignment.arena_size
@@ -224,7 +225,8 @@ class _Lowering:
         self._scratch = 0
         inputs = [leaf for operand in instruction.operands for leaf in operand.shape.leaves()]
         outputs = list(instruction.shape.leaves())
-        if all(shape.array_layout.is_row_major for shape in (*inputs, *outputs)):
+        as_it_is = keeps_layouts(instruction)  # a custom call that has said how it wants its arrays
+        if as_it_is or all(shape.array_layout.is_row_major for shape in (*inputs, *outputs)):
             yield instruction
             return
         seen = replace(

@@ -148,7 +148,7 @@ def test_opt_runs_the_passes_that_it_is_told(capsys: pytest.CaptureFixture[str],
 
     assert negations("--passes", "dce") == 2
     assert negations("--passes", "cse") == 1, "both users have one operand, and nobody uses the other"
-    assert negations("--until", "layout-assignment") == 2
+    assert negations("--until", "layout-erasure") == 2
     assert negations("--until", "cse") == 1
     assert negations("--until", "cse", "--disable", "cse,algebraic-simplifier") == 2
 
@@ -183,8 +183,7 @@ def test_opt_says_what_passes_did_on_stderr(capsys: pytest.CaptureFixture[str], 
     assert code == 0 and out.startswith("HloModule")
     assert [line.split()[0] for line in err.splitlines()] == [
         "call-inliner",
-        "layout-assignment",
-        "layout-copies",
+        "layout-erasure",
         "dce",
     ]
 

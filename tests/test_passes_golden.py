@@ -1,23 +1,35 @@
 """Golden files: every pass on small programs written for it. Each is also evaluated before and after, and printed and
-parsed again."""
+parsed again; those about layouts are also compiled."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hloom.hlo.custom_calls import register_custom_call, unregister_custom_call
+from hloom.hlo.evaluator import evaluate
 from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline
 from hloom.hlo.passes.pipeline import cpu_pipeline
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
+from hloom.numba_backend.compiler import NumbaCompiler
 
-from support.comparing import assert_same_results
+from support.comparing import assert_same_arrays, assert_same_results
 from support.filecheck import GoldenCase, check_output, checks_in, golden_cases
 from support.random_modules import random_arguments
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.hlo"))
 CASES = [case for file in FILES for case in golden_cases(file)]
 PASSES = {p.name: p for p in cpu_pipeline().passes()}
+
+
+@pytest.fixture(autouse=True)
+def twice() -> Iterator[None]:
+    """A custom call that golden files may use."""
+    register_custom_call("golden.twice", lambda x: x + x)
+    yield
+    unregister_custom_call("golden.twice")
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{c.file}-{c.number}" for c in CASES])
@@ -37,6 +49,16 @@ def test_golden(case: GoldenCase) -> None:
         arguments = random_arguments(module, seed)
         assert_same_results(module, after, arguments)
         assert_same_results(module, again, arguments)
+
+
+LAYOUTS = [case for case in CASES if case.file.startswith("layout")]
+
+
+@pytest.mark.parametrize("case", LAYOUTS, ids=[f"{c.file}-{c.number}" for c in LAYOUTS])
+def test_golden_layouts_compiled(case: GoldenCase) -> None:
+    module = parse(case.text)
+    arguments = random_arguments(module, 0)
+    assert_same_arrays(evaluate(module, *arguments), NumbaCompiler().compile(module).execute(arguments), 1e-4)
 
 
 def test_every_pass_has_a_golden_file() -> None:

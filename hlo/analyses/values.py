@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from ..ir import HloComputation, HloInstruction, HloModule
-from ..layout import row_major
+from ..layout import Layout, row_major
 from ..literal import Literal
 from ..opcode import Opcode
 from ..shape import Shape
@@ -152,7 +152,7 @@ class _Numbering:
         self.parents: list[int] = []
         self.leaves: dict[HloInstruction, tuple[int, ...]] = {}
         self.blocks: dict[HloComputation, _Block] = {}
-        self.constants: dict[Literal, int] = {}
+        self.constants: dict[tuple[Literal, Layout], int] = {}
         self.clock = 0
         self.firsts: dict[int, list[int]] = {}
 
@@ -202,9 +202,10 @@ class _Numbering:
 
     def _constant(self, instruction: HloInstruction) -> int:
         literal = instruction.attributes.literal
-        value = self.constants.get(literal)
+        key = literal, instruction.shape.array_layout
+        value = self.constants.get(key)
         if value is None:
-            value = self.constants[literal] = self.fresh(instruction, 0, instruction.shape)
+            value = self.constants[key] = self.fresh(instruction, 0, instruction.shape)
             self.values[value].constant = literal
         return value
 

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from ..analyses.allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
 from ..analyses.coalescing import Buffer, CanShare, Coalescing, Home, coalesce
@@ -21,6 +24,8 @@ from ..analyses.memory_spaces import Arrangement, arrange, groups_by_merit, requ
 from ..analyses.values import ValueAnalysis, analyse_values, is_alias, leaf_count, leaf_number
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
+from ..physical_array import to_physical
+from ..shape import Shape
 from ..target import MemorySpace
 from .memory_report import MemoryMapRow, MemoryReport
 
@@ -72,7 +77,9 @@ class BufferAssignment:
     outputs: tuple[BufferSlice, ...]
     """One a leaf of the entry's result: an OUTPUT allocation, or the PARAMETER that was donated for it."""
     constants: tuple[Literal, ...]
-    """The contents of the CONSTANT allocations; equal ones are kept once."""
+    """The contents of the CONSTANT allocations; equal ones in one layout are kept once."""
+    constant_shapes: tuple[Shape, ...]
+    """In which layouts they lie there."""
     arenas: tuple[Allocation, ...]
     """The arena of each memory space that has one, by its number; that of space 0 always."""
     before: Mapping[HloInstruction, tuple[BufferCopy, ...]]
@@ -117,6 +124,11 @@ class BufferAssignment:
         """All copies: those before loops, then those at the ends of blocks (of loop bodies once)."""
         return tuple(copy for copies in (*self.before.values(), *self.at_end.values()) for copy in copies)
 
+    def constant_bytes(self) -> list[np.ndarray[Any, Any]]:
+        """What to fill the CONSTANT allocations with: a vector for each."""
+        pairs = zip(self.constants, self.constant_shapes, strict=True)
+        return [c.array if s.array_layout.is_row_major else to_physical(c.array, s) for c, s in pairs]
+
     def total_size(self, kind: AllocationKind) -> int:
         """Bytes of all allocations of a kind: what MemoryAnalysis reports."""
         match kind:
@@ -127,7 +139,7 @@ class BufferAssignment:
             case AllocationKind.OUTPUT:
                 return sum(s.size for s in self.outputs if s.allocation.kind is AllocationKind.OUTPUT)
             case AllocationKind.CONSTANT:
-                return sum(c.array.nbytes for c in self.constants)
+                return sum(s.byte_size for s in self.constant_shapes)
 
     def report(self) -> MemoryReport:
         """What lies where, how much is padding, and why."""
@@ -160,7 +172,7 @@ def assign_buffers(
     """
     analysis, coalescing = shared_buffers(module, can_share, is_opaque)
     arrangement = _arrangement(analysis, coalescing, fast_memory)
-    slices, constants, arenas = _place(analysis, coalescing, arrangement)
+    slices, constants, constant_shapes, arenas = _place(analysis, coalescing, arrangement)
     before: dict[HloInstruction, tuple[BufferCopy, ...]] = {}
     at_end: dict[HloComputation, tuple[BufferCopy, ...]] = {}
     for transfer, moves in coalescing.moves:
@@ -176,6 +188,7 @@ def assign_buffers(
         tuple(s for p in module.entry.parameters for s in (slices[coalescing.buffers[v]] for v in analysis.leaves[p])),
         tuple(slices[b] for b in coalescing.outputs),
         constants,
+        constant_shapes,
         arenas,
         before,
         at_end,
@@ -222,8 +235,8 @@ def _arrangement(
 
 def _place(
     analysis: ValueAnalysis, coalescing: Coalescing, arrangement: Arrangement
-) -> tuple[dict[Buffer, BufferSlice], tuple[Literal, ...], tuple[Allocation, ...]]:
-    """The slice of each buffer, the constants in the order of their allocations, the arenas."""
+) -> tuple[dict[Buffer, BufferSlice], tuple[Literal, ...], tuple[Shape, ...], tuple[Allocation, ...]]:
+    """The slice of each buffer, the constants and their shapes in the order of their allocations, the arenas."""
     buffers = coalescing.all_buffers()
     by_space: dict[int, list[Buffer]] = {0: []}
     for buffer in buffers:
@@ -239,17 +252,19 @@ def _place(
         arenas.append(Allocation(AllocationKind.ARENA, space, size))
         slices.update({b: BufferSlice(arenas[-1], offset, b.size) for b, offset in zip(members, offsets, strict=True)})
     constants: list[Literal] = []
+    shapes: list[Shape] = []
     for buffer in buffers:
         if buffer.home is None:
             continue
         home, index = buffer.home
         if home is Home.CONSTANT:
-            literal = analysis.values[index].constant
+            literal, shape = analysis.values[index].constant, analysis.values[index].shape
             assert literal is not None
             index = len(constants)
             constants.append(literal)
+            shapes.append(shape)
         slices[buffer] = BufferSlice(Allocation(AllocationKind(home.value), index, buffer.size), 0, buffer.size)
-    return slices, tuple(constants), tuple(arenas)
+    return slices, tuple(constants), tuple(shapes), tuple(arenas)
 
 
 def _rows(

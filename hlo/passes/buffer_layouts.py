@@ -18,6 +18,7 @@ from ..ir import HloComputation, HloInstruction, HloModule, post_order
 from ..opcode import Opcode
 from ..shape import Shape
 from ..target import Target
+from .layout_erasure import keeps_layouts
 from .rewrite import map_computations, rewrite_computation
 
 
@@ -41,7 +42,8 @@ class BufferLayouts:
 
 @dataclass(slots=True)
 class _Layouts:
-    """What the target wants, asked once for each shape."""
+    """What the target wants, asked once for each shape. An array that is not row-major has the layout that it must
+    have: a custom call asks for it."""
 
     target: Target
     _known: dict[Shape, Shape] = field(default_factory=dict)
@@ -54,6 +56,8 @@ class _Layouts:
         if found is None:
             if shape.tuple_shapes is not None:
                 found = Shape.tuple([self.of(s) for s in shape.tuple_shapes])
+            elif not shape.array_layout.is_row_major:
+                found = shape
             else:
                 found = shape.with_layout(self.target.buffer_layout(shape))
             found = self._known[shape] = shape if found == shape else found
@@ -72,7 +76,7 @@ class _Entry:
             if old.opcode is Opcode.PARAMETER or (_is_view(old) and old.operands[0] in self._outside):
                 self._outside.add(old)
                 return moved if old.shape.is_tuple else in_layouts(old, self.layouts.of(old.shape))
-            return _result_view(old, moved) or _inside(self.layouts, old, moved)
+            return _inside(self.layouts, old, moved)
 
         inside = rewrite_computation(entry, visit)
         root = self._result(entry.root, inside.root)
@@ -96,11 +100,17 @@ def _is_view(instruction: HloInstruction) -> bool:
     return instruction.opcode in (Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT)
 
 
-def _result_view(old: HloInstruction, moved: HloInstruction) -> HloInstruction | None:
-    """The bitcast that shows a result as the caller wants it, on an operand that lies as it must."""
-    if old.opcode is not Opcode.BITCAST or old.shape.array_layout.is_row_major:
+def _permuted_view(layouts: _Layouts, old: HloInstruction, moved: HloInstruction) -> HloInstruction | None:
+    """A bitcast that shows an array as the caller, or a custom call, wants or gives it: on an operand that lies as it
+    must, and of a dense array."""
+    if old.opcode is not Opcode.BITCAST:
         return None
-    return moved.with_operands((in_layouts(moved.operands[0], old.operands[0].shape),))
+    source = old.operands[0].shape
+    if not old.shape.array_layout.is_row_major:
+        return moved.with_operands((in_layouts(moved.operands[0], source),))
+    if not source.array_layout.is_row_major:
+        return in_layouts(moved, layouts.of(old.shape))
+    return None
 
 
 def in_layouts(value: HloInstruction, shape: Shape) -> HloInstruction:
@@ -134,6 +144,11 @@ def _inside(layouts: _Layouts, old: HloInstruction, moved: HloInstruction) -> Hl
     if opcode is Opcode.GET_TUPLE_ELEMENT:
         shape = moved.operands[0].shape.elements[old.attributes.index]
         return moved if shape == moved.shape else replace(moved, shape=shape)
+    if keeps_layouts(old):
+        return moved
+    view = _permuted_view(layouts, old, moved)
+    if view is not None:
+        return view
     shape = layouts.of(old.shape)
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return _reshape(moved, shape)

@@ -19,9 +19,9 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .layout_erasure import is_row_major, keeps_layouts
 from .layout_flow import Flow, Preferences
-from .layout_orders import Order, completed, in_order, meets, order_of
-from .layout_rules import ROW_MAJOR, RULES, STRUCTURE, first_result, is_free_to_remake
-from .rewrite import rewrite_computation
+from .order_rules import ROW_MAJOR, RULES, STRUCTURE, is_free_to_remake
+from .orders import Order, completed, in_order, meets, order_of
+from .rewrite import rebuild, rewrite_computation
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Writer:
     def run(self) -> HloComputation:
         changed = rewrite_computation(self.computation, self._visit)
         root = self._laid_out(changed.root, self.flow.result(self.computation))
-        return changed if root is changed.root else with_root(changed, root)
+        return changed if root is changed.root else rebuild(changed, {changed.root: root})
 
     def _visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.attributes is not NO_ATTRIBUTES:
@@ -153,18 +153,3 @@ def _with_orders(shape: Shape, orders: Iterator[Order]) -> Shape:
         return Shape.tuple([_with_orders(s, orders) for s in shape.tuple_shapes])
     order = next(orders)
     return shape if order_of(shape) == order else in_order(shape, order)
-
-
-def with_root(computation: HloComputation, root: HloInstruction) -> HloComputation:
-    """The computation with another root, made of its old one."""
-    order = dict.fromkeys(computation.instructions)
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        missing = [o for o in node.operands if o not in order]
-        if missing:
-            stack.extend(reversed(missing))
-        else:
-            stack.pop()
-            order[node] = None
-    return HloComputation(computation.name, tuple(order), root)

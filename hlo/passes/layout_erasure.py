@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ..attributes import CustomCallAttributes
+from ..custom_calls import is_built_in
+from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..layout import Layout
 from ..opcode import Opcode
@@ -53,10 +56,21 @@ def is_row_major(shape: Shape) -> bool:
 
 
 def keeps_layouts(instruction: HloInstruction) -> bool:
-    """True for a custom call that says which layouts its function takes and gives."""
-    return (
-        instruction.opcode is Opcode.CUSTOM_CALL and instruction.attributes.operand_layout_constraints is not None
-    )
+    """True for a custom call that says which layouts its function takes and gives, unless that function is of a kind
+    that sees elements only. UnsupportedError if it wants tiles."""
+    if instruction.opcode is not Opcode.CUSTOM_CALL:
+        return False
+    attributes: CustomCallAttributes = instruction.attributes
+    constraints = attributes.operand_layout_constraints
+    if constraints is None or is_built_in(attributes.custom_call_target):
+        return False
+    for leaf in Shape.tuple([instruction.shape, *constraints]).leaves():
+        if leaf.array_layout.tiles or leaf.array_layout.padded_dimensions:
+            raise UnsupportedError(
+                f"custom-call {instruction.name} of target {attributes.custom_call_target!r} wants an array as "
+                f"{leaf.to_text()}: functions get and give dense arrays, in any order of dimensions"
+            )
+    return True
 
 
 def _is_erased(instruction: HloInstruction) -> bool:

@@ -2,7 +2,7 @@
 
 Every array of two dimensions or more is a variable. What only hands arrays on (tuples, the parameters and results of
 loops, branches and calls) has those of what flows through. The caller's layouts are fixed, and so are those of ops that
-take rows only and of custom calls; `layout_rules.py` says what the other ops can deal with.
+take rows only and of custom calls; `order_rules.py` says what the other ops can deal with.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..opcode import Opcode
 from ..shape import Shape
 from .dot_canonicalizer import is_matrix
 from .layout_erasure import keeps_layouts
-from .layout_orders import Order, completed, identity, in_order, order_of
 from .layout_problem import Edge, Problem, Taste
-from .layout_rules import ROW_MAJOR, RULES, SAME, OrderRule, first_result, is_free_to_remake
+from .order_rules import ROW_MAJOR, RULES, SAME, OrderRule, first_result, is_free_to_remake
+from .orders import Order, completed, identity, in_order, order_of
 
 Preferences = Callable[[HloInstruction], "tuple[int, ...] | None"]
 """preferences(instruction): the minor_to_major that a target wants for its result, an array; None: no wish."""
@@ -205,9 +205,12 @@ class Flow:
                 self.problem.tastes.append(Taste(source, self._cost(computation, operand, operand.shape), likes))
 
     def _cost(self, computation: HloComputation, value: HloInstruction, leaf: Shape) -> int:
-        if is_free_to_remake(value) or math.prod(leaf.dimensions) == max(leaf.dimensions, default=1):
-            return 0  # made anew, or the same bytes in every order
-        return leaf.byte_size * LOOP_FACTOR ** min(self._depth[computation], 3)
+        if math.prod(leaf.dimensions) == max(leaf.dimensions, default=1):
+            return 0  # the same bytes in every order
+        if is_free_to_remake(value):
+            return 1  # made anew, but once is enough
+        times: int = LOOP_FACTOR ** min(self._depth[computation], 3)
+        return leaf.byte_size * times
 
 
 def _is_matrix_in(shape: Shape, batch: Sequence[int], contracting: Sequence[int], order: Order) -> bool:

@@ -21,12 +21,11 @@ from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
-from .layout_assignment import with_root
 from .layout_erasure import is_row_major, keeps_layouts
-from .layout_orders import Order, completed, identity, in_order, meets, order_of
 from .layout_renumber import RENUMBER, Renumbering, arranged, renumbered
-from .layout_rules import ROW_MAJOR, RULES, first_result
-from .rewrite import rewrite_computation
+from .order_rules import ROW_MAJOR, RULES, first_result
+from .orders import Order, completed, identity, in_order, meets, order_of
+from .rewrite import rebuild, rewrite_computation
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class _Normalizer:
         if not self.is_entry:
             return changed
         root = _left(changed.root, self.computation.root.shape, iter(self.wanted))
-        return changed if root is changed.root else with_root(changed, root)
+        return changed if root is changed.root else rebuild(changed, {changed.root: root})
 
     def _visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.attributes is not NO_ATTRIBUTES:

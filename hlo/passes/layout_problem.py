@@ -1,12 +1,14 @@
 """Choosing an order of dimensions for many arrays at once, so that few bytes must be copied.
 
-A variable is an array whose order is to be chosen, or is fixed; an edge says that one array is read to make another, and
-which orders of the two fit together. Where they do not, the array that is read must be copied. Nothing here knows HLO.
+A variable is an array whose order is to be chosen, or is fixed; an edge says that one array is read to make another,
+and which orders of the two fit together. Where they do not, the array that is read must be copied. Nothing here knows
+HLO.
 
-The choice is made in three steps. Edges that tie all dimensions of both sides join their variables into components,
-the most expensive edges first; an edge between two components that are fixed differently is where a copy will be.
+The choice is made in three steps. Edges that tie all dimensions of both sides join their variables into components, the
+most expensive edges first; an edge between two components that are fixed differently is where a copy will be.
 Components that are not fixed take an order from neighbours that have one. Then single components and single variables
-change their order as long as that saves bytes. At last the result is compared with all free variables row-major.
+change their order as long as that saves bytes. The same is tried from all free variables row-major, and unless the
+first way saves more, this is the answer.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .layout_orders import Order, completed, identity, meets, positions
+from .orders import Order, completed, identity, meets, positions
 
 MAX_ROUNDS = 4
 """Rounds over all components, and over all variables, in search of savings."""
@@ -58,7 +60,7 @@ class Taste:
 
 @dataclass(slots=True)
 class _Component:
-    """Variables whose orders follow from that of one of them: `maps[v][r]` is the dimension of v that is dimension r."""
+    """Variables whose orders follow from one another: `maps[v][r]` is the dimension of v that is dimension r."""
 
     members: list[int]
     fixed: Order | None
@@ -119,21 +121,12 @@ class _Solver:
         for each in free:
             if self.orders[each.members[0]] is None:
                 self.give(each, each.natural[0])
-        self.improve(free)
-        self.improve([self.alone(v) for c in free for v in c.members])
-        chosen = self.settled()
-        plain = self.row_major()
-        return chosen if self.total(chosen) < self.total(plain) else plain
-
-    def row_major(self) -> list[Order]:
-        """The answer that leaves all free variables as they are by default."""
-        found = []
-        for v in self.variables:
-            found.append(identity(len(v.sizes)) if v.fixed is None else v.fixed)
-        return found
-
-    def settled(self) -> list[Order]:
-        return [order for order in self.orders if order is not None]
+        parts = [*free, *[self.alone(v) for v, variable in enumerate(self.variables) if variable.fixed is None]]
+        spread = self.improved(parts)
+        for number, variable in enumerate(self.variables):
+            self.orders[number] = variable.fixed or identity(len(variable.sizes))
+        default = self.improved(parts)
+        return spread if self.total(spread) < self.total(default) else default
 
     # components
 
@@ -194,7 +187,9 @@ class _Solver:
     def alone(self, v: int) -> _Component:
         """A component of one variable, whose dimensions are numbered as in its own component."""
         restricted = [v] if self.variables[v].allows is not None else []
-        return _Component([v], None, restricted, self.component[v].natural[:1])
+        place = positions(self.maps[v])
+        natural = tuple(place[d] for d in range(len(place)))
+        return _Component([v], None, restricted, [natural])
 
     def spread(self, components: list[_Component]) -> None:
         """Fixed components give their neighbours an order, these theirs."""
@@ -268,25 +263,31 @@ class _Solver:
             self.orders[v] = old
         return cost
 
-    def improve(self, components: list[_Component]) -> None:
+    def improved(self, parts: list[_Component]) -> list[Order]:
         """Change the order of one component after the other while that makes it cheaper."""
         for _ in range(MAX_ROUNDS):
             changed = False
-            for component in components:
-                candidates = self.candidates(component)
-                first = component.members[0]
+            for part in parts:
+                first = part.members[0]
                 current, place = self.orders[first], positions(self.maps[first])
                 assert current is not None
                 now = tuple(place[d] for d in current)
-                others = [o for o in [*candidates, *component.natural] if o != now]
-                if not others or not (cost := self.cost_with(component, now)):
-                    continue
-                best = min(others, key=lambda o: self.cost_with(component, o))
-                if self.cost_with(component, best) < cost:
-                    self.give(component, best)
-                    changed = True
+                cost = self.cost_with(part, now) if self.is_in_one_order(part, now) else 0
+                others = [o for o in [*self.candidates(part), *part.natural] if o != now] if cost else []
+                if others:
+                    best = min(others, key=lambda o: self.cost_with(part, o))
+                    if self.cost_with(part, best) < cost:
+                        self.give(part, best)
+                        changed = True
             if not changed:
-                return
+                break
+        return [order for order in self.orders if order is not None]
+
+    def is_in_one_order(self, part: _Component, order: Order) -> bool:
+        """False for a component whose variables have gone different ways."""
+        return len(part.members) == 1 or all(
+            self.orders[v] == tuple(self.maps[v][r] for r in order) for v in part.members
+        )
 
     def total(self, orders: Sequence[Order]) -> int:
         """Bytes of all copies."""

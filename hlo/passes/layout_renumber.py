@@ -2,7 +2,7 @@
 
 `layout_normalization.py` numbers the dimensions of every array as they lie in memory. A rule here gets an instruction
 with its operands so numbered, each with the order in which the old numbers come, and makes the instruction that
-computes the same. `layout_rules.py` has said before in which orders operands must come; the rules rely on it.
+computes the same. `order_rules.py` has said before in which orders operands must come; the rules rely on it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from ..literal import Literal
 from ..opcode import Opcode
 from ..rules import RuleTable
 from ..shape import Shape
-from .layout_orders import Order, identity, positions
-from .layout_rules import ROW_MAJOR, RULES, STRUCTURE, convolution_places, dot_dimensions
+from .order_rules import ROW_MAJOR, RULES, STRUCTURE, convolution_places, dot_dimensions
+from .orders import Order, identity, positions
 from .patterns import reshape, transpose
 
 T = TypeVar("T")
@@ -231,12 +231,15 @@ def _dot(r: Renumbering) -> HloInstruction:
 
 @RENUMBER.register(Opcode.CONVOLUTION)
 def _convolution(r: Renumbering) -> HloInstruction:
-    array, kernel, result = convolution_places(r.attributes.dimension_numbers)
-    numbers = []
-    for dimensions, places in ((array, r.operand_places(0)), (kernel, r.operand_places(1)), (result, r.places)):
-        first, second, *spatial = (places[d] for d in dimensions)
-        numbers += [first, second, tuple(spatial)]
-    return r.with_attributes(replace(r.attributes, dimension_numbers=ConvolutionDimensionNumbers(*numbers)))
+    old = convolution_places(r.attributes.dimension_numbers)
+    array, kernel, result = (
+        tuple(places[d] for d in dimensions)
+        for dimensions, places in zip(old, (r.operand_places(0), r.operand_places(1), r.places), strict=True)
+    )
+    numbers = ConvolutionDimensionNumbers(
+        array[0], array[1], array[2:], kernel[0], kernel[1], kernel[2:], result[0], result[1], result[2:]
+    )
+    return r.with_attributes(replace(r.attributes, dimension_numbers=numbers))
 
 
 def _pairs(a: Sequence[int], b: Sequence[int], first: dict[int, int], second: dict[int, int]) -> tuple[Order, Order]:
@@ -276,7 +279,8 @@ def _scatter(r: Renumbering) -> HloInstruction:
     array, indices, updates = r.places, r.operand_places(count), r.operand_places(count + 1)
     batching, own = _pairs(a.input_batching_dims, a.scatter_indices_batching_dims, array, indices)
     first = r.orders[count + 1]
-    others = [arranged(o, order, first) for o, order in zip(r.operands[count + 1 :], r.orders[count + 1 :], strict=True)]
+    given = zip(r.operands[count + 1 :], r.orders[count + 1 :], strict=True)
+    others = [arranged(o, order, first) for o, order in given]
     attributes = replace(
         a,
         update_window_dims=tuple(sorted(updates[d] for d in a.update_window_dims)),

@@ -23,6 +23,7 @@ from .flatten_call_graph import FlattenCallGraph
 from .fusion import Fusion
 from .layout_assignment import LayoutAssignment
 from .layout_erasure import LayoutErasure
+from .layout_flow import Preferences
 from .layout_normalization import LayoutNormalization
 from .loop_invariant_code_motion import LoopInvariantCodeMotion
 from .manager import FixedPoint, PassOptions, Pipeline
@@ -33,10 +34,14 @@ from .unshare_loop_state import UnshareLoopState
 
 
 def pipeline(
-    target: str | Target, is_gemm: IsGemm = blas_takes, can_share: CanShare = never_share
+    target: str | Target,
+    is_gemm: IsGemm = blas_takes,
+    can_share: CanShare = never_share,
+    preferences: Preferences | None = None,
 ) -> Pipeline:
     """Every pass for a target, in order. `is_gemm`: can the backend multiply a dot's operands as they lie? `can_share`:
-    which results does it write over which operands?
+    which results does it write over which operands? `preferences`: the orders of dimensions that are wanted for single
+    instructions.
 
     UnsupportedError for a target that there is not.
     """
@@ -60,7 +65,7 @@ def pipeline(
             DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
             Expand(),  # what no kernel does as it stands; before simplification, which cleans up after it
             simplify,
-            LayoutAssignment(),  # of a simple program: fewer arrays to choose for, and no transposes to mislead
+            LayoutAssignment(preferences=preferences),  # of a simple program: little to choose for, nothing to mislead
             LayoutNormalization(),  # what comes after needs row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
             DotCanonicalizer(is_gemm=is_gemm),  # after simplification, which would fold its transposes back
@@ -78,9 +83,9 @@ def pipeline(
     )
 
 
-def cpu_pipeline(is_gemm: IsGemm = blas_takes) -> Pipeline:
+def cpu_pipeline(is_gemm: IsGemm = blas_takes, preferences: Preferences | None = None) -> Pipeline:
     """Every pass for the CPU."""
-    return pipeline(CpuTarget(), is_gemm)
+    return pipeline(CpuTarget(), is_gemm, preferences=preferences)
 
 
 def optimize(
@@ -89,6 +94,7 @@ def optimize(
     *,
     is_gemm: IsGemm = blas_takes,
     can_share: CanShare = never_share,
+    preferences: Preferences | None = None,
     options: PassOptions | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
     """The module after all passes for `target` (a name, or a target of one's own), and what each pass did.
@@ -96,4 +102,4 @@ def optimize(
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
     UnsupportedError for a target that there is not.
     """
-    return pipeline(target, is_gemm, can_share).run(module, options)
+    return pipeline(target, is_gemm, can_share, preferences).run(module, options)

@@ -40,15 +40,19 @@ def host_row(context: RowContext, instruction: HloInstruction, function: HostFun
 
 
 class _Viewer:
-    """Makes the view of one array from its address."""
+    """Makes the view of one array from its address. A custom call may want its dimensions in any order in memory."""
 
     def __init__(self, shape: Shape) -> None:
-        self.dtype, self.dimensions = shape.element.dtype, shape.dimensions
+        order = shape.array_layout.minor_to_major[::-1]
+        self.dtype, self.dimensions = shape.element.dtype, [shape.dimensions[d] for d in order]
+        self.places = None if order == tuple(range(shape.rank)) else np.argsort(order)
         self.nbytes = shape.byte_size
         self.type = ctypes.c_char * self.nbytes
 
     def __call__(self, address: int) -> NDArray:
-        if not self.nbytes:
-            return np.empty(self.dimensions, self.dtype)
-        memory = memoryview(self.type.from_address(address)).cast("B")
-        return np.ndarray(self.dimensions, self.dtype, memory)
+        if self.nbytes:
+            memory = memoryview(self.type.from_address(address)).cast("B")
+            array: NDArray = np.ndarray(self.dimensions, self.dtype, memory)
+        else:
+            array = np.empty(self.dimensions, self.dtype)
+        return array if self.places is None else array.transpose(self.places)

@@ -55,8 +55,8 @@ class ByteMachine:
                 self.memory[key] = garbage.integers(0, 256, place.allocation.size, np.uint8)
         for place, array in zip(assignment.parameters, arguments, strict=True):
             self.store(place, array)
-        for number, literal in enumerate(assignment.constants):
-            self.memory[AllocationKind.CONSTANT, number] = np.frombuffer(literal.array.tobytes(), np.uint8).copy()
+        for number, values in enumerate(assignment.constant_bytes()):
+            self.memory[AllocationKind.CONSTANT, number] = np.frombuffer(values.tobytes(), np.uint8).copy()
         before = {key: block.copy() for key, block in self.memory.items() if key[0] in _READ_ONLY}
         entry = assignment.module.entry
         self.block(entry)

@@ -86,6 +86,9 @@ class GuardedProgram:
         self.donated = {s.allocation.index for s in assignment.outputs if s.allocation.kind is AllocationKind.PARAMETER}
         self.assignment, self.regions = _spread(assignment, at_end)
         self.lowered = lowering.lower(self.assignment, bodies)
+        scratch = self.lowered.arena_size - self.assignment.arena_size
+        if scratch:  # one region for all scratch memory, behind the buffers
+            self.regions.append((self.assignment.arena_size, scratch))
 
     def run(self, arguments: Sequence[NDArray]) -> list[NDArray]:
         """The results. AssertionError if memory around a buffer, or an input, has changed."""
@@ -94,7 +97,7 @@ class GuardedProgram:
         results = list(self.module.entry.root.shape.leaves())
         given = [_bytes(a, s, self.pattern) for a, s in zip(arguments, shapes, strict=True)]
         blocks = [_Block(s.byte_size, self.at_end, self.pattern) for s in (*shapes, *results)]
-        arena = _Memory(self.regions, assignment.arena_size, self.pattern)
+        arena = _Memory(self.regions, self.lowered.arena_size, self.pattern)
         try:
             for block, content in zip(blocks, given, strict=False):
                 block.bytes[:] = content

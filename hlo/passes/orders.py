@@ -1,7 +1,7 @@
 """Orders of dimensions in memory: what layouts say without their tiles.
 
 An order lists an array's dimensions from the most major to the most minor one: {0,1} in HLO text is the order (1, 0).
-Which orders an op can deal with stands in `layout_rules.py`.
+Which orders an op can deal with stands in `order_rules.py`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from ..opcode import Opcode
 from ..ops import SPECS, Trait
 from ..shape import Shape
 from .expand_convolution import canonical_numbers
-from .layout_orders import Order, completed, identity, positions, reshaped_order
+from .orders import Order, completed, identity, positions, reshaped_order
 
 
 def is_free_to_remake(instruction: HloInstruction) -> bool:
@@ -204,7 +204,7 @@ def _dot_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
 
 def _dot_allows(i: HloInstruction, order: Order) -> bool:
     """Batch dimensions first, then the free ones of one operand, then those of the other."""
-    batches, (left, right) = len(i.attributes.lhs_batch_dims), (dot_dimensions(i, k) for k in range(2))
+    batches, right = len(i.attributes.lhs_batch_dims), dot_dimensions(i, 1)
     sides = [0 if d < batches else 1 if d < right.first else 2 for d in order]
     starts = [side for place, side in enumerate(sides) if not place or sides[place - 1] != side]
     return len(starts) == len(set(starts)) and 0 not in starts[1:]
@@ -228,14 +228,14 @@ def window_dimensions(i: HloInstruction) -> WindowDimensions:
     """Of a gather or a scatter."""
     a: GatherAttributes | ScatterAttributes = i.attributes
     if isinstance(a, GatherAttributes):
-        window, inserted, array, result = a.offset_dims, a.collapsed_slice_dims, i.operands[0], i.shape
-        batching, indices = a.operand_batching_dims, i.operands[1]
+        window, inserted, batching = a.offset_dims, a.collapsed_slice_dims, a.operand_batching_dims
+        indices, result = i.operands[1], i.shape
     else:
-        window, inserted, array, result = a.update_window_dims, a.inserted_window_dims, i.operands[0], i.operands[-1].shape
-        batching, indices = a.input_batching_dims, i.operands[len(i.operands) // 2]
+        window, inserted, batching = a.update_window_dims, a.inserted_window_dims, a.input_batching_dims
+        indices, result = i.operands[len(i.operands) // 2], i.operands[-1].shape
     return WindowDimensions(
         window,
-        tuple(d for d in range(array.shape.rank) if d not in inserted and d not in batching),
+        tuple(d for d in range(i.operands[0].shape.rank) if d not in inserted and d not in batching),
         tuple(d for d in range(result.rank) if d not in window),
         tuple(d for d in range(indices.shape.rank) if d != a.index_vector_dim),
     )
@@ -359,8 +359,8 @@ RULES: dict[Opcode, OrderRule] = {
             # rewritten with other operations long before; where that is switched off they keep what they are written in
             _O.MAP, _O.SCAN, _O.RAGGED_DOT, _O.SCALED_DOT, _O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE,
             _O.BATCH_NORM_TRAINING, _O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE,
-            _O.ADD_DEPENDENCY, _O.AFTER_ALL, _O.ASYNC_START, _O.ASYNC_UPDATE, _O.ASYNC_DONE, _O.COPY_START, _O.COPY_DONE,
-            _O.ALL_GATHER, _O.ALL_GATHER_START, _O.ALL_GATHER_DONE, _O.ALL_REDUCE, _O.ALL_REDUCE_START,
+            _O.ADD_DEPENDENCY, _O.AFTER_ALL, _O.ASYNC_START, _O.ASYNC_UPDATE, _O.ASYNC_DONE, _O.COPY_START,
+            _O.COPY_DONE, _O.ALL_GATHER, _O.ALL_GATHER_START, _O.ALL_GATHER_DONE, _O.ALL_REDUCE, _O.ALL_REDUCE_START,
             _O.ALL_REDUCE_DONE, _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST, _O.COLLECTIVE_PERMUTE,
             _O.COLLECTIVE_PERMUTE_START, _O.COLLECTIVE_PERMUTE_DONE, _O.REDUCE_SCATTER, _O.PARTITION_ID,
             _O.REPLICA_ID, _O.FUSION,

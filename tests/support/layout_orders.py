@@ -1,0 +1,50 @@
+"""Random orders of dimensions for the arrays of a module, and compiling with them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from unittest import mock
+
+from hloom.hlo.ir import HloInstruction, HloModule
+from hloom.hlo.layout import Layout
+from hloom.hlo.passes.pipeline import optimize
+from hloom.hlo.shape import Shape
+from hloom.numba_backend import compiler
+from hloom.numba_backend.executable import NumbaExecutable
+
+Preferences = Callable[[HloInstruction], "tuple[int, ...] | None"]
+
+
+def random_order(rng: random.Random, rank: int) -> tuple[int, ...]:
+    """A minor_to_major."""
+    return tuple(rng.sample(range(rank), rank))
+
+
+def with_random_entry_layouts(module: HloModule, rng: random.Random) -> HloModule:
+    """The module for a caller whose arrays lie in random orders, in and out."""
+
+    def layouts(shape: Shape) -> list[Layout | None]:
+        return [Layout(random_order(rng, leaf.rank)) for leaf in shape.leaves()]
+
+    given = [layout for p in module.entry.parameters for layout in layouts(p.shape)]
+    return replace(
+        module, entry_parameter_layouts=tuple(given), entry_result_layouts=tuple(layouts(module.entry.root.shape))
+    )
+
+
+def random_preferences(rng: random.Random, share: float = 0.5) -> Preferences:
+    """A random order for a share of all instructions."""
+
+    def preferences(instruction: HloInstruction) -> tuple[int, ...] | None:
+        return random_order(rng, instruction.shape.rank) if rng.random() < share else None
+
+    return preferences
+
+
+def compile_with(module: HloModule, preferences: Preferences | None) -> NumbaExecutable:
+    """The executable of the Numba backend, its intermediates in the orders that are preferred."""
+    with mock.patch.object(compiler, "optimize", partial(optimize, preferences=preferences)):
+        return compiler.NumbaCompiler().compile(module)

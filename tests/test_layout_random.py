@@ -1,0 +1,102 @@
+"""Random orders of dimensions on parameters, results and intermediates change nothing but where bytes lie: over the
+table of ops, and over random modules."""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+from hloom.hlo.evaluator import evaluate
+from hloom.hlo.ir import HloModule
+from hloom.hlo.opcode import Opcode
+from hloom.hlo.passes.manager import PassOptions
+from hloom.hlo.passes.pipeline import cpu_pipeline
+
+from support.comparing import assert_same_arrays
+from support.layout_orders import compile_with, random_preferences, with_random_entry_layouts
+from support.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from support.random_modules import random_arguments, random_module
+
+
+def _has_a_matrix(case: OpCase) -> bool:
+    """Whether there is an order to choose."""
+    shapes = [a.shape for a in case.arrays]
+    return any(leaf.true_rank > 1 for leaf in [*shapes, *case.result.leaves()])
+
+
+MATRICES = [case for case in CASES if _has_a_matrix(case)]
+
+
+def _sample() -> list[OpCase]:
+    """Some cases of each opcode, and of each number of dimensions."""
+    seen: dict[tuple[Opcode, int], int] = {}
+    found = []
+    for case in sorted(MATRICES, key=lambda c: zlib.crc32(c.id.encode())):
+        rank = max(leaf.rank for leaf in case.result.leaves())
+        kind = case.opcode, rank
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] <= 2:
+            found.append(case)
+    return found
+
+
+SAMPLE = _sample()
+
+
+def check(case: OpCase) -> None:
+    module, inputs = build_module(case), make_inputs(case)
+    rng = random.Random(case.id)
+    expected = evaluate(module, *inputs)
+    executable = compile_with(with_random_entry_layouts(module, rng), random_preferences(rng))
+    check_results(case, executable.execute(inputs), expected)
+
+
+@pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.id)
+def test_op_in_random_layouts(case: OpCase) -> None:
+    check(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [c for c in MATRICES if c not in set(SAMPLE)], ids=lambda case: case.id)
+def test_every_op_in_random_layouts(case: OpCase) -> None:
+    check(case)
+
+
+@hypothesis.given(st.randoms(use_true_random=False))
+@hypothesis.settings(max_examples=25, suppress_health_check=list(hypothesis.HealthCheck), deadline=None)
+def test_modules_in_random_layouts(rng: random.Random) -> None:
+    check_module(rng)
+
+
+@pytest.mark.slow
+@hypothesis.given(st.randoms(use_true_random=False))
+@hypothesis.settings(max_examples=300, suppress_health_check=list(hypothesis.HealthCheck), deadline=None)
+def test_many_modules_in_random_layouts(rng: random.Random) -> None:
+    check_module(rng)
+
+
+def check_module(rng: random.Random) -> None:
+    """The evaluator after the layout passes, and the compiled program, give what the evaluator gives at first."""
+    original = random_module(rng)
+    module = with_random_entry_layouts(original, rng)
+    hypothesis.note(module.to_text())
+    arguments = random_arguments(module, rng.randrange(1000))
+    expected = evaluate(original, *arguments)
+    preferences = random_preferences(rng, rng.choice([0.0, 0.2, 0.7]))
+    optimized, _ = cpu_pipeline(preferences=preferences).run(module, PassOptions(verify=True))
+    assert_only_borders_are_not_row_major(optimized)
+    assert_same_arrays(expected, evaluate(optimized, *arguments), 1e-4)
+    assert_same_arrays(expected, compile_with(module, preferences).execute(arguments), 1e-4)
+
+
+def assert_only_borders_are_not_row_major(module: HloModule) -> None:
+    """After layout-normalization: parameters, bitcasts, and tuples of these at the end."""
+    for instruction in module.instructions():
+        if all(leaf.array_layout.is_row_major for leaf in instruction.shape.leaves()):
+            continue
+        allowed = {Opcode.PARAMETER, Opcode.BITCAST, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT}
+        assert instruction.opcode in allowed, instruction
+        assert instruction in set(module.entry.instructions), instruction
