@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..index_util import check_array
 from ..shape import Shape
 from . import palette
 from .axes import Axis, shown_coordinates
-from .drawing import Drawing, Line, Rectangle, Text, text_width
+from .drawing import Drawing, Line, Rectangle, Text, text_width, to_svg
 from .facts import describe, dimension_names, memory
 from .layout_text import line_length
 from .view import Cell, LayoutView
@@ -54,6 +55,15 @@ def layout_figure(shape: Shape) -> Drawing:
         bottom = _legend(page, view, bottom)
     page.text(_MARGIN, bottom + 6, memory(shape), _CAPTION, palette.FAINT, anchor="start")
     return page.drawing(f"Layout of {heading}: {memory(shape)}")
+
+
+def layout_svg(shape: Shape) -> str:
+    """The figure of an array shape as SVG; in a notebook, `IPython.display.SVG(hlo.layout_svg(shape))` shows it.
+
+    ShapeError, index_c1: `shape` is a tuple.
+    """
+    check_array(shape)
+    return to_svg(layout_figure(shape))
 
 
 class _Page:
