@@ -214,6 +214,21 @@ def test_a_module_without_buffers() -> None:
     assert report.buffers == () and report_text(report).startswith("module m, as written: 0 buffers\n")
 
 
+def test_asynchronous_operations_write_once() -> None:
+    """The start of a copy holds the operand and a handle too; the end hands over what was written. What an async-start
+    runs is a computation with a buffer of its own."""
+    text = """HloModule m
+doubled { a = f32[8] parameter(0) ROOT b = f32[8] add(a, a) }
+ENTRY e {
+  x = f32[8] parameter(0)
+  moving = (f32[8]{0:S(1)}, f32[8], u32[]) copy-start(x)
+  moved = f32[8]{0:S(1)} copy-done(moving)
+  running = ((f32[8]{0:S(1)}), f32[8], u32[]) async-start(moved), calls=doubled
+  ROOT ran = f32[8] async-done(running)
+}"""
+    assert [(b.name, b.space) for b in report_as_written(parse(text)).buffers] == [("x", 0), ("moving{0}", 1), ("b", 0)]
+
+
 def test_deep_calls_and_shared_computations_count_once() -> None:
     """`twice` is called from two places: as written it has one instruction."""
     text = """HloModule m

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..layout import MEMORY_SPACES
 from ..physical_form import PhysicalDimension
 from ..shape import Shape
-
-MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "SMEM", 5: "host memory"}
-"""What the numbers of memory spaces mean on a TPU."""
 
 
 def dimension_names(shape: Shape) -> tuple[str, ...]:
@@ -44,8 +42,7 @@ def facts(shape: Shape) -> list[tuple[str, str]]:
     if layout.element_size_in_bits:
         lines.append(("packing", _packing(shape)))
     if layout.memory_space:
-        known = MEMORY_SPACES.get(layout.memory_space)
-        lines.append(("space", f"S({layout.memory_space})" + (f", on a TPU {known}" if known else "")))
+        lines.append(("space", f"S({layout.memory_space}): {MEMORY_SPACES[layout.memory_space]}"))
     lines.append(("memory", memory(shape)))
     return lines
 
