@@ -240,7 +240,8 @@ def test_huge_arrays_are_shown_at_once_and_in_part(
     ("shape", "said"),
     [
         ("f32[]", "a scalar of 32 bits"),
-        ("pred[]{:T(512)}", "512 places, 512 bytes"),
+        ("pred[]{:T(512)}", "a scalar of 1 bit, in 8"),
+        ("pred[]{:T(512)}", "512x the 1 byte that the elements take; 511 places (over 99%) are padding"),
         ("f32[0,3]", "There are no elements to show"),
         ("f32[0,3]{1,0:T(8,128)}", "0 places, 0 bytes"),
         ("f32[1,1]{1,0:T(8,128)}", "1,024 places, 4,096 bytes: 1024x the 4 bytes".replace("1024x", "1,024x")),
@@ -449,6 +450,7 @@ def test_png_without_matplotlib_says_what_to_do(
         (("(f32[2], f32[3])", "--svg", "-"), 2, "give one of its elements"),
         (("token[]", "--linear", "0"), 2, "give one of its elements"),
         ((FIGURE_1, "--svg", "/nowhere/out.svg"), 2, "cannot write /nowhere/out.svg"),
+        ((FIGURE_1, "--svg", ""), 2, "cannot write"),
         ((FIGURE_1, "--png", "/nowhere/out.png"), 2, "cannot write /nowhere/out.png"),
         ((), 2, "SUBJECT"),
     ],

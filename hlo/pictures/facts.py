@@ -56,7 +56,7 @@ def memory(shape: Shape) -> str:
         alone = "the elements take" if bits >= 8 else "the elements take with a byte for each"
         text += f": {factor(physical / logical)} the {_count(logical, 'byte')} that {alone}"
     if padding := places - shape.num_elements:
-        text += f"; {_count(padding, 'place')} ({padding / places:.0%}) {'is' if padding == 1 else 'are'} padding"
+        text += f"; {_count(padding, 'place')} ({_share(padding, places)}) {'is' if padding == 1 else 'are'} padding"
     return text
 
 
@@ -95,12 +95,18 @@ def _combined(dimensions: Sequence[PhysicalDimension], names: Sequence[str]) -> 
     return ""
 
 
+def _share(part: int, whole: int) -> str:
+    """In whole per cent; neither 0 nor 100 if there is some of it and some that is not."""
+    percent = round(100 * part / whole)
+    return "100%" if part == whole else "under 1%" if percent == 0 else f"{percent}%" if percent < 100 else "over 99%"
+
+
 def _array(shape: Shape, names: Sequence[str]) -> str:
     bits = shape.element.bit_width if shape.array_layout.element_size_in_bits == 0 else shape.bits_per_element
     sizes = " by ".join(f"{size} ({name})" for size, name in zip(shape.dimensions, names, strict=True))
     stored = "" if bits == shape.bits_per_element else f", each in {shape.bits_per_element}"
     if not shape.rank:
-        return f"a scalar of {_count(bits, 'bit')}{stored}"
+        return f"a scalar of {_count(bits, 'bit')}{stored.replace('each ', '')}"
     return f"{sizes}: {_count(shape.num_elements, 'element')} of {_count(bits, 'bit')}{stored}"
 
 

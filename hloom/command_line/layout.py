@@ -60,7 +60,7 @@ def _read_shape(text: str) -> Shape:
 
 def _shape(shape: Shape, options: Namespace) -> None:
     leaves = list(shape.leaves())
-    if options.index is not None or options.linear is not None or options.svg or options.png:
+    if any(asked is not None for asked in (options.index, options.linear, options.svg, options.png)):
         if not shape.is_array:
             raise UsageError(f"{shape} is no array: give one of its elements to --index, --linear, --svg and --png")
         _steps(shape, options)
@@ -85,14 +85,14 @@ def _steps(shape: Shape, options: Namespace) -> None:
 
 
 def _files(shape: Shape, options: Namespace) -> None:
-    if not options.svg and not options.png:
+    if options.svg is None and options.png is None:
         return
     drawing = layout_figure(shape)
     if options.svg == "-":
         sys.stdout.write(to_svg(drawing))
-    elif options.svg:
+    elif options.svg is not None:
         write_text(options.svg, to_svg(drawing))
-    if options.png:
+    if options.png is not None:
         try:
             write_png(drawing, options.png)
         except OSError as error:
