@@ -317,8 +317,9 @@ def _copy(to: NDArray, source: NDArray) -> None:
     """Assign, by parts where NumPy's own loops are slow.
 
     Its inner loop runs along the dimension in which `to` is densest. Where that is short, as in (8,128)(2,1), its
-    places are taken one after the other. Where `source` is dense in another dimension, as in a transposition, a line of the
-    cache would be read for one element and be gone when the next is wanted: the inner one is taken a line at a time.
+    places are taken one after the other. Where `source` is dense in another dimension, as in a transposition, a line
+    of the cache would be read for one element and be gone when the next is wanted: the inner dimension is taken a line
+    at a time.
     """
     if to.nbytes < _LARGE:
         to[...] = source
