@@ -46,7 +46,7 @@ def empty_result(i: Instruction) -> Instruction | None:
     """An array without elements needs no operands; but a side effect stays."""
     if i.shape.is_tuple or i.shape.num_elements or i.opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
         return None
-    if has_side_effect(i):
+    if has_side_effect(i) or not i.shape.array_layout.is_row_major:  # the caller's has its layout, and perhaps padding
         return None
     if i.opcode is Opcode.BROADCAST and i.operands[0].opcode is Opcode.CONSTANT:
         return None
