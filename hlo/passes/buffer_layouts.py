@@ -2,8 +2,8 @@
 
 It runs after fusion, when an instruction outside of fused computations is a buffer. Before it all buffers are dense
 and row-major, but for parameters and results of the entry, which have the layouts that the caller uses; where these are
-not what the target wants, a copy of its own converts each once. A reshape that no longer shows the same bytes in
-another way becomes a loop nest. Inside fused computations only parameters and outputs are buffers: the layouts of
+not what the target wants, a copy of its own converts each once. A reshape that no longer shows the same bytes goes
+through a dense array. Inside fused computations only parameters and outputs are buffers: the layouts of
 what lies between mean nothing.
 """
 
@@ -181,12 +181,12 @@ def _reshape(moved: HloInstruction, shape: Shape) -> HloInstruction:
     source = moved.operands[0].shape
     if source.array_layout.is_row_major and shape.array_layout.is_row_major:
         return moved
-    if source.element_type is not shape.element_type:  # the bytes of a dense array, read as another type
-        dense = in_layouts(moved.operands[0], source.with_default_layout())
-        return in_layouts(replace(moved, operands=(dense,), shape=shape.with_default_layout()), shape)
-    if reshape_is_bitcast(source, shape):
+    if source.element_type is shape.element_type and reshape_is_bitcast(source, shape):
         return make_instruction(Opcode.BITCAST, moved.operands, shape=shape, name=moved.name)
-    return _as_kernel(replace(moved, opcode=Opcode.RESHAPE, shape=shape))
+    # A dense array's elements are in the right order. Two copies, each along the tiles of one side, take a fraction of
+    # the time of one loop that takes linear indices apart.
+    dense = in_layouts(moved.operands[0], source.with_default_layout())
+    return in_layouts(replace(moved, operands=(dense,), shape=shape.with_default_layout()), shape)
 
 
 def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
