@@ -448,6 +448,34 @@ def test_heaps_keep_their_limit() -> None:
     assert heap.size == 128
 
 
+REQUESTS = st.lists(st.builds(lambda size, start, length: Request(size, start, start + length),
+                              st.integers(1, 200), st.integers(0, 12), st.integers(1, 6)), max_size=20)  # fmt: skip
+
+
+@hypothesis.given(REQUESTS, st.integers(0, 600))
+def test_heaps_place_whatever_there_is_room_for(requests: list[Request], limit: int) -> None:
+    """Against trying every offset: nothing overlaps, nothing ends above the limit, nothing that fits is refused."""
+    heap = Heap(64, limit)
+    lying: list[tuple[Request, int]] = []
+
+    def free(request: Request, offset: int) -> bool:
+        return offset + -(-request.size // 64) * 64 <= limit and all(
+            other.end <= request.start
+            or request.end <= other.start
+            or offset + request.size <= low
+            or low + other.size <= offset
+            for other, low in lying
+        )
+
+    for request in requests:
+        possible = [offset for offset in range(0, limit, 64) if free(request, offset)]
+        offset = heap.add(request)
+        assert offset in possible if possible else offset is None
+        if offset is not None:
+            lying.append((request, offset))
+    assert peak(r for r, _ in lying) <= heap.size <= limit
+
+
 def test_peaks() -> None:
     assert peak([]) == 0
     assert peak([Request(3, 0, 2), Request(4, 1, 3), Request(5, 2, 4)]) == 9
