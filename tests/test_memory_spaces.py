@@ -26,6 +26,8 @@ from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
 from hloom.numba_backend.compiler import NumbaCompiler
 
+import hloom
+import hloom.numpy as jnp
 from hloom import hlo
 from support.byte_machine import ByteMachine, can_share
 from support.comparing import assert_same_arrays
@@ -341,6 +343,19 @@ def test_the_report_has_everything() -> None:
     assert main.physical_bytes == 2 * 4096 and main.logical_bytes == 2 * 60
     text = assignment.to_text()
     assert "VMEM S(1)" in text and "10,000" in text and "99 %" in text and "arena S(1)" in text
+
+
+def test_users_see_what_lies_in_fast_memory() -> None:
+    step = hloom.jit(lambda x: jnp.tanh(x @ x) @ x)
+    compiled = step.lower(jnp.ones((16, 16))).compile(target=hlo.TpuTarget(vmem_bytes=2**15))
+    memory = compiled.memory_analysis()
+    assert memory.report is not None
+    fast = memory.report.space(1)
+    assert fast is not None and fast.limit == 2**15 and 0 < fast.arena_peak <= fast.arena_bytes <= 2**15
+    assert fast.physical_bytes == sum(row.physical_bytes for row in memory.report.rows if row.space == 1)
+    assert "VMEM S(1)" in memory.text == str(memory)
+    plain = step.lower(jnp.ones((16, 16))).compile().memory_analysis().report
+    assert plain is not None and [s.number for s in plain.spaces] == [0]
 
 
 def placed_without_running(module: HloModule, size: int) -> tuple[HloModule, BufferAssignment]:
