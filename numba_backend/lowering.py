@@ -211,7 +211,10 @@ class _Lowering:
         if all(s.size == 0 for s in outputs):
             return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
-        kernel = emit_fusion(self.bodies.of(instruction), sharing)
+        body = self.bodies.of(instruction)
+        if sharing and body.is_identity:
+            return  # a copy into the same places of the same buffer
+        kernel = emit_fusion(body, sharing)
         for operand, output in kernel.copied_operands:
             self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])
@@ -295,6 +298,8 @@ class _Lowering:
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
     ) -> None:
         """See `RowContext`."""
+        if not kernel.extent:  # an empty array, though padding may give its buffer bytes
+            return
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
         grain = 0 if kernel.is_serial else max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
         self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain)
@@ -322,17 +327,23 @@ class _Lowering:
         again, done = builder.label(), builder.label()
         builder.place(again)
         self.computation(condition)
-        builder.jump_if_false(self.place(self.assignment.slice(condition.root)), done)
+        builder.jump_if_false(self._scalar(condition.root), done)
         self.computation(body)
         builder.jump(again)
         builder.place(done)
+
+    def _scalar(self, instruction: HloInstruction) -> Argument:
+        """Where a jump reads its condition: of a packed one, whose byte holds more than the element, a dense copy."""
+        self._scratch = 0
+        place = self.place(self.assignment.slice(instruction))
+        return self._unpacked(f"{instruction.name} is unpacked", instruction.shape, place)
 
     def _conditional(self, instruction: HloInstruction) -> None:
         builder = self.builder
         self._copies(self.assignment.copies_before(instruction))
         branches = instruction.attributes.branch_computations
         index = instruction.operands[0]
-        where = self.place(self.assignment.slice(index))
+        where = self._scalar(index)
         labels = [builder.label() for _ in branches]
         done = builder.label()
         if index.shape.element is ElementType.PRED:

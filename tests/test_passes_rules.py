@@ -242,6 +242,7 @@ CASES = [
     ),
     misses("compute_before_reshape", "a = f32[6] reshape(m)  ROOT r = f32[6] negate(a)"),
     misses("compute_before_reshape", "a = f32[3] reshape(o)  ROOT r = f32[3] add(a, d)"),
+    misses("compute_before_reshape", "a = f32[3] reshape(o)  ROOT r = f32[3]{0:T(2)} copy(a)"),
     # movement
     fires("uniform_constant", "ROOT r = f32[2,2] constant({{5, 5}, {5, 5}})", "broadcast(5.0){}:f32[2,2]"),
     misses("uniform_constant", "ROOT r = f32[2] constant({0, -0})"),

@@ -484,7 +484,10 @@ def compute_before_broadcast(i: Instruction) -> Instruction | None:
 
 def compute_before_reshape(i: Instruction) -> Instruction | None:
     """f(reshape(a), reshape(b)) = reshape(f(a, b)) where the reshapes only add or remove dimensions of size 1 and a
-    and b have the same dimensions, or are broadcast scalars. The reshapes meet others further down and fall away."""
+    and b have the same dimensions, or are broadcast scalars. The reshapes meet others further down and fall away. Not
+    where f is a copy: there the result's layout is what counts."""
+    if i.opcode is Opcode.COPY:
+        return None
     sizes: tuple[int, ...] | None = None
     for operand in i.operands:
         if operand.opcode is Opcode.RESHAPE and operand.shape.rank:

@@ -39,6 +39,14 @@ class FusedBody:
     root_places: Places
     """By the number of the output."""
 
+    @property
+    def is_identity(self) -> bool:
+        """True when the one output is the one operand, element by element in the same places."""
+        root = self.computation.root
+        source = root.operands[0] if root.opcode is Opcode.COPY else root
+        same = self.parameter_places.get(0) == self.root_places.get(0)
+        return source.opcode is Opcode.PARAMETER and len(self.computation.parameters) == 1 and same
+
 
 def structure_of(computation: HloComputation) -> tuple[object, ...]:
     """What `canonical` depends on: equal for computations that have equal kernels but for names, metadata and the
