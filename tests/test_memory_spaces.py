@@ -122,6 +122,18 @@ def test_nothing_goes_into_no_memory() -> None:
     assert reason_of(assignment, "a") == "too large"
 
 
+def test_a_second_choice_replaces_the_first() -> None:
+    """As if the first had never been: with less room, and with none."""
+    for text in (CHAIN, LOOP, BRANCHES, FUSIONS):
+        module = hlo.parse(text)
+        everything = MemorySpaceAssignment(vmem(4096), can_share)(module)
+        for size in (0, 64, 128, 4096):
+            again = MemorySpaceAssignment(vmem(size), can_share)(everything)
+            once = MemorySpaceAssignment(vmem(size), can_share)(module)
+            assert hlo.parse(again.to_text()).to_text() == again.to_text()
+            assert [i.shape for i in again.entry.instructions] == [i.shape for i in once.entry.instructions]
+
+
 def test_the_most_used_byte_comes_first() -> None:
     """There is room for one of the two that live at the same time: `much` is read three times, `little` once."""
     module, assignment = placed(
