@@ -252,6 +252,46 @@ def test_the_body_of_a_loop_comes_before_what_lies_around_it() -> None:
     assert reason_of(assignment, "outer") == "no room"
 
 
+def test_loops_that_run_forever_are_ranked_too() -> None:
+    """40 loops in one another, each of 2**31 rounds: more than a float holds."""
+    depth = 40
+    inner = "w0 = f32[8] reverse(x0), dimensions={0}"
+    parts = ["HloModule m, is_scheduled=true"]
+    for k in range(depth):
+        parts.append(f"""
+        c{k} {{
+          p{k} = (s32[], f32[8]) parameter(0)
+          a{k} = s32[] get-tuple-element(p{k}), index=0
+          m{k} = s32[] constant(2147483647)
+          ROOT d{k} = pred[] compare(a{k}, m{k}), direction=LT
+        }}
+        b{k} {{
+          q{k} = (s32[], f32[8]) parameter(0)
+          i{k} = s32[] get-tuple-element(q{k}), index=0
+          x{k} = f32[8] get-tuple-element(q{k}), index=1
+          o{k} = s32[] constant(1)
+          h{k} = s32[] add(i{k}, o{k})
+          {inner}
+          ROOT t{k} = (s32[], f32[8]) tuple(h{k}, w{k})
+        }}""")
+        inner = f"""z{k + 1} = s32[] constant(0)
+          s{k + 1} = (s32[], f32[8]) tuple(z{k + 1}, x{k + 1})
+          l{k + 1} = (s32[], f32[8]) while(s{k + 1}), condition=c{k}, body=b{k}
+          w{k + 1} = f32[8] get-tuple-element(l{k + 1}), index=1"""
+    parts.append(f"""
+    ENTRY e {{
+      x = f32[8] parameter(0)
+      x{depth} = f32[8] reverse(x), dimensions={{0}}
+      {inner}
+      ROOT r = f32[8] reverse(w{depth}), dimensions={{0}}
+    }}""")
+    module = hlo.parse("".join(parts))
+    (loop,) = [i for i in module.entry.instructions if i.opcode is Opcode.WHILE]
+    assert known_trip_count(loop) == 2**31 - 1
+    spaced = MemorySpaceAssignment(vmem(4096), can_share)(module)
+    assert shape_of(spaced, f"x{depth}") == shape_of(spaced, "w0") == "f32[8]{0:S(1)}"
+
+
 def test_loops_initialised_by_an_argument_stay_with_it() -> None:
     module, assignment = placed(hlo.parse(LOOP.replace("tuple(zero, y, z)", "tuple(zero, x, z)")), 4096)
     assert shape_of(module, "loop") == "(s32[], f32[16]{0}, f32[16]{0})"
