@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from .opcode import Opcode
     from .passes.pipeline import optimize
     from .physical_array import from_physical, to_physical
+    from .pictures.layout_figure import layout_svg
+    from .pictures.layout_text import layout_text
     from .shape import Shape
     from .target import CpuTarget, MemorySpace, Target, TargetOptionError
     from .targets import target_named
@@ -121,6 +123,8 @@ _NAMES = {
     "Opcode": ".opcode",
     "optimize": ".passes.pipeline",
     **dict.fromkeys(("from_physical", "to_physical"), ".physical_array"),
+    "layout_svg": ".pictures.layout_figure",
+    "layout_text": ".pictures.layout_text",
     "Shape": ".shape",
     **dict.fromkeys(("CpuTarget", "MemorySpace", "Target", "TargetOptionError"), ".target"),
     "target_named": ".targets",
@@ -172,6 +176,8 @@ __all__ = [
     "evaluate",
     "evaluate_computation",
     "from_physical",
+    "layout_svg",
+    "layout_text",
     "linear_index",
     "make_call",
     "make_computation",

@@ -27,7 +27,7 @@ def linear_index(shape: Shape, index: Sequence[SupportsIndex]) -> int:
     IndexError for an index outside of the array; numbers below 0 are outside too, for they do not count from the end.
     ShapeError (index_c1, index_c2) for a tuple and for an index with more or fewer numbers than the array has
     dimensions."""
-    _check_array(shape)
+    check_array(shape)
     numbers = tuple(operator.index(i) for i in index)
     if len(numbers) != shape.rank:
         raise ShapeError(f"index {numbers} for {shape}, which has {shape.rank} dimensions", "index_c2")
@@ -42,7 +42,7 @@ def multi_index(shape: Shape, linear: SupportsIndex) -> tuple[int, ...] | None:
 
     IndexError for a place outside of the buffer; ShapeError (index_c1) for a tuple.
     """
-    _check_array(shape)
+    check_array(shape)
     form = shape.physical_form
     place = operator.index(linear)
     if not 0 <= place < form.num_elements:
@@ -65,7 +65,7 @@ def multi_index(shape: Shape, linear: SupportsIndex) -> tuple[int, ...] | None:
 
 def linear_indices(shape: Shape) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The place of every element, as an int64 array with the shape's dimensions. ShapeError (index_c1) for a tuple."""
-    _check_array(shape)
+    check_array(shape)
     index = np.indices(shape.dimensions, np.int64, sparse=True)
     return np.ascontiguousarray(np.broadcast_to(shape.physical_form.linear_index(index), shape.dimensions), np.int64)
 
@@ -89,7 +89,7 @@ def bit_position(shape: Shape, index: Sequence[SupportsIndex]) -> tuple[int, int
     return divmod(linear_index(shape, index) * shape.bits_per_element, 8)
 
 
-def _check_array(shape: Shape) -> None:
+def check_array(shape: Shape) -> None:
     if not shape.is_array:
         raise ShapeError(f"{shape} is no array: only arrays have a layout, and places for elements", "index_c1")
 

@@ -7,6 +7,7 @@ has no row.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ from ..hlo.passes.buffer_assignment import (
 from ..hlo.passes.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from .dot import gemm_of
-from .emit import FusedBody, Sharing, canonical, emit_fusion
+from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.element import storage_of
 from .emit.places import place_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
@@ -54,17 +55,24 @@ NOWHERE = Argument("pointer", -1, 0)
 
 
 class Bodies:
-    """The canonical fused computations of one module, each made once."""
+    """The canonical fused computations of one module, made once for all of equal structure."""
 
     def __init__(self) -> None:
         self._canonical: dict[HloComputation, FusedBody] = {}
+        self._by_structure: dict[tuple[object, ...], FusedBody] = {}
         self._sharing: dict[FusedBody, Sharing] = {}
+        self._alone: dict[HloInstruction, list[bool]] = {}
+        """Of each operand: is no other one the same bytes?"""
 
     def of(self, fusion: HloInstruction) -> FusedBody:
         computation = fusion.attributes.calls
         found = self._canonical.get(computation)
         if found is None:
-            found = self._canonical[computation] = canonical(computation)
+            structure = structure_of(computation)
+            found = self._by_structure.get(structure)
+            if found is None:
+                found = self._by_structure[structure] = canonical(computation)
+            self._canonical[computation] = found
         return found
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
@@ -81,8 +89,12 @@ class Bodies:
         if not allowed:
             return False
         # Two pointers to one buffer, of which the code would write through one and read through the other?
-        seen = [_origin(o) for o in instruction.operands]
-        return seen.count(seen[operand]) == 1
+        alone = self._alone.get(instruction)
+        if alone is None:
+            origins = [_origin(o) for o in instruction.operands]
+            count = Counter(origins)
+            alone = self._alone[instruction] = [count[origin] == 1 for origin in origins]
+        return alone[operand]
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
@@ -199,7 +211,10 @@ class _Lowering:
         if all(s.size == 0 for s in outputs):
             return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
-        kernel = emit_fusion(self.bodies.of(instruction), sharing)
+        body = self.bodies.of(instruction)
+        if sharing and body.is_identity:
+            return  # a copy into the same places of the same buffer
+        kernel = emit_fusion(body, sharing)
         for operand, output in kernel.copied_operands:
             self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])

@@ -120,6 +120,47 @@ def test_native_function_of_tuples(backend: str, register: Callable[..., None]) 
     assert total == 7 and pair.tolist() == [7, 6]
 
 
+@pytest.mark.parametrize("where", [*BACKENDS, "tpu"])
+@pytest.mark.parametrize("wanted", ["{1,0}", "{0,1}"])
+@pytest.mark.parametrize("given", ["{1,0}", "{0,1}"])
+def test_native_function_sees_the_layouts_that_it_asks_for(
+    where: str, wanted: str, given: str, register: Callable[..., None]
+) -> None:
+    """It copies bytes: from an array in one layout to one in another, whatever the caller's are."""
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+    def native(out: int, arguments: Any) -> None:
+        ctypes.memmove(out, arguments[0], 24)
+
+    register("bytes", native)
+    text = f"""HloModule m, entry_computation_layout={{(f32[2,3]{given})->f32[3,2]{given}}}
+    ENTRY e {{
+      x = f32[2,3] parameter(0)
+      y = f32[2,3] negate(x)
+      c = f32[3,2]{{0,1}} custom-call(y), custom_call_target="bytes", operand_layout_constraints={{f32[2,3]{wanted}}}
+      ROOT r = f32[3,2] add(c, c)
+    }}"""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    source = -2 * (x if wanted == "{1,0}" else x.T)
+    module = parse(text)
+    if where == "evaluator":
+        (result,) = hloom.run_hlo(module, x, backend=where)
+    else:
+        (result,) = get_compiler("numba").compile(module, target="tpu" if where == "tpu" else "cpu").execute([x])
+    np.testing.assert_array_equal(result, source.reshape(2, 3).T)
+
+
+def test_a_function_gets_no_tiles(register: Callable[..., None]) -> None:
+    register("tiles", lambda x: x)
+    text = """HloModule m
+    ENTRY e {
+      x = f32[2,3] parameter(0)
+      ROOT c = f32[2,3] custom-call(x), custom_call_target="tiles", operand_layout_constraints={f32[2,3]{1,0:T(2,2)}}
+    }"""
+    with pytest.raises(UnsupportedError, match=r"'tiles' wants an array as f32\[2,3\]\{1,0:T\(2,2\)\}"):
+        get_compiler("numba").compile(parse(text))
+
+
 def test_native_function_runs_without_python(register: Callable[..., None], numba_cfunc: Any) -> None:
     register("myfunc", numba_cfunc)
     executable = get_compiler("numba").compile(parse(MYFUNC))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import io
+import json
 import re
 import subprocess
 import sys
@@ -238,15 +240,17 @@ def test_huge_arrays_are_shown_at_once_and_in_part(
     ("shape", "said"),
     [
         ("f32[]", "a scalar of 32 bits"),
-        ("pred[]{:T(512)}", "512 places, 512 bytes"),
+        ("pred[]{:T(512)}", "a scalar of 1 bit, in 8"),
+        ("pred[]{:T(512)}", "512x the 1 byte that the elements take; 511 places (over 99%) are padding"),
         ("f32[0,3]", "There are no elements to show"),
         ("f32[0,3]{1,0:T(8,128)}", "0 places, 0 bytes"),
         ("f32[1,1]{1,0:T(8,128)}", "1,024 places, 4,096 bytes: 1024x the 4 bytes".replace("1024x", "1,024x")),
         ("s4[2,3]{1,0:E(4)}", "4 bits an element: 2 in a byte, the first in its lowest bits"),
         ("bf16[8,128]{1,0:T(8,128)(2,1)}", "bits 0-15: 0,0; bits 16-31: 1,0."),
         ("pred[32,128]{1,0:T(32,128)(32,1)E(1)}", "bit 0: 0,0; bit 1: 1,0; bit 2: 2,0; …; bit 31: 31,0."),
-        ("f32[8,128]{1,0:T(8,128)S(1)}", "S(1), on a TPU VMEM"),
+        ("f32[8,128]{1,0:T(8,128)S(1)}", "S(1): VMEM"),
         ("f32[3]{0:L(8)}", "multiple of 8"),
+        ("s8[2,3]{0,1:PD(3,5)PV(zero)}", "y to 3, x to 5; what is there: zero"),
         ("f32[2,3,4]{0,2,1}", "z varies fastest, then x, y"),
         ("(f32[2], (s32[3], token[]))", "array 1 of the tuple: s32[3]{0}"),
         ("token[]", "token[] holds no data."),
@@ -258,11 +262,16 @@ def test_what_is_said_of_a_shape(capsys: pytest.CaptureFixture[str], shape: str,
     assert (code, err) == (0, "") and said in out
 
 
-@given(st.integers(0, 300), st.integers(0, 9), st.integers(1, 40), st.integers(2, 30))
-def test_an_excerpt_has_both_ends_and_says_where_it_skips(size: int, padding: int, block: int, most: int) -> None:
+@given(st.integers(0, 300), st.integers(0, 9), st.integers(1, 40), st.integers(2, 30), st.integers(1, 4))
+def test_an_excerpt_has_both_ends_and_says_where_it_skips(
+    size: int, padding: int, block: int, most: int, unit: int
+) -> None:
     extent = size + padding
-    shown = shown_coordinates(size, extent, block, most)
+    shown = shown_coordinates(size, extent, block, most, unit)
     assert len(shown) <= max(most, 3)
+    if unit <= max(most, 3) // 3:
+        units = [list(range(u * unit, min((u + 1) * unit, extent))) for u in range(-(-extent // unit))]
+        assert all(len({k in shown for k in each}) == 1 for each in units), "none is torn apart"
     if extent:
         assert shown[0] == 0 and shown[-1] == extent - 1
     for a, b in pairwise(shown):
@@ -419,7 +428,9 @@ def test_png_without_matplotlib_says_what_to_do(
     [
         (("f32[3,5]{1,0:T(2,2}",), 1, "<shape>:1:19: "),
         (("f32[3,5]{1,0:T(2,0)}",), 1, "<shape>:1:18: "),
-        (("f32[3,5]{1,1}",), 1, "shape_c3"),
+        (("f32[3,5]{1,1}",), 1, "<shape>:1:12: "),
+        (("f32[3,5]{0}",), 1, "<shape>:1:9: "),
+        (("f32[3,5]{1,0:T(2,*)}",), 1, "<shape>:1:18: "),
         (("f33[3]",), 1, "<shape>:1:1: expected a shape, but no element type is 'f33'"),
         (("f32[3] and more",), 1, "expected the end of the shape, found 'and'"),
         (("f32[9223372036854775807,9]",), 1, "shape_c2"),
@@ -439,6 +450,7 @@ def test_png_without_matplotlib_says_what_to_do(
         (("(f32[2], f32[3])", "--svg", "-"), 2, "give one of its elements"),
         (("token[]", "--linear", "0"), 2, "give one of its elements"),
         ((FIGURE_1, "--svg", "/nowhere/out.svg"), 2, "cannot write /nowhere/out.svg"),
+        ((FIGURE_1, "--svg", ""), 2, "cannot write"),
         ((FIGURE_1, "--png", "/nowhere/out.png"), 2, "cannot write /nowhere/out.png"),
         ((), 2, "SUBJECT"),
     ],
@@ -460,9 +472,6 @@ def test_the_caret_stands_at_the_place(capsys: pytest.CaptureFixture[str]) -> No
 def test_a_module_from_a_file_and_from_stdin(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import io
-    import json
-
     text = "HloModule m\nENTRY e { x = f32[4096,2]{1,0:T(8,128)} parameter(0)\n ROOT y = f32[2] constant({1, 2}) }"
     path = tmp_path / "module[1].hlo"  # a file first, although it has a bracket
     path.write_text(text)
@@ -486,3 +495,39 @@ def test_a_bad_module(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     (tmp_path / "m.hlo").write_text("HloModule m\nENTRY e { ROOT x = f32[3] parametr(0) }")
     code, out, err = hloom(capsys, str(tmp_path / "m.hlo"))
     assert (code, out) == (1, "") and err.startswith(f"{tmp_path}/m.hlo:2:")
+
+
+def test_a_module_for_a_target(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Inside, buffers are tiled; arguments and results are row-major, or as on the device."""
+    path = tmp_path / "m.hlo"
+    path.write_text(
+        "HloModule m\nENTRY e { x = f32[4096,2] parameter(0)\n s = f32[4096,2] sort(x), dimensions={0}, to_apply=lt\n"
+        " ROOT y = f32[4096,2] exponential(s) }\n"
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }"
+    )
+    found = {}
+    for arguments in (("cpu",), ("tpu",), ("tpu", "--on-device"), ("as-written",)):
+        code, out, err = hloom(capsys, str(path), "--json", "--target", *arguments)
+        assert (code, err) == (0, "")
+        report = found[arguments] = json.loads(out)
+        assert report["target"] == arguments[0].replace("-", " ")
+        assert report["physical_bytes"] == sum(b["physical_bytes"] for b in report["buffers"])
+    shapes = {arguments: {b["where"]: b["shape"] for b in report["buffers"]} for arguments, report in found.items()}
+    assert "T(" not in str(shapes["cpu",])
+    assert "T(" not in shapes["tpu",]["parameter"] and "T(8,128)" in str(shapes["tpu",])
+    assert "T(8,128)" in shapes["tpu", "--on-device"]["parameter"]
+    assert found["cpu",]["memory_spaces"][0]["peak_bytes"] >= 2 * 4096 * 2 * 4
+    code, _, err = hloom(capsys, str(path), "--target", "gpu")
+    assert code == 2 and "gpu" in err
+    code, _, err = hloom(capsys, str(path), "--on-device")
+    assert code == 2 and "--on-device needs a --target" in err
+
+
+def test_help_needs_neither_numpy_nor_the_ir() -> None:
+    code = (
+        "import sys\nfrom hloom.command_line.options import parse_options\n"
+        "try: parse_options(['layout', '--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('numpy', 'hloom.hlo.shape', 'numba') if m in sys.modules], file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ran.stderr == "[]\n" and "SUBJECT" in ran.stdout

@@ -10,9 +10,16 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hloom.hlo import ElementType, Layout, Shape, Tile, parse
-from hloom.hlo.analyses.layout_report import LayoutReport, report_as_written
+from hloom.hlo import CpuTarget, ElementType, Layout, Shape, Target, Tile, TpuTarget, optimize, parse
+from hloom.hlo.analyses.coalescing import never_share
+from hloom.hlo.analyses.layout_report import (
+    LayoutReport,
+    report_as_written,
+    report_of_program,
+    with_entry_on_device,
+)
 from hloom.hlo.analyses.layout_search import better_layout
+from hloom.hlo.passes.buffer_assignment import assign_buffers
 from hloom.hlo.pictures.report_text import readable, report_text
 from hypothesis import given
 from hypothesis import strategies as st
@@ -207,12 +214,100 @@ def test_a_module_without_buffers() -> None:
     assert report.buffers == () and report_text(report).startswith("module m, as written: 0 buffers\n")
 
 
+def test_asynchronous_operations_write_once() -> None:
+    """The start of a copy holds the operand and a handle too; the end hands over what was written. What an async-start
+    runs is a computation with a buffer of its own."""
+    text = """HloModule m
+doubled { a = f32[8] parameter(0) ROOT b = f32[8] add(a, a) }
+ENTRY e {
+  x = f32[8] parameter(0)
+  moving = (f32[8]{0:S(1)}, f32[8], u32[]) copy-start(x)
+  moved = f32[8]{0:S(1)} copy-done(moving)
+  running = ((f32[8]{0:S(1)}), f32[8], u32[]) async-start(moved), calls=doubled
+  ROOT ran = f32[8] async-done(running)
+}"""
+    assert [(b.name, b.space) for b in report_as_written(parse(text)).buffers] == [("x", 0), ("moving{0}", 1), ("b", 0)]
+
+
 def test_deep_calls_and_shared_computations_count_once() -> None:
     """`twice` is called from two places: as written it has one instruction."""
     text = """HloModule m
 twice { a = f32[8] parameter(0) ROOT b = f32[8] add(a, a) }
 ENTRY e { x = f32[8] parameter(0) y = f32[8] call(x), to_apply=twice ROOT z = f32[8] call(y), to_apply=twice }"""
     assert [b.name for b in report_as_written(parse(text)).buffers] == ["x", "b"]
+
+
+# programs after all passes
+
+_TEXT = re.compile(r"([a-z]+)([0-9]*)[a-z0-9]*\[([0-9,]*)\](?:\{([0-9,]*)(?::(.*))?\})?$")
+
+
+def counted_bytes(shape: str) -> int:
+    """The bytes of an array from its text: pad, cut, multiply."""
+    match = _TEXT.match(shape)
+    assert match is not None, shape
+    kind, digits, sizes, order, rest = match.groups(default="")
+    bits = 8 if kind == "pred" else max(int(digits), 8)
+    dimensions = [int(d) for d in sizes.split(",") if d]
+    physical = [dimensions[int(d)] for d in reversed([d for d in order.split(",") if d])]
+    if packed := re.search(r"E\((\d+)\)", rest):
+        bits = int(packed[1])
+    tiles = re.match(r"T((?:\([0-9,]+\))+)", rest)
+    for tile in re.findall(r"\(([0-9,]+)\)", tiles[1] if tiles else ""):
+        cut = [int(t) for t in tile.split(",")]
+        physical = [1] * (len(cut) - len(physical)) + physical
+        outer, inner = physical[: len(physical) - len(cut)], physical[len(physical) - len(cut) :]
+        physical = [*outer, *(math.ceil(d / t) for d, t in zip(inner, cut)), *cut]
+    return math.ceil(math.prod(physical) * bits / 8)
+
+
+PROGRAMS = ["mlp_loss_and_gradient", "scan_rnn", "softmax", "fori", "switch", "bfloat16_matmul", "random_normal"]
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+@pytest.mark.parametrize("target", [CpuTarget(), TpuTarget(), TpuTarget(pred_bits=1, vmem_bytes=3000)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_totals_of_programs(name: str, target: Target, on_device: bool) -> None:
+    """Each buffer has the bytes that its shape's text says, totals are their sums, and every array that an instruction
+    of the optimised module writes is in one of them."""
+    module = parse(next(path for path in RECORDED if path.stem == name).read_text())
+    if on_device:
+        module = with_entry_on_device(module, target)
+    optimized, _ = optimize(module, target)
+    memory = assign_buffers(optimized, never_share, fast_memory=target.fast_memory).report()
+    report = report_of_program(memory, target)
+    sizes = [counted_bytes(b.shape.to_text()) for b in report.buffers if b.shape is not None]
+    assert [b.physical_bytes for b in report.buffers if b.shape is not None] == sizes
+    assert report.physical_bytes == sum(b.physical_bytes for b in report.buffers) > 0
+    for space in report.spaces:
+        here = [b for b in report.buffers if b.space == space.space]
+        assert space.physical_bytes == sum(b.physical_bytes for b in here) and space.buffers == len(here)
+        assert space.peak is not None and space.peak <= space.physical_bytes
+        if target.fast_memory is not None and space.space == target.fast_memory.number:
+            assert space.name == "VMEM" and space.peak <= target.fast_memory.size
+    held = {holder for row in memory.rows for holder in row.holders}
+    written = report_as_written(optimized)
+    assert {b.name for b in written.buffers if "constant" not in b.name} <= held
+
+
+@pytest.mark.parametrize("dimensions", [(100_000, 2), (4096, 1), (64, 300, 2)])
+def test_small_minor_dimensions_are_found_in_a_program(dimensions: tuple[int, ...]) -> None:
+    """64 times and 128 times, and the order that helps."""
+    shape = f"f32[{','.join(map(str, dimensions))}]"
+    text = f"HloModule m\nENTRY e {{ x = {shape} parameter(0) ROOT y = {shape} exponential(x) }}"
+    target = TpuTarget()
+    optimized, _ = optimize(with_entry_on_device(parse(text), target), target)
+    memory = assign_buffers(optimized, never_share, fast_memory=target.fast_memory).report()
+    report = report_of_program(memory, target)
+    assert len(report.buffers) == 2
+    for buffer in report.buffers:
+        assert buffer.factor >= 64
+        assert buffer.better is not None and buffer.shape is not None
+        assert buffer.better.byte_size < 3 * buffer.logical_bytes
+        order = buffer.better.layout.minor_to_major
+        assert dimensions[order[0]] == max(dimensions)
+        physical = Shape.array(ElementType.F32, [dimensions[d] for d in reversed(order)])
+        assert physical.with_layout(target.buffer_layout(physical)).byte_size == buffer.better.byte_size
 
 
 # users' cases

@@ -140,6 +140,29 @@ def test_the_most_used_byte_comes_first() -> None:
     assert reason_of(assignment, "little") == "no room"
 
 
+def test_arguments_and_results_in_fast_memory_take_of_the_limit() -> None:
+    """64 bytes each; of what lies between, two buffers at a time."""
+    text = CHAIN.replace("x = f32[16]", "x = f32[16]{0:S(1)}").replace("r = f32[16]", "r = f32[16]{0:S(1)}")
+    for size, left in ((0, 0), (64, 0), (191, 0), (192, 64), (255, 64), (256, 128), (1024, 128)):
+        module, assignment = placed(hlo.parse(text), size)
+        assert sum(a.size for a in assignment.arenas if a.index == 1) == left
+        assert shape_of(module, "x") == shape_of(module, "r") == "f32[16]{0:S(1)}"
+
+
+def test_other_memory_spaces_are_kept() -> None:
+    """Arguments and results in the host's memory, S(5), and what a program puts there itself."""
+    text = CHAIN.replace("x = f32[16]", "x = f32[16]{0:S(5)}").replace("r = f32[16]", "r = f32[16]{0:S(5)}")
+    module, assignment = placed(hlo.parse(text.replace("c = f32[16]", "c = f32[16]{0:S(3)}")), 64)
+    spaces = [shape_of(module, name) for name in "xacr"]
+    assert spaces == ["f32[16]{0:S(5)}", "f32[16]{0:S(1)}", "f32[16]{0:S(3)}", "f32[16]{0:S(5)}"]
+    assert [a.index for a in assignment.arenas] == [0, 1, 3]
+    entry = "entry_computation_layout={(pred[], f32[16]{0:S(5)})->f32[16]{0:S(5)}}"
+    for target in ("cpu", "tpu"):
+        text = BRANCHES.replace("HloModule m,", f"HloModule m, {entry},")
+        compiled, _ = optimize(hlo.parse(text), target)
+        assert entry in compiled.to_text() and ("S(1)" in compiled.to_text()) is (target == "tpu")
+
+
 def test_too_large_and_no_room_are_told_apart() -> None:
     _, assignment = placed(
         hlo.parse("""HloModule m, is_scheduled=true

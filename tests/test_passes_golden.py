@@ -10,8 +10,9 @@ import pytest
 from hloom.hlo.custom_calls import register_custom_call, unregister_custom_call
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline
-from hloom.hlo.passes.pipeline import cpu_pipeline
+from hloom.hlo.passes.pipeline import cpu_pipeline, pipeline
 from hloom.hlo.text.parser import parse
+from hloom.hlo.tpu_target import TpuTarget
 from hloom.hlo.verifier import verify
 from hloom.numba_backend.compiler import NumbaCompiler
 
@@ -21,7 +22,10 @@ from support.random_modules import random_arguments
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.hlo"))
 CASES = [case for file in FILES for case in golden_cases(file)]
-PASSES = {p.name: p for p in cpu_pipeline().passes()}
+PASSES = {p.name: p for target in ("cpu", TpuTarget(vmem_bytes=16 * 1024)) for p in pipeline(target).passes()}
+"""By name; those that depend on the target are the TPU's."""
+CPU_PASSES = {f"cpu:{p.name}": p for p in cpu_pipeline().passes()}
+"""By how a golden file names the CPU's version of one that depends on the target."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +41,11 @@ def test_golden(case: GoldenCase) -> None:
     module = parse(case.text)
     verify(module)
     if case.passes == ("pipeline",):
-        pipeline = cpu_pipeline()
+        chosen = cpu_pipeline()
     else:
-        passes = tuple(PASSES[name] for name in case.passes)
-        pipeline = Pipeline("test", (FixedPoint(passes),) if case.until_settled else passes)
-    after, _ = pipeline.run(module, PassOptions(verify=True))
+        passes = tuple((PASSES | CPU_PASSES)[name] for name in case.passes)
+        chosen = Pipeline("test", (FixedPoint(passes),) if case.until_settled else passes)
+    after, _ = chosen.run(module, PassOptions(verify=True))
     check_output(after.to_text(), case)
     again = parse(after.to_text())
     verify(again)

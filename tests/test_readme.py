@@ -14,7 +14,7 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/custom_calls.md", "docs/differences.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/custom_calls.md", "docs/differences.md", "docs/layouts.md"])
 def test_the_output_is_real(root: Path, document: str) -> None:
     text = (root / document).read_text()
     assert "```python" in text and "```text" in text
@@ -28,3 +28,32 @@ def test_a_wrong_output_is_found(root: Path, tmp_path: Path) -> None:
     ran = run(root, document)
     assert ran.returncode == 1
     assert "-41" in ran.stdout and "+42" in ran.stdout
+
+
+PICTURE = "```sh\nhloom layout 'f32[2]{0}' --svg two.svg\n```\n\n![two](images/page/two.svg)\n"
+
+
+def test_a_picture_that_is_missing_or_old_is_found(root: Path, tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(PICTURE)
+    ran = run(root, document)
+    assert ran.returncode == 1 and "two.svg: is not there" in ran.stdout
+    tool = str(root / "tools" / "readme.py")
+    subprocess.run([sys.executable, tool, str(document), "--write"], check=True, timeout=60)
+    stored = tmp_path / "images" / "page" / "two.svg"
+    assert stored.read_text().startswith("<svg ") and run(root, document).returncode == 0
+    stored.write_text(stored.read_text().replace("fill", "stroke"))
+    assert "two.svg: has changed" in run(root, document).stdout
+    document.write_text(PICTURE.replace("![two]", "[two]").replace("two.svg)", "other.svg)"))
+    assert "two.svg is not shown" in run(root, document).stdout
+    document.write_text("Nothing.\n")
+    assert "two.svg: no command makes" in run(root, document).stdout
+
+
+def test_only_commands_of_hloom_are_run(root: Path, tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text("```sh\ntouch somewhere\n```\n")
+    ran = run(root, document)
+    assert ran.returncode == 1 and "only `hloom` commands are run, not 'touch'" in ran.stderr
+    document.write_text("```sh\nhloom layout 'f32[2]{7}'\n```\n")
+    assert "exit code 1 of: hloom layout" in run(root, document).stderr

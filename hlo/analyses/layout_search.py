@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..layout import Layout
 from ..shape import Shape
@@ -28,6 +29,7 @@ class BetterLayout:
     saved: int
 
 
+@lru_cache(maxsize=1024)
 def better_layout(shape: Shape, choose: ChooseLayout | None = None) -> BetterLayout | None:
     """The order of dimensions with the fewest bytes, or None if the array's own is as good as any.
 

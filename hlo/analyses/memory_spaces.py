@@ -23,6 +23,7 @@ from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
+from ..target import MemorySpace
 from .coalescing import Buffer, Coalescing, Home
 from .heap import Heap, Request
 from .trip_count import known_trip_count
@@ -55,6 +56,12 @@ def request_of(buffer: Buffer) -> Request:
     Whole positions: what is handed over is read and written at one position, and copies come one after the other.
     """
     return Request(buffer.size, buffer.intervals[0][0] // 2, (buffer.intervals[-1][1] + 1) // 2)
+
+
+def room_in(space: MemorySpace, coalescing: Coalescing) -> int:
+    """The bytes of `space` that arguments and results, whose layouts may name it, leave for others."""
+    taken = sum(b.size for b in coalescing.all_buffers() if b.home is not None and b.space == space.number)
+    return max(space.size - taken, 0)
 
 
 def choose(groups: Sequence[Group], limit: int, alignment: int) -> set[Buffer]:

@@ -20,7 +20,7 @@ import numpy as np
 from ..analyses.allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
 from ..analyses.coalescing import Buffer, CanShare, Coalescing, Home, coalesce
 from ..analyses.heap import place
-from ..analyses.memory_spaces import Arrangement, arrange, groups_by_merit, request_of
+from ..analyses.memory_spaces import Arrangement, arrange, groups_by_merit, request_of, room_in
 from ..analyses.values import ValueAnalysis, analyse_values, is_alias, leaf_count, leaf_number
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
@@ -228,7 +228,7 @@ def _arrangement(
     number = fast_memory.number if fast_memory is not None else next(iter(spaces), 0)
     if not number:
         return Arrangement()
-    limit = None if fast_memory is None else fast_memory.size
+    limit = None if fast_memory is None else room_in(fast_memory, coalescing)
     groups = groups_by_merit(analysis, coalescing)
     return arrange(groups, number, limit, ALIGNMENT)
 

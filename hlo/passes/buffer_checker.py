@@ -144,8 +144,18 @@ class _Checker:
             for place in places
             if place.allocation.kind is AllocationKind.ARENA and place.allocation.index == fast.number
         }
-        if max(ends, default=0) > fast.size:
-            _fail("buffer_c7", f"{fast} has {fast.size} bytes, and a buffer ends at {max(ends)}")
+        entry = self.assignment.module.entry
+        outside = {
+            place.allocation: place.size
+            for place, leaf in (
+                *zip(self.assignment.parameters, (s for p in entry.parameters for s in p.shape.leaves()), strict=True),
+                *zip(self.assignment.outputs, entry.root.shape.leaves(), strict=True),
+            )
+            if leaf.array_layout.memory_space == fast.number
+        }
+        room = max(fast.size - sum(outside.values()), 0)
+        if max(ends, default=0) > room:
+            _fail("buffer_c7", f"{fast} has {room} bytes of {fast.size} left, and a buffer ends at {max(ends)}")
 
     def expect(self, places: Iterable[BufferSlice], contents: Contents, what: str) -> None:
         for leaf, (place, content) in enumerate(zip(places, contents, strict=True)):

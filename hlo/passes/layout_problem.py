@@ -86,10 +86,12 @@ class Problem:
 
     def solve(self) -> list[Order]:
         """An order for each variable: the fixed ones theirs, and of the others one that they allow."""
-        return _Solver(self).run()
+        return Solver(self).run()
 
 
-class _Solver:
+class Solver:
+    """Works on one problem."""
+
     def __init__(self, problem: Problem) -> None:
         self.variables, self.edges = problem.variables, problem.edges
         count = len(self.variables)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..analyses.coalescing import CanShare, never_share
-from ..analyses.memory_spaces import choose, groups_by_merit
+from ..analyses.coalescing import Buffer, CanShare, never_share
+from ..analyses.memory_spaces import choose, groups_by_merit, room_in
 from ..builder import with_unique_names
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..layout import Layout
@@ -37,15 +37,18 @@ class MemorySpaceAssignment:
         if not self.space.size:
             return module
         analysis, coalescing = shared_buffers(module, self.can_share)
-        chosen = choose(groups_by_merit(analysis, coalescing), self.space.size, ALIGNMENT)
+        chosen = choose(groups_by_merit(analysis, coalescing), room_in(self.space, coalescing), ALIGNMENT)
         if not chosen:
             return module
-        number = self.space.number
-        spaces = {
-            instruction: tuple([number if coalescing.buffers[v] in chosen else 0 for v in values])
-            for instruction, values in analysis.leaves.items()
-        }
+        space = {v: self._space(buffer, buffer in chosen) for v, buffer in coalescing.buffers.items()}
+        spaces = {i: tuple([space[v] for v in values]) for i, values in analysis.leaves.items()}
         return _Writer(spaces).run(module)
+
+    def _space(self, buffer: Buffer, chosen: bool) -> int:
+        """Arguments and results keep what they are given in, and all else stays where it is."""
+        if chosen:
+            return self.space.number
+        return 0 if buffer.home is None and buffer.space == self.space.number else buffer.space
 
 
 Spaces = tuple[int, ...]
@@ -96,12 +99,12 @@ class _Writer:
 
     def body(self, old: HloComputation, operands: tuple[Spaces, ...], result: Spaces) -> HloComputation:
         """A fusion's body whose parameters and root have these spaces."""
-        if not any(result) and not any(map(any, operands)):
-            return old
         key = (old, operands, result)
         found = self.bodies.get(key)
         if found is None:
-            found = self.bodies[key] = _body(old, operands, result)
+            ends = [*zip(old.parameters, operands, strict=True), (old.root, result)]
+            settled = all(in_spaces(i.shape, spaces) is i.shape for i, spaces in ends)
+            found = self.bodies[key] = old if settled else _body(old, operands, result)
         return found
 
 

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 class Axis:
     """One dimension of a picture.
 
-    `size` counts elements, `extent` also the padding behind them; `block` is how many coordinates lie in one tile.
+    `size` counts elements, `extent` also the padding behind them.
     `shown` are coordinates in ascending order; None stands for those left out between its neighbours.
     """
 
     name: str
     size: int
     extent: int
-    block: int
     shown: tuple[int | None, ...]
 
     @property
@@ -24,17 +23,19 @@ class Axis:
         return None not in self.shown
 
 
-def make_axis(name: str, size: int, extent: int, block: int, most: int) -> Axis:
-    """An axis that shows at most about `most` coordinates: all, or those at the edges of tiles and of the array."""
-    return Axis(name, size, extent, block, shown_coordinates(size, extent, block, most))
-
-
-def shown_coordinates(size: int, extent: int, block: int, most: int) -> tuple[int | None, ...]:
-    """What an excerpt shows: the beginning and the end of the first tile, of the second and of the last, and where the
-    elements end; of short tiles whole ones. Never fewer than the first and the last coordinate."""
+def shown_coordinates(size: int, extent: int, block: int, most: int, unit: int = 1) -> tuple[int | None, ...]:
+    """What an excerpt of at most `most` coordinates shows: the beginning and the end of the first tile, of the second
+    and of the last, and where the elements end; of short tiles whole ones. Never fewer than the first and the last.
+    `unit` coordinates in a row stay together, where that many fit three times."""
     most = max(most, 3)
     if extent <= most:
         return tuple(range(extent))
+    if 1 < unit <= most // 3:
+        coarse = shown_coordinates(-(-size // unit), -(-extent // unit), -(-block // unit), most // unit)
+        shown: list[int | None] = []
+        for at in coarse:
+            shown += [None] if at is None else range(at * unit, min((at + 1) * unit, extent))
+        return tuple(shown)
     block = min(max(block, 1), extent)
     last = (extent - 1) // block * block
     wanted: list[int] = [0, extent - 1]  # in the order of importance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 SANS = "Verdana, DejaVu Sans, Helvetica, Arial, sans-serif"
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -66,8 +66,8 @@ def to_svg(drawing: Drawing) -> str:
     width, height = _number(drawing.width), _number(drawing.height)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" font-family={quoteattr(SANS)}>',
-        f"<title>{escape(drawing.title)}</title>",
+        f'role="img" font-family="{SANS}">',
+        f"<title>{escape(drawing.title, quote=False)}</title>",
         f'<rect width="{width}" height="{height}" rx="8" fill="{drawing.background}"/>',
         *map(_element, drawing.items),
         "</svg>",
@@ -99,8 +99,8 @@ def _element(item: Rectangle | Line | Text) -> str:
             if item.bold:
                 text += ' font-weight="bold"'
             if item.mono:
-                text += f" font-family={quoteattr(MONO)}"
-            return f"{text}>{escape(item.text)}</text>"
+                text += f' font-family="{MONO}"'
+            return f"{text}>{escape(item.text, quote=False)}</text>"
 
 
 def _number(value: float) -> str:

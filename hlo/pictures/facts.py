@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..layout import MEMORY_SPACES
 from ..physical_form import PhysicalDimension
 from ..shape import Shape
-
-MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "SMEM", 5: "host memory"}
-"""What the numbers of memory spaces mean on a TPU."""
 
 
 def dimension_names(shape: Shape) -> tuple[str, ...]:
@@ -44,8 +42,7 @@ def facts(shape: Shape) -> list[tuple[str, str]]:
     if layout.element_size_in_bits:
         lines.append(("packing", _packing(shape)))
     if layout.memory_space:
-        known = MEMORY_SPACES.get(layout.memory_space)
-        lines.append(("space", f"S({layout.memory_space})" + (f", on a TPU {known}" if known else "")))
+        lines.append(("space", f"S({layout.memory_space}): {MEMORY_SPACES[layout.memory_space]}"))
     lines.append(("memory", memory(shape)))
     return lines
 
@@ -59,7 +56,7 @@ def memory(shape: Shape) -> str:
         alone = "the elements take" if bits >= 8 else "the elements take with a byte for each"
         text += f": {factor(physical / logical)} the {_count(logical, 'byte')} that {alone}"
     if padding := places - shape.num_elements:
-        text += f"; {_count(padding, 'place')} ({padding / places:.0%}) {'is' if padding == 1 else 'are'} padding"
+        text += f"; {_count(padding, 'place')} ({_share(padding, places)}) {'is' if padding == 1 else 'are'} padding"
     return text
 
 
@@ -98,12 +95,18 @@ def _combined(dimensions: Sequence[PhysicalDimension], names: Sequence[str]) -> 
     return ""
 
 
+def _share(part: int, whole: int) -> str:
+    """In whole per cent; neither 0 nor 100 if there is some of it and some that is not."""
+    percent = round(100 * part / whole)
+    return "100%" if part == whole else "under 1%" if percent == 0 else f"{percent}%" if percent < 100 else "over 99%"
+
+
 def _array(shape: Shape, names: Sequence[str]) -> str:
     bits = shape.element.bit_width if shape.array_layout.element_size_in_bits == 0 else shape.bits_per_element
     sizes = " by ".join(f"{size} ({name})" for size, name in zip(shape.dimensions, names, strict=True))
     stored = "" if bits == shape.bits_per_element else f", each in {shape.bits_per_element}"
     if not shape.rank:
-        return f"a scalar of {_count(bits, 'bit')}{stored}"
+        return f"a scalar of {_count(bits, 'bit')}{stored.replace('each ', '')}"
     return f"{sizes}: {_count(shape.num_elements, 'element')} of {_count(bits, 'bit')}{stored}"
 
 

@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..index_util import check_array
 from ..shape import Shape
 from . import palette
 from .axes import Axis, shown_coordinates
-from .drawing import Drawing, Line, Rectangle, Text, text_width
+from .drawing import Drawing, Line, Rectangle, Text, text_width, to_svg
 from .facts import describe, dimension_names, memory
 from .layout_text import line_length
 from .view import Cell, LayoutView
@@ -24,7 +25,7 @@ _GAP = 22.0
 """How wide a column is, or how high a row, that stands for those left out."""
 _INSET = 2.5
 """Between a cell's edge and a red box in it."""
-_WHOLE, _EXCERPT, _SLICES = 16, 12, 3
+_WHOLE, _EXCERPT, _SLICES = 16, 14, 3
 """Lines of a grid that is shown whole, of an excerpt, and how many slices are shown."""
 _PANEL = 480.0
 """How wide the array and memory should be at most, each."""
@@ -54,6 +55,15 @@ def layout_figure(shape: Shape) -> Drawing:
         bottom = _legend(page, view, bottom)
     page.text(_MARGIN, bottom + 6, memory(shape), _CAPTION, palette.FAINT, anchor="start")
     return page.drawing(f"Layout of {heading}: {memory(shape)}")
+
+
+def layout_svg(shape: Shape) -> str:
+    """The figure of an array shape as SVG; in a notebook, `IPython.display.SVG(hlo.layout_svg(shape))` shows it.
+
+    ShapeError, index_c1: `shape` is a tuple.
+    """
+    check_array(shape)
+    return to_svg(layout_figure(shape))
 
 
 class _Page:
@@ -173,7 +183,7 @@ def _memory(page: _Page, view: LayoutView, x: float, y: float) -> float:
     wide = max(34.0, text_width(index, _NUMBER) + 12)
     length = line_length(view, int(_PANEL / wide))
     count = -(-places // length)
-    along = shown_coordinates(length, length, 1, _fitting(length, wide))
+    along = shown_coordinates(length, length, 1, _fitting(length, wide), view.places_in_box)
     down = shown_coordinates(count, count, max(view.places_in_tile // length, 1), _most(count))
     left = x + text_width(str(places - 1), _LABEL) + 14
     widths = [_GAP if at is None else wide for at in along]

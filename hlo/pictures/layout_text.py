@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
+from ..index_util import check_array
 from ..shape import Shape
 from .axes import Axis, shown_coordinates
 from .facts import facts
@@ -18,6 +20,9 @@ _BACKGROUNDS = (153, 216, 150, 183, 229, 116, 223, 218)
 _WHOLE, _EXCERPT, _SLICES = 24, 14, 3
 """Lines of a table that is shown whole, of an excerpt, and how many slices are shown."""
 _LEAST_ON_A_LINE = 4
+
+_CROSSINGS = dict(zip(product((False, True), repeat=4), "   ─│┌┐┬│└┘┴│├┤┼", strict=True))
+"""Where lines meet: by whether one comes from above, from below, from the left, from the right."""
 
 Paint = Callable[[str, Cell | None], str]
 
@@ -38,7 +43,12 @@ def coloured(text: str, cell: Cell | None) -> str:
 
 
 def layout_text(shape: Shape, width: int = 100, paint: Paint = plain) -> str:
-    """All that there is to see of an array shape, in lines of about `width` characters."""
+    """All that there is to see of an array shape, in lines of about `width` characters: what `hloom layout` prints.
+
+    `paint` gets each cell's text and what it shows: `plain`, or `coloured` for a terminal. ShapeError, index_c1:
+    `shape` is a tuple.
+    """
+    check_array(shape)
     view = LayoutView(shape)
     blocks = [f"{shape.to_text()}\n\n{_facts(shape)}"]
     if shape.num_elements:
@@ -102,7 +112,7 @@ def _grid(part: Slice, rows: Axis | None, columns: Axis | None, wide: int, paint
         text = ""
         for k, cell in enumerate(line):
             if k:
-                text += "│" if _differ(line[k - 1], cell) else " "
+                text += "│" if _differ(line[k - 1], cell) else _space(line[k - 1], cell, paint)
             text += paint(f"{_number(cell, line, k):>{wide}}", cell)
         yield f"  {row_labels[number]:>{left}} {text}".rstrip()
 
@@ -127,6 +137,13 @@ def _differ(a: Cell | None, b: Cell | None) -> bool:
     return a is not None and b is not None and a.tile != b.tile
 
 
+def _space(a: Cell | None, b: Cell | None, paint: Paint) -> str:
+    """What separates two cells of one tile: it has the tile's colour, if both have."""
+    if a is None or b is None or a.is_padding or b.is_padding or (a.tile, a.colour) != (b.tile, b.colour):
+        return " "
+    return paint(" ", a)
+
+
 def _edge(above: Sequence[Cell | None], below: Sequence[Cell | None], wide: int) -> str:
     """The line between two rows."""
     edges: list[bool] = []
@@ -136,8 +153,7 @@ def _edge(above: Sequence[Cell | None], below: Sequence[Cell | None], wide: int)
     text = ""
     for k, edge in enumerate(edges):
         if k:
-            upright = _differ(above[k - 1], above[k]) or _differ(below[k - 1], below[k])
-            text += ("┼" if edge or edges[k - 1] else "│") if upright else ("─" if edge and edges[k - 1] else " ")
+            text += _CROSSINGS[_differ(above[k - 1], above[k]), _differ(below[k - 1], below[k]), edges[k - 1], edge]
         text += ("─" if edge else " ") * wide
     return text
 
@@ -155,7 +171,7 @@ def _memory(view: LayoutView, width: int, paint: Paint) -> str:
     most = max((width - margin) // (wide + 1), 4)
     length = line_length(view, most)
     count = -(-places // length)
-    along = shown_coordinates(length, length, 1, most)
+    along = shown_coordinates(length, length, 1, most, view.places_in_box)
     down = shown_coordinates(count, count, max(view.places_in_tile // length, 1), _most(count))
     whole = None not in along and None not in down
     title = "Memory, place by place, with the index of the element there" + (":" if whole else "; an excerpt:")
@@ -173,7 +189,7 @@ def _memory(view: LayoutView, width: int, paint: Paint) -> str:
                  if offset is None or first + offset < places]  # fmt: skip
         line = head(heads(first)) + " "
         for k, cell in enumerate(cells):
-            line += "│" if k and _parted(view, cells[k - 1], cell) else " "
+            line += "│" if k and _parted(view, cells[k - 1], cell) else _space(cells[k - 1] if k else None, cell, paint)
             text = "…" if cell is None else "·" if cell.index is None else ",".join(map(str, cell.index)) or "0"
             line += paint(f"{text:>{wide}}", cell)
         lines.append(line)

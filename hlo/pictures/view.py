@@ -13,7 +13,7 @@ from functools import cached_property
 from ..index_util import multi_index
 from ..physical_form import PhysicalDimension
 from ..shape import Shape
-from .axes import Axis, make_axis, shown_coordinates
+from .axes import Axis, shown_coordinates
 from .facts import dimension_names
 
 COLOURS = 8
@@ -130,10 +130,16 @@ class LayoutView:
                     block //= max(source.extent, 1)
         return self.extent(dimension)
 
+    def unit(self, dimension: int) -> int:
+        """How many neighbours along a dimension lie in one second-level tile."""
+        found = [d.divisor for d in self.box_dimensions if d.source == dimension]
+        return min(found, default=1)
+
     def axis(self, dimension: int, most: int) -> Axis:
         """The axis for a dimension, with about `most` coordinates."""
         size, extent = self.shape.dimensions[dimension], self.extent(dimension)
-        return make_axis(self.names[dimension], size, extent, self.block(dimension), most)
+        shown = shown_coordinates(size, extent, self.block(dimension), most, self.unit(dimension))
+        return Axis(self.names[dimension], size, extent, shown)
 
     def cell(self, index: Sequence[int]) -> Cell:
         """The cell of a logical index, which may lie in a dimension's padding."""

@@ -1,48 +1,39 @@
-"""`hloom layout`: where the elements of an array lie, and what the layouts of a module cost."""
+"""`hloom layout`: where the elements of an array lie; `layout_of_module.py` says what the layouts of a module cost."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
 
-from ..hlo.analyses.layout_report import LayoutReport, report_as_written, report_of_program, with_entry_on_device
 from ..hlo.errors import ShapeError
-from ..hlo.ir import HloModule
-from ..hlo.passes.buffer_assignment import assign_buffers
-from ..hlo.passes.pipeline import optimize
 from ..hlo.pictures.drawing import to_svg
 from ..hlo.pictures.layout_figure import layout_figure
 from ..hlo.pictures.layout_steps import index_steps, linear_steps
 from ..hlo.pictures.layout_text import coloured, layout_text, plain
 from ..hlo.pictures.png import write_png
-from ..hlo.pictures.report_text import report_text
 from ..hlo.shape import Shape, read_shape
-from ..hlo.target import Target
 from ..hlo.text.scanner import Scanner
-from ..numba_backend.dot import is_gemm
-from ..numba_backend.lowering import Bodies
-from .files import read_module, target_of, write_text
+from .files import write_text
 from .outcome import FINE, UsageError
 
 _WIDTH = 100
 """Characters a line where the output is no terminal."""
-_MOST = 20
-"""Buffers that are listed without --all."""
-_ASCII = str.maketrans("│─┼·…", "|-+.~")
+_ASCII = str.maketrans("│─·…┌┐┬└┘┴├┤┼", "|-.~" + 9 * "+")
 
 
 def execute(options: Namespace) -> int:
     """A shape, or a module: what SUBJECT is."""
-    if not _is_shape(options.subject):
-        _refuse(options, "a shape", "--index", "--linear", "--svg", "--png", "--color")
-        _module(options)
-    else:
+    if _is_shape(options.subject):
         _refuse(options, "a module", "--target", "--on-device", "--json", "--all")
         _shape(_read_shape(options.subject), options)
+    else:
+        _refuse(options, "a shape", "--index", "--linear", "--svg", "--png", "--color")
+        from .layout_of_module import module_text  # not for a shape, which needs no passes and no backend
+
+        _print(module_text(options))
     return FINE
 
 
@@ -69,7 +60,7 @@ def _read_shape(text: str) -> Shape:
 
 def _shape(shape: Shape, options: Namespace) -> None:
     leaves = list(shape.leaves())
-    if options.index is not None or options.linear is not None or options.svg or options.png:
+    if any(asked is not None for asked in (options.index, options.linear, options.svg, options.png)):
         if not shape.is_array:
             raise UsageError(f"{shape} is no array: give one of its elements to --index, --linear, --svg and --png")
         _steps(shape, options)
@@ -94,41 +85,18 @@ def _steps(shape: Shape, options: Namespace) -> None:
 
 
 def _files(shape: Shape, options: Namespace) -> None:
-    if not options.svg and not options.png:
+    if options.svg is None and options.png is None:
         return
     drawing = layout_figure(shape)
     if options.svg == "-":
         sys.stdout.write(to_svg(drawing))
-    elif options.svg:
+    elif options.svg is not None:
         write_text(options.svg, to_svg(drawing))
-    if options.png:
+    if options.png is not None:
         try:
             write_png(drawing, options.png)
         except OSError as error:
             raise UsageError(f"cannot write {options.png}: {error.strerror or error}") from None
-
-
-def _module(options: Namespace) -> None:
-    module = read_module(options.subject)
-    if options.target in (None, "as-written"):
-        if options.on_device:
-            raise UsageError("--on-device needs a --target: the layouts of its arrays are meant")
-        report = report_as_written(module)
-    else:
-        target = target_of(options)
-        report = _compiled(with_entry_on_device(module, target) if options.on_device else module, target)
-    if options.json:
-        _print(json.dumps(report.to_json(), indent=2) + "\n")
-    else:
-        _print(report_text(report, None if options.all else _MOST))
-
-
-def _compiled(module: HloModule, target: Target) -> LayoutReport:
-    """Of the program that the backend would run for the target; no kernel is compiled."""
-    bodies = Bodies()
-    optimized, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share)
-    assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
-    return report_of_program(assignment.report(), target)
 
 
 def _print(text: str) -> None:

@@ -17,13 +17,13 @@ from . import (  # noqa: F401 - each registers its rules
     reduce,
 )
 from .alignment import roots_of
-from .collapse import FusedBody, canonical
+from .collapse import FusedBody, canonical, structure_of
 from .nest import emit_loop, emit_update
 from .nest_reduce import emit_reduction
 from .sharing import Sharing, is_update
 from .source import EmittedKernel
 
-__all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion"]
+__all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion", "structure_of"]
 
 
 def emit_fusion(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:

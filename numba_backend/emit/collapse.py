@@ -39,6 +39,33 @@ class FusedBody:
     root_places: Places
     """By the number of the output."""
 
+    @property
+    def is_identity(self) -> bool:
+        """True when the one output is the one operand, element by element in the same places."""
+        root = self.computation.root
+        source = root.operands[0] if root.opcode is Opcode.COPY else root
+        same = self.parameter_places.get(0) == self.root_places.get(0)
+        return source.opcode is Opcode.PARAMETER and len(self.computation.parameters) == 1 and same
+
+
+def structure_of(computation: HloComputation) -> tuple[object, ...]:
+    """What `canonical` depends on: equal for computations that have equal kernels but for names, metadata and the
+    memory spaces of parameters and roots."""
+    position: dict[HloInstruction, int] = {}
+    found: list[object] = []
+    for i in computation.instructions:
+        if i.shape.is_array:
+            layout = i.shape.array_layout
+            form: tuple[object, ...] = (
+                i.shape.element, i.shape.dimensions, layout.minor_to_major, layout.tiles, layout.element_size_in_bits,
+                layout.tail_padding_alignment_in_elements, layout.padded_dimensions,
+            )  # fmt: skip
+        else:
+            form = () if i.opcode is Opcode.TUPLE else (i.shape,)
+        found.append((i.opcode, form, i.attributes, tuple([position[o] for o in i.operands])))
+        position[i] = len(position)
+    return (*found, position[computation.root])
+
 
 def canonical(computation: HloComputation) -> FusedBody:
     """An equal computation on arrays of least rank; parameters and roots keep their order and element counts."""

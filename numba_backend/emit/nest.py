@@ -207,15 +207,20 @@ def _tiled_nest(
     names = {d: loop_variable(d) for d in range(domain.shape.rank)}
     loops = nest.tile_loops(domain, digits, names)
     extent = math.prod(loops.number(digit) for digit in outer)
-    with nest.writer.block("for tile in range(lo, hi):"):
-        rest = Expr("tile", nest.writer.depth)
+    with ExitStack() as stack:
+        variable = loops.name(outer[0]) if len(outer) == 1 else "tile"
+        stack.enter_context(nest.writer.block(f"for {variable} in range(lo, hi):"))
+        rest = Expr(variable, nest.writer.depth)
         for digit in reversed(outer[1:]):
             count = loops.count(digit)
-            loops.set(digit, nest.writer.let("number", binary("%", rest, count)))
-            rest = nest.writer.let("number", binary("//", rest, count))
-        loops.set(outer[0], rest)
-        with loops.over(inner):
-            write(tuple(loops.index(d) for d in range(domain.shape.rank)))
+            loops.let(digit, binary("%", rest, count))
+            rest = binary("//", rest, count)
+        if len(outer) == 1:
+            loops.set(outer[0], rest)
+        else:
+            loops.let(outer[0], rest)
+        stack.enter_context(loops.over(inner))
+        write(tuple(loops.index(d) for d in range(domain.shape.rank)))
     # Tiles do not share bytes when each is a number of whole bytes; other outputs may lie otherwise.
     unit = math.prod(digit.modulus or 0 for digit in inner)
     whole = len({nest.fused.root_places.get(k) for k in range(len(nest.roots))}) == 1

@@ -3,13 +3,13 @@
 A loop nest over f32[m,n]{1,0:T(8,128)} goes through the buffer as it lies, and knows the digits of its index::
 
     for tile in range(lo, hi):
-        j_0 = tile % n1
-        i_0 = tile // n1
+        j_0 = tile % m0
+        i_0 = tile // m0
         for i_1 in range(minimum(8, n0 - i_0 * 8)):
             i = i_0 * 8 + i_1
-            for j_1 in range(minimum(128, n2 - j_0 * 128)):
+            for j_1 in range(minimum(128, n1 - j_0 * 128)):
                 j = j_0 * 128 + j_1
-                out[((i_0 * n1 + j_0) * 8 + i_1) * 128 + j_1] = ...
+                out[((i_0 * m0 + j_0) * 8 + i_1) * 128 + j_1] = ...
 
 Whoever then asks for ``j % 128`` is given ``j_1``; of an index that no such loop runs over, digits are computed.
 """
@@ -131,10 +131,16 @@ class TileLoops:
         """Loops over these digits, one in the other."""
         with ExitStack() as stack:
             for digit in digits:
-                name = self._name(digit)
+                name = self.name(digit)
                 stack.enter_context(self._writer.block(f"for {name} in range({self._bound(digit)}):"))
                 self.set(digit, Expr(name, self._writer.depth))
             yield
+
+    def let(self, digit: LoopDigit, value: Expr) -> None:
+        """A digit that is computed in the scope that is open, under its name."""
+        name = self.name(digit)
+        self._writer.line(f"{name} = {value}")
+        self.set(digit, Expr(name, self._writer.depth))
 
     def set(self, digit: LoopDigit, value: Expr) -> None:
         """The value of a digit in the scope that is open. The last of a dimension gives the whole index."""
@@ -154,7 +160,8 @@ class TileLoops:
             return known[0][1]
         return Expr(self._names[dimension], max(v.depth for _, v in known))
 
-    def _name(self, digit: LoopDigit) -> str:
+    def name(self, digit: LoopDigit) -> str:
+        """Of the loop's variable: the index's name, with the digit's number if there are several."""
         name = self._names[digit.dimension]
         own = [d for d in self._digits if d.dimension == digit.dimension]
         return name if len(own) == 1 else f"{name}_{own.index(digit)}"
