@@ -277,6 +277,20 @@ def test_rules(label: str, what: str, make: Callable[[], Shape], text: str) -> N
         assert (error.line, error.column) == (len(lines), len(lines[-1]) + 1)
 
 
+def test_numbers_of_more_than_64_bits() -> None:
+    """From Python; in text no number is larger."""
+    for layout, label in [
+        (Layout((0,), (T((2**63,)),)), "layout_c3"),
+        (Layout((0,), padded_dimensions=(2**63,)), "layout_c12"),
+        (Layout((0,), tail_padding_alignment_in_elements=2**63), "layout_c6"),
+        (Layout((0,), memory_space=2**63), "layout_c8"),
+        (Layout((0,), (), 2**63), "layout_c7"),
+    ]:
+        with pytest.raises(ShapeError) as caught:
+            Shape.array(E.S8, (0,), layout)
+        assert caught.value.label == label
+
+
 def test_rules_in_modules() -> None:
     """The place in the whole text; in the entry's layout as in an instruction."""
     body = "ENTRY e {\n  ROOT x = f32[2,3]{1,0:T(8,128)S(1)} parameter(0)\n}\n"
