@@ -47,12 +47,12 @@ def _sample() -> list[OpCase]:
 SAMPLE = _sample()
 
 
-def check(case: OpCase) -> None:
+def check(case: OpCase, target: str = "cpu", *, tiled: bool = False) -> None:
     module, inputs = build_module(case), make_inputs(case)
     rng = random.Random(case.id)
     expected = evaluate(module, *inputs)
-    executable = compile_with(with_random_entry_layouts(module, rng), random_preferences(rng))
-    check_results(case, executable.execute(inputs), expected)
+    given = with_random_entry_layouts(module, rng, tiled=tiled)
+    check_results(case, compile_with(given, random_preferences(rng), target).execute(inputs), expected)
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.id)
@@ -64,6 +64,7 @@ def test_op_in_random_layouts(case: OpCase) -> None:
 @pytest.mark.parametrize("case", [c for c in MATRICES if c not in set(SAMPLE)], ids=lambda case: case.id)
 def test_every_op_in_random_layouts(case: OpCase) -> None:
     check(case)
+    check(case, "tpu", tiled=True)
 
 
 @hypothesis.given(st.randoms(use_true_random=False))
@@ -90,7 +91,8 @@ def check_module(rng: random.Random) -> None:
     optimized, _ = cpu_pipeline(preferences=preferences).run(module, PassOptions(verify=True))
     assert_only_borders_are_not_row_major(optimized)
     assert_same_arrays(expected, evaluate(optimized, *arguments), 1e-4)
-    assert_same_arrays(expected, compile_with(module, preferences).execute(arguments), 1e-4)
+    target = rng.choice(["cpu", "tpu"])
+    assert_same_arrays(expected, compile_with(module, preferences, target).execute(arguments), 1e-4)
 
 
 def assert_only_borders_are_not_row_major(module: HloModule) -> None:
@@ -112,8 +114,10 @@ def assert_only_borders_are_not_row_major(module: HloModule) -> None:
 @pytest.mark.parametrize("case", SAMPLE[::4], ids=lambda case: case.id)
 def test_op_in_random_tiles(case: OpCase) -> None:
     """Parameters and results in tiles, some of them packed."""
-    module, inputs = build_module(case), make_inputs(case)
-    rng = random.Random(case.id)
-    expected = evaluate(module, *inputs)
-    executable = compile_with(with_random_entry_layouts(module, rng, tiled=True), random_preferences(rng))
-    check_results(case, executable.execute(inputs), expected)
+    check(case, tiled=True)
+
+
+@pytest.mark.parametrize("case", SAMPLE[2::4], ids=lambda case: case.id)
+def test_op_in_random_tiles_for_tpu(case: OpCase) -> None:
+    """And everything inside in the tiles of a TPU."""
+    check(case, "tpu", tiled=True)
