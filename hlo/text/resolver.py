@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -216,7 +217,8 @@ class _Resolver:
             )
 
     def _entry_layouts(self, entry: HloComputation) -> tuple[tuple[Layout | None, ...], tuple[Layout | None, ...]]:
-        """The layouts of `entry_computation_layout`, by default those of the instructions: None for a default one."""
+        """The layouts of `entry_computation_layout`, by default those of the instructions: None where both are the
+        default."""
         parameters, result = tuple(p.shape for p in entry.parameters), entry.root.shape
         if self.parsed.entry_layout is not None:
             given, given_result = self.parsed.entry_layout
@@ -227,8 +229,8 @@ class _Resolver:
                 message = f"the layout does not fit the entry computation: expected one of {types}"
                 raise self._error(message, self.parsed.entry_layout_position, "module_c5")
             parameters, result = given, given_result
-        layouts = [_unusual(leaf) for shape in parameters for leaf in shape.leaves()]
-        return _trimmed(layouts), _trimmed([_unusual(leaf) for leaf in result.leaves()])
+        own = [p.shape for p in entry.parameters]
+        return _entry_layouts(parameters, own), _entry_layouts([result], [entry.root.shape])
 
     def _aliases(self, module: HloModule) -> tuple[InputOutputAlias, ...]:
         """The aliases, each of a leaf of the result and one of a parameter, of one size in memory, neither twice."""
@@ -265,12 +267,14 @@ class _Resolver:
         return self.parsed.donors
 
 
-def _unusual(shape: Shape) -> Layout | None:
-    """The layout of an array, or None if it is the default."""
-    return None if shape.array_layout.is_row_major else shape.layout
-
-
-def _trimmed(layouts: list[Layout | None]) -> tuple[Layout | None, ...]:
+def _entry_layouts(stated: Sequence[Shape], own: Sequence[Shape]) -> tuple[Layout | None, ...]:
+    """The layout of each leaf of `stated`, None where it and the instruction's own are the default; () if all are."""
+    pairs = [
+        (leaf.array_layout, other.array_layout)
+        for shape, instruction in zip(stated, own, strict=True)
+        for leaf, other in zip(shape.leaves(), instruction.leaves(), strict=True)
+    ]
+    layouts = [None if a.is_row_major and b.is_row_major else a for a, b in pairs]
     return tuple(layouts) if any(layout is not None for layout in layouts) else ()
 
 
