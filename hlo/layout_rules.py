@@ -65,12 +65,12 @@ def _order(dimensions: Sequence[int], layout: Layout) -> LayoutViolation | None:
     if sorted(order) == list(range(rank)):
         return None
     if len(order) != rank:
-        return LayoutViolation(f"layout {layout} orders {len(order)} dimensions, but the array has {rank}", "layout_c1")
+        return LayoutViolation(f"the layout orders {len(order)} dimensions, but the array has {rank}", "layout_c1")
     seen = set()
     for position, dimension in enumerate(order):
         if dimension in seen or not 0 <= dimension < rank:
             what = "twice" if dimension in seen else f"but the array has 0 to {rank - 1}"
-            message = f"layout {layout} names dimension {dimension}, {what}"
+            message = f"the layout names dimension {dimension}, {what}"
             return LayoutViolation(message, "layout_c2", ("minor_to_major", position))
         seen.add(dimension)
     raise AssertionError("what is no permutation has a number twice or one that is too large")

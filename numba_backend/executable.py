@@ -147,6 +147,7 @@ class NumbaExecutable(Executable):
     def memory_analysis(self) -> MemoryAnalysis:
         assignment = self._assignment
         aliased = sum(self._results[k].byte_size for k, _ in self._donated)
+        report = assignment.report()
         return MemoryAnalysis(
             argument_size_in_bytes=sum(s.byte_size for s in self._parameters),
             output_size_in_bytes=sum(s.byte_size for s in self._results),
@@ -154,7 +155,8 @@ class NumbaExecutable(Executable):
             temp_size_in_bytes=self._arena_size,
             constant_size_in_bytes=assignment.total_size(AllocationKind.CONSTANT),
             generated_code_size_in_bytes=self._lowered.code_bytes,
-            text=assignment.to_text(),
+            text=report.to_text(),
+            report=report,
         )
 
     def passes(self) -> Sequence[PassRecord]:

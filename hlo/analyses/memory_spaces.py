@@ -32,6 +32,9 @@ from .values import ValueAnalysis, leaf_count
 ASSUMED_TRIPS = 5
 """How often a loop is taken to run where that is not known (XLA: memory_space_assignment/cost_analysis.h)."""
 
+MOST_TIMES = 2**62
+"""What counts as running forever: nests of loops may claim numbers that no float holds."""
+
 
 @dataclass(slots=True, eq=False)
 class Group:
@@ -207,7 +210,7 @@ def _times(entry: HloComputation) -> dict[HloInstruction, int]:
             found[instruction] = times
             if instruction.opcode is Opcode.WHILE:
                 trips = known_trip_count(instruction)
-                inside = times * (ASSUMED_TRIPS if trips is None else trips)
+                inside = min(times * (ASSUMED_TRIPS if trips is None else trips), MOST_TIMES)
                 todo += [(instruction.attributes.condition, inside + times), (instruction.attributes.body, inside)]
             elif instruction.opcode in (Opcode.CONDITIONAL, Opcode.CALL):
                 todo += [(called, times) for called in instruction.called_computations()]

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..analyses.coalescing import Buffer, CanShare, never_share
+from ..analyses.coalescing import Buffer, CanShare, Coalescing, never_share
 from ..analyses.memory_spaces import choose, groups_by_merit, room_in
+from ..analyses.values import ValueAnalysis
 from ..builder import with_unique_names
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..layout import Layout
@@ -34,21 +35,26 @@ class MemorySpaceAssignment:
     name: str = "memory-space-assignment"
 
     def __call__(self, module: HloModule) -> HloModule:
-        if not self.space.size:
-            return module
         analysis, coalescing = shared_buffers(module, self.can_share)
+        if any(self._is_there(buffer) for buffer in coalescing.buffers.values()):  # from an earlier choice
+            module = self._with_spaces(module, analysis, coalescing, set())
+            analysis, coalescing = shared_buffers(module, self.can_share)
         chosen = choose(groups_by_merit(analysis, coalescing), room_in(self.space, coalescing), ALIGNMENT)
-        if not chosen:
-            return module
-        space = {v: self._space(buffer, buffer in chosen) for v, buffer in coalescing.buffers.items()}
+        return self._with_spaces(module, analysis, coalescing, chosen) if chosen else module
+
+    def _is_there(self, buffer: Buffer) -> bool:
+        """Arguments and results aside: they keep what they are given in."""
+        return buffer.home is None and buffer.space == self.space.number
+
+    def _with_spaces(
+        self, module: HloModule, analysis: ValueAnalysis, coalescing: Coalescing, chosen: set[Buffer]
+    ) -> HloModule:
+        space = {
+            v: self.space.number if b in chosen else 0 if self._is_there(b) else b.space
+            for v, b in coalescing.buffers.items()
+        }
         spaces = {i: tuple([space[v] for v in values]) for i, values in analysis.leaves.items()}
         return _Writer(spaces).run(module)
-
-    def _space(self, buffer: Buffer, chosen: bool) -> int:
-        """Arguments and results keep what they are given in, and all else stays where it is."""
-        if chosen:
-            return self.space.number
-        return 0 if buffer.home is None and buffer.space == self.space.number else buffer.space
 
 
 Spaces = tuple[int, ...]
