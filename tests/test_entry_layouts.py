@@ -270,3 +270,18 @@ def test_results_of_jit_are_arguments_of_others(target: str | RandomTarget) -> N
         np.testing.assert_allclose(square, y.T @ y)
     finally:
         hloom.config.update("hloom_target", before)
+
+
+def test_what_the_module_says_of_its_entry_counts_before_what_instructions_say() -> None:
+    """Also where it says the default."""
+    text = """HloModule m, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}
+    ENTRY e { x = f32[2,3]{0,1} parameter(0)  ROOT y = f32[2,3]{0,1} negate(x) }"""
+    module = parse(text)
+    assert [s.to_text() for s in (*module.entry_parameter_shapes, module.entry_result_shape)] == ["f32[2,3]{1,0}"] * 2
+    executable = NumbaCompiler().compile(module)
+    assert [s.to_text() for s in (*executable.parameter_shapes, *executable.result_shapes)] == ["f32[2,3]{1,0}"] * 2
+    plain = parse(text.replace(", entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}", ""))
+    assert NumbaCompiler().compile(plain).result_shapes[0].to_text() == "f32[2,3]{0,1}"
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for each in (module, plain):
+        np.testing.assert_array_equal(NumbaCompiler().compile(each).execute([x])[0], -x)

@@ -1,4 +1,4 @@
-"""Places in the code generator: the index function of every layout, the loops that go through tiles, packed elements."""
+"""Places in the code generator: index functions of all layouts, loops that go through tiles, packed elements."""
 
 from __future__ import annotations
 
