@@ -142,7 +142,7 @@ def test_arrays_that_lie_alike_are_one_loop_over_the_buffers() -> None:
     )
     assert [line.strip() for line in text.splitlines()[1:]] == [
         "for i in range(lo, hi):",
-        "out[i] = x0[i] + float32(x1[i])",
+        "out[i] = x1[i] + float32(x0[i])",
     ]
 
 
@@ -181,6 +181,7 @@ def test_a_transpose_into_another_order_of_tiles_is_no_kernel() -> None:
     [
         "s4[30001]{0:E(4)}", "u2[123,457]{1,0:E(2)}", "s4[7,5,333]{2,1,0:T(8,128)(8,1)E(4)}",
         "pred[1000,700]{1,0:T(32,128)(32,1)E(1)}", "u4[99,101]{0,1:E(4)}", "s4[301,3]{1,0:T(3,3)E(4)}",
+        "pred[20000]{0:T(*,5)(3,2)E(1)}", "u2[200,100]{1,0:T(*,3)E(2)}", "s4[1001,3]{0,1:T(8)(3,1)E(4)}",
     ],
 )  # fmt: skip
 def test_threads_do_not_disturb_packed_neighbours(shape: str) -> None:
