@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import layouts, mlp, rows, windows
+from . import layouts, mlp, rows, targets, windows
 from .harness import Case, Program
 
 RNG = np.random.default_rng(1)
@@ -366,4 +366,5 @@ CASES: dict[str, Callable[[], Case]] = {
     **rows.CASES,
     **windows.CASES,
     **layouts.CASES,
+    **targets.CASES,
 }

@@ -14,6 +14,7 @@ from hloom.hlo.ir import HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.pipeline import cpu_pipeline
+from hloom.hlo.passes.rewrite import fused_computations
 
 from support.comparing import assert_same_arrays
 from support.layout_orders import compile_with, random_preferences, with_random_entry_layouts
@@ -46,12 +47,12 @@ def _sample() -> list[OpCase]:
 SAMPLE = _sample()
 
 
-def check(case: OpCase) -> None:
+def check(case: OpCase, target: str = "cpu", *, tiled: bool = False) -> None:
     module, inputs = build_module(case), make_inputs(case)
     rng = random.Random(case.id)
     expected = evaluate(module, *inputs)
-    executable = compile_with(with_random_entry_layouts(module, rng), random_preferences(rng))
-    check_results(case, executable.execute(inputs), expected)
+    given = with_random_entry_layouts(module, rng, tiled=tiled)
+    check_results(case, compile_with(given, random_preferences(rng), target).execute(inputs), expected)
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.id)
@@ -63,6 +64,7 @@ def test_op_in_random_layouts(case: OpCase) -> None:
 @pytest.mark.parametrize("case", [c for c in MATRICES if c not in set(SAMPLE)], ids=lambda case: case.id)
 def test_every_op_in_random_layouts(case: OpCase) -> None:
     check(case)
+    check(case, "tpu", tiled=True)
 
 
 @hypothesis.given(st.randoms(use_true_random=False))
@@ -81,7 +83,7 @@ def test_many_modules_in_random_layouts(rng: random.Random) -> None:
 def check_module(rng: random.Random) -> None:
     """The evaluator after the layout passes, and the compiled program, give what the evaluator gives at first."""
     original = random_module(rng)
-    module = with_random_entry_layouts(original, rng)
+    module = with_random_entry_layouts(original, rng, tiled=rng.random() < 0.5)
     hypothesis.note(module.to_text())
     arguments = random_arguments(module, rng.randrange(1000))
     expected = evaluate(original, *arguments)
@@ -89,14 +91,33 @@ def check_module(rng: random.Random) -> None:
     optimized, _ = cpu_pipeline(preferences=preferences).run(module, PassOptions(verify=True))
     assert_only_borders_are_not_row_major(optimized)
     assert_same_arrays(expected, evaluate(optimized, *arguments), 1e-4)
-    assert_same_arrays(expected, compile_with(module, preferences).execute(arguments), 1e-4)
+    target = rng.choice(["cpu", "tpu"])
+    assert_same_arrays(expected, compile_with(module, preferences, target).execute(arguments), 1e-4)
 
 
 def assert_only_borders_are_not_row_major(module: HloModule) -> None:
-    """After layout-normalization: parameters, bitcasts, and tuples of these at the end."""
-    for instruction in module.instructions():
-        if all(leaf.array_layout.is_row_major for leaf in instruction.shape.leaves()):
-            continue
-        allowed = {Opcode.PARAMETER, Opcode.BITCAST, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT}
-        assert instruction.opcode in allowed, instruction
-        assert instruction in set(module.entry.instructions), instruction
+    """After all passes: parameters, bitcasts, fusions that write the caller's tiles, and tuples of these at the end;
+    in fused computations what is read or written so, and the copies from it and to it."""
+    border = {Opcode.PARAMETER, Opcode.BITCAST, Opcode.FUSION, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT}
+    fused = fused_computations(module)
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            if all(leaf.array_layout.is_row_major for leaf in instruction.shape.leaves()):
+                continue
+            if computation in fused:
+                copied = instruction.opcode is Opcode.COPY and instruction.operands[0].shape != instruction.shape
+                assert copied or instruction.opcode in (Opcode.PARAMETER, Opcode.TUPLE), instruction
+            else:
+                assert computation is module.entry and instruction.opcode in border, instruction
+
+
+@pytest.mark.parametrize("case", SAMPLE[::4], ids=lambda case: case.id)
+def test_op_in_random_tiles(case: OpCase) -> None:
+    """Parameters and results in tiles, some of them packed."""
+    check(case, tiled=True)
+
+
+@pytest.mark.parametrize("case", SAMPLE[2::4], ids=lambda case: case.id)
+def test_op_in_random_tiles_for_tpu(case: OpCase) -> None:
+    """And everything inside in the tiles of a TPU."""
+    check(case, "tpu", tiled=True)

@@ -18,6 +18,7 @@ from ..attributes import (
 )
 from ..element_type import ElementType
 from ..opcode import Opcode
+from ..physical_array import from_physical, is_packed
 from ..shape import Shape
 from .table import EVALUATE, NDArray
 
@@ -34,6 +35,9 @@ def _copy(shape: Shape, attributes: Any, operand: NDArray) -> NDArray:
 @EVALUATE.register(Opcode.BITCAST)
 def _bitcast(shape: Shape, attributes: Any, operand: NDArray) -> NDArray:
     """The operand's row-major bytes, read as `shape` in its layout."""
+    if not shape.array_layout.is_dense:
+        stored = np.dtype(np.uint8) if is_packed(shape) else shape.element.dtype
+        return from_physical(_contiguous(operand).reshape(-1).view(stored), shape)
     major_to_minor = shape.array_layout.minor_to_major[::-1]
     physical = operand.reshape(-1).view(shape.element.dtype).reshape([shape.dimensions[d] for d in major_to_minor])
     return _contiguous(physical.transpose(np.argsort(major_to_minor))) if shape.rank else physical

@@ -12,8 +12,8 @@ import numpy as np
 from ..effects import live_instructions
 from ..errors import ExecutionError
 from ..ir import Attributes, HloComputation, HloInstruction, HloModule
-from ..layout import Layout
 from ..opcode import Opcode
+from ..physical_array import to_physical
 from ..rules import RuleTable
 from ..shape import Shape
 
@@ -79,7 +79,7 @@ def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:
     for instruction, last_used in _steps(computation):
         operands = [values[o] for o in instruction.operands]
         if instruction.opcode is Opcode.BITCAST:
-            operands = [_row_major_bytes(operands[0], instruction.operands[0].shape.array_layout)]
+            operands = [_buffer(operands[0], instruction.operands[0].shape)]
         values[instruction] = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
         for operand in last_used:
             del values[operand]
@@ -104,8 +104,11 @@ def _steps(computation: HloComputation) -> _Steps:
     return known
 
 
-def _row_major_bytes(array: Any, layout: Layout) -> Any:
-    """An array whose row-major bytes are those that `array` has in (dense) `layout`."""
+def _buffer(array: Any, shape: Shape) -> Any:
+    """An array whose row-major bytes are those that `array` has in the layout of `shape`."""
+    layout = shape.array_layout
+    if not layout.is_dense:
+        return to_physical(array, shape)
     return array if layout.is_row_major else array.transpose(layout.minor_to_major[::-1])
 
 

@@ -18,7 +18,7 @@ from ..shape import Shape
 from .dot_canonicalizer import is_matrix
 from .layout_erasure import keeps_layouts
 from .layout_problem import Edge, Problem, Taste
-from .order_rules import ROW_MAJOR, RULES, SAME, OrderRule, first_result, is_free_to_remake
+from .order_rules import ROW_MAJOR, RULES, SAME, OrderRule, anything, first_result, is_free_to_remake
 from .orders import Order, completed, identity, in_order, order_of
 
 Preferences = Callable[[HloInstruction], "tuple[int, ...] | None"]
@@ -165,7 +165,8 @@ class Flow:
         if result.rank >= 2:
             wish = self.preferences(i) if self.preferences is not None and i.shape.is_array else None
             fixed = None if wish is None or not rule.allows(i, wish[::-1]) else wish[::-1]
-            target = self.problem.variable(result.dimensions, fixed, partial(rule.allows, i))
+            allows = None if rule.allows is anything else partial(rule.allows, i)
+            target = self.problem.variable(result.dimensions, fixed, allows)
         for k, operand in enumerate(i.operands):
             source = self.leaves[operand][0] if operand.shape.is_array else None
             if source is not None:

@@ -90,27 +90,36 @@ class Problem:
 
 
 class Solver:
-    """Works on one problem."""
+    """Works on one problem. The cost of the orders as they stand is kept up to date, edge by edge."""
 
     def __init__(self, problem: Problem) -> None:
         self.variables, self.edges = problem.variables, problem.edges
         count = len(self.variables)
-        self.into: list[list[Edge]] = [[] for _ in range(count)]
-        self.out: list[list[Edge]] = [[] for _ in range(count)]
+        self.into: list[list[int]] = [[] for _ in range(count)]
+        self.out: list[list[int]] = [[] for _ in range(count)]
         self.tastes: list[list[Taste]] = [[] for _ in range(count)]
-        for edge in self.edges:
-            self.into[edge.target].append(edge)
-            self.out[edge.source].append(edge)
+        for number, edge in enumerate(self.edges):
+            self.into[edge.target].append(number)
+            self.out[edge.source].append(number)
         for taste in problem.tastes:
             self.tastes[taste.variable].append(taste)
-        self.orders: list[Order | None] = [v.fixed for v in self.variables]
         self.maps: list[Order] = [identity(len(v.sizes)) for v in self.variables]
         self.component: list[_Component] = []
         for number, v in enumerate(self.variables):
             restricted = [number] if v.allows is not None and v.fixed is None else []
             self.component.append(_Component([number], v.fixed, restricted, [identity(len(v.sizes))]))
+        self.orders: list[Order | None] = [None] * count
+        self.cost = 0
+        self._copies: list[dict[Order, dict[int, int]]] = [{} for _ in range(count)]
+        """For each variable: sequences in which readers want it and do not have it, with how many do at which cost."""
+        self._wanted: list[Order | None] = [None] * len(self.edges)
+        """For each edge: the sequence that it is counted for among the copies."""
+        for number, v in enumerate(self.variables):
+            if v.fixed is not None:
+                self.set(number, v.fixed)
 
     def run(self) -> list[Order]:
+        """See `Problem.solve`."""
         for edge in sorted(self.edges, key=lambda e: -e.cost):
             if edge.mapping is not None:
                 self.join(edge)
@@ -124,11 +133,11 @@ class Solver:
             if self.orders[each.members[0]] is None:
                 self.give(each, each.natural[0])
         parts = [*free, *[self.alone(v) for v, variable in enumerate(self.variables) if variable.fixed is None]]
-        spread = self.improved(parts)
+        spread, cost = self.improved(parts), self.cost
         for number, variable in enumerate(self.variables):
-            self.orders[number] = variable.fixed or identity(len(variable.sizes))
+            self.set(number, variable.fixed or identity(len(variable.sizes)))
         default = self.improved(parts)
-        return spread if self.total(spread) < self.total(default) else default
+        return spread if cost < self.cost else default
 
     # components
 
@@ -150,14 +159,15 @@ class Solver:
             return
         fixed = a.fixed or theirs
         if fixed is not None:
-            if not (self.allow(a, fixed) and self.allow(b, tuple(link[r] for r in fixed))):
+            moved = tuple(link[r] for r in fixed)
+            if not ((fixed == a.fixed or self.allow(a, fixed)) and (moved == b.fixed or self.allow(b, moved))):
                 return
             natural = [fixed]
         else:
             natural = [o for o in a.natural if self.allow(b, tuple(link[r] for r in o))]
             if not natural:
-                moved = [tuple(back[r] for r in o) for o in b.natural]
-                natural = [o for o in moved if o not in a.natural and self.allow(a, o)]
+                theirs_too = [tuple(back[r] for r in o) for o in b.natural]
+                natural = [o for o in theirs_too if o not in a.natural and self.allow(a, o)]
             if not natural:
                 return
         for v in b.members:
@@ -184,7 +194,7 @@ class Solver:
         for v in component.members:
             if self.variables[v].fixed is None:
                 own = self.maps[v]
-                self.orders[v] = tuple(own[r] for r in order)
+                self.set(v, tuple(own[r] for r in order))
 
     def alone(self, v: int) -> _Component:
         """A component of one variable, whose dimensions are numbered as in its own component."""
@@ -209,7 +219,8 @@ class Solver:
         """The components without an order that share an edge with this one."""
         found = {}
         for v in component.members:
-            for other in (*[e.source for e in self.into[v]], *[e.target for e in self.out[v]]):
+            sources = [self.edges[e].source for e in self.into[v]]
+            for other in (*sources, *[self.edges[e].target for e in self.out[v]]):
                 if self.orders[other] is None:
                     found[id(self.component[other])] = self.component[other]
         return list(found.values())
@@ -228,42 +239,73 @@ class Solver:
 
     def suggestions(self, v: int, inside: set[int]) -> Iterable[tuple[Order, int]]:
         own = self.orders[v] or identity(len(self.variables[v].sizes))
-        for edge in self.into[v]:
+        for edge in map(self.edges.__getitem__, self.into[v]):
             source = self.orders[edge.source]
             if source is not None and edge.source not in inside:
                 order = edge.gives(source)
                 if order is not None:
                     yield order, edge.cost
-        for edge in self.out[v]:
+        for edge in map(self.edges.__getitem__, self.out[v]):
             target = self.orders[edge.target]
             if target is not None and edge.target not in inside:
                 yield completed(edge.wants(target), own), edge.cost
 
     # costs
 
-    def cost_of_reads(self, v: int, orders: Sequence[Order | None]) -> int:
-        """Bytes of the copies of a variable: one for each sequence of dimensions that some reader wants otherwise."""
-        order, sizes = orders[v], self.variables[v].sizes
-        if order is None:
-            return 0
-        copies: dict[tuple[int, ...], int] = {}
-        for edge in self.out[v]:
-            target = orders[edge.target]
-            if target is not None and edge.cost:
-                wanted = tuple(edge.wants(target))
-                if not meets(order, wanted, sizes):
-                    copies[wanted] = max(copies.get(wanted, 0), edge.cost)
-        return sum(copies.values()) + sum(t.cost for t in self.tastes[v] if not t.likes(order))
+    def set(self, v: int, order: Order | None) -> None:
+        """Let a variable have this order, or none yet."""
+        if order == self.orders[v]:
+            return
+        edges = (*self.into[v], *self.out[v])
+        for number in edges:
+            self._count(number, -1)
+        self.cost -= self._displeasure(v)
+        self.orders[v] = order
+        self.cost += self._displeasure(v)
+        for number in edges:
+            self._wanted[number] = self._unmet(self.edges[number])
+            self._count(number, 1)
+
+    def _displeasure(self, v: int) -> int:
+        order = self.orders[v]
+        return 0 if order is None else sum(t.cost for t in self.tastes[v] if not t.likes(order))
+
+    def _unmet(self, edge: Edge) -> Order | None:
+        """The sequence of dimensions that an edge wants and its source has not; None if all is well."""
+        source, target = self.orders[edge.source], self.orders[edge.target]
+        if source is None or target is None or not edge.cost:
+            return None
+        wanted = tuple(edge.wants(target))
+        return None if meets(source, wanted, self.variables[edge.source].sizes) else wanted
+
+    def _count(self, number: int, change: int) -> None:
+        """Count an edge in, or out. A variable costs one copy for each sequence that some reader wants otherwise."""
+        wanted = self._wanted[number]
+        if wanted is None:
+            return
+        edge = self.edges[number]
+        costs = self._copies[edge.source].setdefault(wanted, {})
+        before = max(costs, default=0)
+        costs[edge.cost] = costs.get(edge.cost, 0) + change
+        if not costs[edge.cost]:
+            del costs[edge.cost]
+        self.cost += max(costs, default=0) - before
 
     def cost_with(self, component: _Component, order: Order) -> int:
-        """What the variables of a component and those that they are made of cost if it has this order."""
-        before = {v: self.orders[v] for v in component.members}
+        """What everything costs if a component has this order."""
+        before = [(v, self.orders[v]) for v in component.members]
         self.give(component, order)
-        affected = dict.fromkeys([*component.members, *[e.source for v in component.members for e in self.into[v]]])
-        cost = sum(self.cost_of_reads(v, self.orders) for v in affected)
-        for v, old in before.items():
-            self.orders[v] = old
+        cost = self.cost
+        for v, old in before:
+            self.set(v, old)
         return cost
+
+    def is_well(self, component: _Component) -> bool:
+        """True when no member is copied or wants a copy, so that there is nothing to save."""
+        return not any(
+            self._displeasure(v) or any(self._wanted[e] is not None for e in (*self.into[v], *self.out[v]))
+            for v in component.members
+        )
 
     def improved(self, parts: list[_Component]) -> list[Order]:
         """Change the order of one component after the other while that makes it cheaper."""
@@ -274,11 +316,12 @@ class Solver:
                 current, place = self.orders[first], positions(self.maps[first])
                 assert current is not None
                 now = tuple(place[d] for d in current)
-                cost = self.cost_with(part, now) if self.is_in_one_order(part, now) else 0
-                others = [o for o in [*self.candidates(part), *part.natural] if o != now] if cost else []
+                if self.is_well(part) or not self.is_in_one_order(part, now):
+                    continue
+                others = [o for o in [*self.candidates(part), *part.natural] if o != now]
                 if others:
                     best = min(others, key=lambda o: self.cost_with(part, o))
-                    if self.cost_with(part, best) < cost:
+                    if self.cost_with(part, best) < self.cost:
                         self.give(part, best)
                         changed = True
             if not changed:
@@ -292,8 +335,10 @@ class Solver:
         )
 
     def total(self, orders: Sequence[Order]) -> int:
-        """Bytes of all copies."""
-        return sum(self.cost_of_reads(v, orders) for v in range(len(self.variables)))
+        """Bytes of all copies, and of what is not to the variables' taste, with other orders."""
+        for v, order in enumerate(orders):
+            self.set(v, order)
+        return self.cost
 
 
 def _inverse(permutation: Order) -> Order:

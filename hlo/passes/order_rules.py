@@ -33,6 +33,11 @@ def is_free_to_remake(instruction: HloInstruction) -> bool:
     return instruction.opcode in (Opcode.CONSTANT, Opcode.IOTA, Opcode.BROADCAST)
 
 
+def anything(instruction: HloInstruction, order: Order) -> bool:
+    """The result can have any order."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class OrderRule:
     """What an op makes of orders. Results of several arrays have one order for all of them."""
@@ -41,7 +46,7 @@ class OrderRule:
     """needs(instruction, k, result's order): the dimensions of operand k (an array) that must come in this sequence."""
     gives: Callable[[HloInstruction, int, Order], Order | None]
     """gives(instruction, k, order of operand k): an order that the result may have then; None if that says nothing."""
-    allows: Callable[[HloInstruction, Order], bool] = lambda instruction, order: True
+    allows: Callable[[HloInstruction, Order], bool] = anything
     """allows(instruction, order): can the result be made in this order at all?"""
 
 

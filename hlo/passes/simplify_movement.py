@@ -46,7 +46,7 @@ def empty_result(i: Instruction) -> Instruction | None:
     """An array without elements needs no operands; but a side effect stays."""
     if i.shape.is_tuple or i.shape.num_elements or i.opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
         return None
-    if has_side_effect(i):
+    if has_side_effect(i) or not i.shape.array_layout.is_row_major:  # the caller's has its layout, and perhaps padding
         return None
     if i.opcode is Opcode.BROADCAST and i.operands[0].opcode is Opcode.CONSTANT:
         return None
@@ -317,9 +317,21 @@ def _with_zero_starts(
 
 
 def copy_nothing(i: Instruction) -> Instruction | None:
-    """A copy to the same layout is its operand; buffer assignment makes the copies that memory needs."""
+    """A copy to the same layout is its operand; buffer assignment makes the copies that memory needs. Of two copies one
+    is enough."""
     (x,) = i.operands
-    return x if x.shape == i.shape else None
+    if x.shape == i.shape:
+        return x
+    return make_instruction(Opcode.COPY, x.operands, shape=i.shape) if x.opcode is Opcode.COPY else None
+
+
+def bitcast_of_bitcast(i: Instruction) -> Instruction | None:
+    """Two bitcasts are one, or none."""
+    (x,) = i.operands
+    if x.opcode is not Opcode.BITCAST:
+        return None
+    (source,) = x.operands
+    return source if source.shape == i.shape else make_instruction(Opcode.BITCAST, x.operands, shape=i.shape)
 
 
 def bitcast_row_major(i: Instruction) -> Instruction | None:
@@ -368,7 +380,7 @@ MOVEMENT_RULES: dict[Opcode, tuple[Rule, ...]] = {
     _O.DYNAMIC_SLICE: (dynamic_slice_of_all, dynamic_slice_constant, dynamic_slice_of_broadcast),
     _O.DYNAMIC_UPDATE_SLICE: (update_of_all,),
     _O.COPY: (copy_nothing,),
-    _O.BITCAST: (bitcast_row_major,),
+    _O.BITCAST: (bitcast_row_major, bitcast_of_bitcast),
     _O.IOTA: (iota_of_one,),
     _O.GET_TUPLE_ELEMENT: (element_of_tuple,),
     _O.TUPLE: (tuple_of_elements,),

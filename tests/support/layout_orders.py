@@ -9,7 +9,8 @@ from functools import partial
 from unittest import mock
 
 from hloom.hlo.ir import HloInstruction, HloModule
-from hloom.hlo.layout import Layout
+from hloom.hlo.layout import Layout, Tile
+from hloom.hlo.layout_rules import layout_violation
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.shape import Shape
 from hloom.numba_backend import compiler
@@ -23,11 +24,20 @@ def random_order(rng: random.Random, rank: int) -> tuple[int, ...]:
     return tuple(rng.sample(range(rank), rank))
 
 
-def with_random_entry_layouts(module: HloModule, rng: random.Random) -> HloModule:
-    """The module for a caller whose arrays lie in random orders, in and out."""
+TILES = ((), (Tile((2,)),), (Tile((2, 2)),), (Tile((8, 128)),), (Tile((2, 4)), Tile((2, 1))), (Tile((None, 3)),))
+
+
+def with_random_entry_layouts(module: HloModule, rng: random.Random, *, tiled: bool = False) -> HloModule:
+    """The module for a caller whose arrays lie in random orders, in and out; `tiled`: some in tiles, too."""
+
+    def layout(leaf: Shape) -> Layout:
+        tiles = rng.choice(TILES) if tiled else ()
+        bits = leaf.element.bit_width if tiled and leaf.element.bit_width < 8 and rng.random() < 0.5 else 0
+        found = Layout(random_order(rng, leaf.rank), tiles, bits)
+        return found if layout_violation(leaf.element, leaf.dimensions, found) is None else replace(found, tiles=())
 
     def layouts(shape: Shape) -> list[Layout | None]:
-        return [Layout(random_order(rng, leaf.rank)) for leaf in shape.leaves()]
+        return [layout(leaf) for leaf in shape.leaves()]
 
     given = [layout for p in module.entry.parameters for layout in layouts(p.shape)]
     return replace(
@@ -44,7 +54,7 @@ def random_preferences(rng: random.Random, share: float = 0.5) -> Preferences:
     return preferences
 
 
-def compile_with(module: HloModule, preferences: Preferences | None) -> NumbaExecutable:
+def compile_with(module: HloModule, preferences: Preferences | None, target: str = "cpu") -> NumbaExecutable:
     """The executable of the Numba backend, its intermediates in the orders that are preferred."""
     with mock.patch.object(compiler, "optimize", partial(optimize, preferences=preferences)):
-        return compiler.NumbaCompiler().compile(module)
+        return compiler.NumbaCompiler().compile(module, target=target)
