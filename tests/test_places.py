@@ -117,8 +117,9 @@ def kernel_of(entry: str, body: str) -> str:
 
 def test_loops_go_tile_by_tile_and_know_the_digits() -> None:
     text = kernel_of(
-        "(f32[300,200]{1,0:T(8,128)})->f32[300,200]{1,0:T(8,128)}",
-        "ENTRY e { x = f32[300,200] parameter(0)  ROOT r = f32[300,200] negate(x) }",
+        "(f32[300,200]{1,0:T(8,128)}, f32[200]{0})->f32[300,200]{1,0:T(8,128)}",
+        """ENTRY e { x = f32[300,200] parameter(0)  y = f32[200] parameter(1)
+          b = f32[300,200] broadcast(y), dimensions={1}  ROOT r = f32[300,200] add(x, b) }""",
     )
     place = "((i_0 * m0 + j_0) * 8 + i_1) * 128 + j_1"
     assert [line.strip() for line in text.splitlines()[1:]] == [
@@ -129,8 +130,28 @@ def test_loops_go_tile_by_tile_and_know_the_digits() -> None:
         "i = i_0 * 8 + i_1",
         "for j_1 in range(minimum(128, n1 - j_0 * 128)):",
         "j = j_0 * 128 + j_1",
-        f"out[{place}] = -x0[{place}]",
+        f"out[{place}] = x0[{place}] + x1[j]",
     ]
+
+
+def test_arrays_that_lie_alike_are_one_loop_over_the_buffers() -> None:
+    text = kernel_of(
+        "(f32[300,200]{1,0:T(8,128)}, s32[300,200]{1,0:T(8,128)})->f32[300,200]{1,0:T(8,128)}",
+        """ENTRY e { x = f32[300,200] parameter(0)  y = s32[300,200] parameter(1)
+          z = f32[300,200] convert(y)  ROOT r = f32[300,200] add(x, z) }""",
+    )
+    assert [line.strip() for line in text.splitlines()[1:]] == [
+        "for i in range(lo, hi):",
+        "out[i] = x0[i] + float32(x1[i])",
+    ]
+
+
+def test_buffers_that_are_mostly_padding_are_not_gone_through_as_a_whole() -> None:
+    text = kernel_of(
+        "(f32[300,2]{1,0:T(8,128)})->f32[300,2]{1,0:T(8,128)}",
+        "ENTRY e { x = f32[300,2] parameter(0)  ROOT r = f32[300,2] negate(x) }",
+    )
+    assert "out[i * 128 + j]" in text
 
 
 def test_new_sizes_are_the_same_kernel() -> None:
@@ -138,7 +159,7 @@ def test_new_sizes_are_the_same_kernel() -> None:
         shape = f"f32[{rows},{columns}]"
         return kernel_of(
             f"({shape}{{1,0:T(8,128)}})->{shape}{{1,0:T(8,128)}}",
-            f"ENTRY e {{ x = {shape} parameter(0)  ROOT r = {shape} exponential(x) }}",
+            f"ENTRY e {{ x = {shape} parameter(0)  ROOT r = {shape} reverse(x), dimensions={{0}} }}",
         )
 
     assert text(300, 200) == text(77, 1000) == text(4096, 513)
