@@ -122,6 +122,20 @@ def test_nibbles_are_packed_from_the_low_bits() -> None:
     assert buffer.tolist() == [0xE1, 0xC3, 0x05]
 
 
+@pytest.mark.parametrize("name", ["s4", "u4", "s2", "u2"])
+def test_packing_is_xlas(name: str) -> None:
+    """XLA splits the bytes of a packed buffer into the elements that went in."""
+    pytest.importorskip("jax")
+    from support.xla_oracle import run_hlo_text
+
+    bits = int(name[1])
+    shape = Shape.parse(f"{name}[50,{8 // bits}]{{1,0:E({bits})}}")
+    array = _values(shape, bits)
+    text = f"HloModule m\nENTRY e {{ x = u8[50] parameter(0)\n ROOT r = {shape} bitcast-convert(x) }}"
+    (elements,) = run_hlo_text(text, hlo.to_physical(array, shape))
+    assert (_bits(elements) == _bits(array)).all()
+
+
 # Any layout
 
 
