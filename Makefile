@@ -1,4 +1,5 @@
 # make mnist   train a small network to read digits         make mnist ARGS="--data DIR --epochs 3"
+#              in the layouts of a TPU                      make mnist ARGS="--target tpu"
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 # make lint    ruff and the type checker
 # make bench   hloom beside JAX, NumPy and Numba             make bench ARGS="--case dispatch"

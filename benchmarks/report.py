@@ -9,17 +9,24 @@ from typing import Any
 from . import machine
 from .harness import Outcome
 
-NAMES = {"hloom": "hloom", "jax": "JAX", "numpy": "NumPy", "numba": "Numba", "torch": "PyTorch"}
+NAMES = {
+    "hloom": "hloom", "hloom-tpu": "hloom, tpu", "jax": "JAX", "numpy": "NumPy", "numba": "Numba", "torch": "PyTorch",
+}  # fmt: skip
+RATIOS = {"hloom ÷ JAX": ("hloom", "jax"), "tpu ÷ cpu": ("hloom-tpu", "hloom")}
 
 
 def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
-    """Medians, and hloom's part of JAX's: below 1, hloom is faster or smaller."""
+    """Medians, and hloom's part of JAX's: below 1, hloom is faster or smaller. Where two targets were measured, the
+    part of the first target's."""
     peers = [peer for peer in NAMES if any(outcome.samples.get(peer) for outcome in outcomes)]
-    head = ["", *(NAMES[peer] for peer in peers), "hloom ÷ JAX"]
+    ratios = [name for name, (over, _) in RATIOS.items() if name == "hloom ÷ JAX" or over in peers]
+    if "hloom-tpu" in peers and "jax" not in peers:
+        ratios.remove("hloom ÷ JAX")
+    head = ["", *(NAMES[peer] for peer in peers), *ratios]
     rows = [head, [":--", *(["--:"] * (len(head) - 1))]]
     for outcome in outcomes:
         cells = [_cell(outcome.median(peer), outcome.unit) for peer in peers]
-        rows.append([outcome.title, *cells, _ratio(outcome)])
+        rows.append([outcome.title, *cells, *(_ratio(outcome, *RATIOS[name]) for name in ratios)])
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     lines = []
     for row in rows:
@@ -50,9 +57,9 @@ def _everywhere(note: str, outcomes: Sequence[Outcome]) -> bool:
     return sum(note in outcome.notes for outcome in outcomes) > 2
 
 
-def _ratio(outcome: Outcome) -> str:
-    own, jax = outcome.median("hloom"), outcome.median("jax")
-    return f"{own / jax:.2f}" if own and jax else ""
+def _ratio(outcome: Outcome, peer: str, other: str) -> str:
+    over, under = outcome.median(peer), outcome.median(other)
+    return f"{over / under:.2f}" if over and under else ""
 
 
 def _cell(value: float | None, unit: str) -> str:

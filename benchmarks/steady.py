@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import mlp, rows, windows
+from . import layouts, mlp, rows, targets, windows
 from .harness import Case, Program
 
 RNG = np.random.default_rng(1)
@@ -365,4 +365,6 @@ CASES: dict[str, Callable[[], Case]] = {
     "loop": loop,
     **rows.CASES,
     **windows.CASES,
+    **layouts.CASES,
+    **targets.CASES,
 }

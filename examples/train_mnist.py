@@ -4,6 +4,7 @@
     python examples/train_mnist.py                          # MNIST if it can be had, else scikit-learn's digits
     python examples/train_mnist.py --data DIR --epochs 10   # your own IDX files
     python examples/train_mnist.py --show kernels           # the loops that the training step became
+    python examples/train_mnist.py --target tpu             # all arrays inside lie in memory as on a TPU
 
 The network, its loss and its update are written as for JAX: with `import jax as hloom` and `import jax.numpy as jnp`
 the same code trains there.
@@ -159,6 +160,12 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
         help="print this stage of the training step and exit: HLO as traced, HLO after all passes, the Python loops "
         "it became, the map of its memory",
     )
+    parser.add_argument(
+        "--target",
+        choices=("cpu", "tpu"),
+        default=hloom.config.hloom_target,
+        help="whose layouts the compiled programs use: dense rows, or tiles of 8x128",
+    )
     options = parser.parse_args(arguments)
     if options.out.suffix != ".png":
         parser.error(f"--out {options.out}: the picture is a PNG; give it a name that ends in .png")
@@ -167,6 +174,7 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     options = parse_options()
+    hloom.config.update("hloom_target", options.target)
     digits = mnist_data.load(options.data, bundled=options.digits)
     if options.show:
         show(options.show, digits, options)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .ir import HloModule
 from .physical_array import from_physical, to_physical
 from .shape import Shape
 from .target import Target
+
+if TYPE_CHECKING:
+    from .passes.memory_report import MemoryReport
 
 NDArray = np.ndarray[Any, Any]
 
@@ -39,7 +42,8 @@ class PassRecord:
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnalysis:
-    """Bytes that one execution needs, by purpose, and where each buffer lies (`text` is the readable map)."""
+    """Bytes that one execution needs, by purpose, and where each buffer lies: `text` is the readable map, `report` the
+    same as data, where the backend has it."""
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -48,6 +52,7 @@ class MemoryAnalysis:
     constant_size_in_bytes: int
     generated_code_size_in_bytes: int
     text: str
+    report: MemoryReport | None = None
 
     def __str__(self) -> str:
         return self.text

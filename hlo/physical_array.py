@@ -31,8 +31,16 @@ NDArray: TypeAlias = np.ndarray[Any, Any]
 MAX_BOXES = 64
 """When cutting along ragged dimensions makes more boxes than this, the array is padded first, which copies it once
 more."""
-_SHORT = 16
-"""An innermost dimension up to this long is copied place by place: NumPy's own loop over it costs more than it does."""
+_LARGE = 2**16
+"""Bytes from which on it matters how a copy is done."""
+_SHORT = 32
+"""An innermost dimension up to this long is copied place by place: to start NumPy's loop for it costs more."""
+_CHUNK = 2**18
+"""Bytes that are copied place by place before the next are: they should stay in a core's cache meanwhile."""
+_LINE = 64
+"""Bytes of a line of the cache."""
+_MANY = 256
+"""Lines at least that one assignment copies when the inner dimension is cut into lines."""
 
 
 def to_physical(array: ArrayLike, shape: Shape) -> NDArray:
@@ -55,7 +63,8 @@ def to_physical(array: ArrayLike, shape: Shape) -> NDArray:
     buffer = np.empty(count, shape.element.dtype)
     if count:
         fill = padding_element(shape.element, shape.array_layout.padding_value)
-        _Transfer(shape, buffer, fill).run(values)
+        native = values.astype(shape.element.dtype, copy=False)
+        _Transfer(shape, _as_words(buffer), _as_words(fill)).run(_as_words(native))
     return _pack(buffer, shape.bits_per_element) if is_packed(shape) else buffer
 
 
@@ -88,7 +97,8 @@ def from_physical(buffer: ArrayLike, shape: Shape) -> NDArray:
         values = np.ascontiguousarray(values).view(shape.element.dtype)
     result = np.empty(shape.dimensions, shape.element.dtype)
     if result.size:
-        _Transfer(shape, values, None).run(result)
+        native = values.astype(shape.element.dtype, copy=False)
+        _Transfer(shape, _as_words(native), None).run(_as_words(result))
     return result
 
 
@@ -115,6 +125,11 @@ def padding_element(element_type: ElementType, value: PaddingValue) -> NDArray:
         return infinity
     limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return np.array(limits.max if sign > 0 else limits.min).astype(dtype)
+
+
+def _as_words(array: NDArray) -> NDArray:
+    """A view as unsigned integers of the same size: NumPy copies those of other libraries' dtypes one by one."""
+    return array.view(f"u{array.itemsize}") if array.itemsize <= 8 else array
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +314,44 @@ def _tiled_box(box: _Box, untouched: int, cuts: Sequence[tuple[int, int, int, in
 
 
 def _copy(to: NDArray, source: NDArray) -> None:
-    """Assign. A short innermost dimension is taken apart, so that NumPy's inner loop is a long one."""
-    if to.ndim >= 2 and 1 < to.shape[-1] <= _SHORT and to.shape[-2] > to.shape[-1]:
-        for i in range(to.shape[-1]):
-            to[..., i] = source[..., i]
+    """Assign, by parts where NumPy's own loops are slow.
+
+    Its inner loop runs along the dimension in which `to` is densest. Where that is short, as in (8,128)(2,1), its
+    places are taken one after the other. Where `source` is dense in another dimension, as in a transposition, a line
+    of the cache would be read for one element and be gone when the next is wanted: the inner dimension is taken a line
+    at a time.
+    """
+    if to.nbytes < _LARGE:
+        to[...] = source
+        return
+    to, source = _coalesced(to, source)
+    inner = to.shape[-1]
+    densest = min((stride for stride in source.strides if stride), default=0)
+    if to.ndim > 1 and inner <= _SHORT and source.strides[-2] <= densest:
+        rows = max(1, _CHUNK * to.shape[0] // to.nbytes)
+        for row in range(0, to.shape[0], rows):
+            for i in range(inner):
+                to[row : row + rows, ..., i] = source[row : row + rows, ..., i]
+    elif source.strides[-1] >= _LINE > densest and to.size >= _MANY * inner:
+        line = max(1, _LINE // to.itemsize)
+        for i in range(0, inner, line):
+            to[..., i : i + line] = source[..., i : i + line]
     else:
         to[...] = source
+
+
+def _coalesced(to: NDArray, source: NDArray) -> tuple[NDArray, NDArray]:
+    """Views of both with the dimensions in the order in which `to` has them in memory, those that are one for both
+    merged, and those of size 1 left out."""
+    axes = sorted((d for d in range(to.ndim) if to.shape[d] > 1), key=lambda d: -to.strides[d])
+    merged: list[int] = []
+    for before, d in zip([-1, *axes], axes):
+        if before >= 0 and all(a.strides[before] == a.shape[d] * a.strides[d] for a in (to, source)):
+            merged[-1] *= to.shape[d]
+        else:
+            merged.append(to.shape[d])
+    ones = [d for d in range(to.ndim) if to.shape[d] == 1]
+    return tuple(a.transpose(ones + axes).reshape(merged or [1]) for a in (to, source))  # type: ignore[return-value]
 
 
 def _pack(buffer: NDArray, bits: int) -> NDArray:
@@ -312,11 +359,17 @@ def _pack(buffer: NDArray, bits: int) -> NDArray:
     codes = buffer.view(np.uint8)
     if bits == 1:
         return np.packbits(codes & 1, bitorder="little")
-    per_byte = 8 // bits
-    packed = np.zeros(-(-codes.size // per_byte), np.uint8)
-    for i in range(per_byte):
-        field = codes[i::per_byte] & (2**bits - 1)
-        packed[: field.size] |= field << (bits * i)
+    per_byte, mask = 8 // bits, 2**bits - 1
+    if codes.size % per_byte:
+        codes = np.append(codes, np.zeros(-codes.size % per_byte, np.uint8))
+    words = codes.view(f"<u{per_byte}")
+    packed = np.empty(words.size, np.uint8)
+    for begin in range(0, words.size, _CHUNK):
+        part = words[begin : begin + _CHUNK]
+        fields = part & mask
+        for i in range(1, per_byte):
+            fields |= part >> ((8 - bits) * i) & (mask << (bits * i))
+        packed[begin : begin + _CHUNK] = fields
     return packed
 
 
@@ -325,7 +378,13 @@ def _unpack(packed: NDArray, count: int, bits: int) -> NDArray:
     if bits == 1:
         return np.unpackbits(packed, count=count, bitorder="little")
     per_byte = 8 // bits
-    codes = np.empty((packed.size, per_byte), np.uint8)
-    for i in range(per_byte):
-        codes[:, i] = packed >> (bits * i) & (2**bits - 1)
-    return codes.reshape(-1)[:count]
+    mask = sum((2**bits - 1) << (8 * i) for i in range(per_byte))
+    words = np.empty(packed.size, f"<u{per_byte}")
+    for begin in range(0, packed.size, _CHUNK):
+        part = packed[begin : begin + _CHUNK].astype(words.dtype)
+        fields = part.copy()
+        for i in range(1, per_byte):
+            fields |= part << ((8 - bits) * i)
+        fields &= mask
+        words[begin : begin + _CHUNK] = fields
+    return words.view(np.uint8)[:count]

@@ -48,16 +48,17 @@ class NumbaCompiler(Compiler):
 
 
 def _with_donated(module: HloModule, donated: Sequence[int]) -> HloModule:
-    """The module with each donated parameter's memory offered to a result of its type, unless it has aliases."""
+    """The module with each donated parameter's memory offered to a result of its type and layout, unless it has
+    aliases."""
     if not donated or module.input_output_aliases:
         return module
-    root = module.entry.root.shape
+    root = module.entry_result_shape
     leaves: list[tuple[tuple[int, ...], Shape]] = [((), root)]
     if root.is_tuple:
         leaves = [((k,), s) for k, s in enumerate(root.elements)]
     aliases = []
     for number in donated:
-        shape = module.entry.parameters[number].shape
+        shape = module.entry_parameter_shapes[number]
         found = next((leaf for leaf in leaves if leaf[1] == shape), None)
         if found is not None:
             leaves.remove(found)

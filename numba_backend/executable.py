@@ -19,6 +19,7 @@ from ..hlo.backend import (
 )
 from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
+from ..hlo.layout import row_major
 from ..hlo.passes.buffer_assignment import AllocationKind, BufferAssignment
 from ..hlo.shape import Shape
 from ..hlo.text.escape import escape
@@ -39,8 +40,8 @@ class BlockBuffer(DeviceBuffer):
         self.address = block.address
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        shape = self.shape
-        if not shape.array_layout.is_row_major:
+        shape, layout = self.shape, self.shape.array_layout
+        if layout is not row_major(len(shape.dimensions)) and not layout.is_row_major:
             return array_in(np.asarray(self._block), shape, dtype, copy)
         array = self._block.array(shape.element.dtype, shape.dimensions)
         array.flags.writeable = False
@@ -75,6 +76,8 @@ class NumbaExecutable(Executable):
                 self._donated.append((k, place.allocation.index))
             fresh.append((shape, shape.byte_size))
         self._fresh = tuple(fresh)
+        self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
+        """Results that have another type or layout than the parameter whose memory they take."""
 
     @property
     def parameter_shapes(self) -> Sequence[Shape]:
@@ -98,8 +101,8 @@ class NumbaExecutable(Executable):
 
     def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
         reused = dict(self._donated)
-        results = [
-            _retyped(arguments[reused[k]], shape) if k in reused else BlockBuffer(shape, allocate(nbytes))
+        results: list[DeviceBuffer] = [
+            arguments[reused[k]] if k in reused else BlockBuffer(shape, allocate(nbytes))
             for k, (shape, nbytes) in enumerate(self._fresh)
         ]
         bases = [a.address for a in arguments]
@@ -107,6 +110,8 @@ class NumbaExecutable(Executable):
         arena = allocate(self._arena_size)
         bases.append(arena.address)
         self._run(bases)
+        for k in self._retyped:
+            results[k] = RetypedBuffer(results[k], self._results[k])
         return results
 
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
@@ -142,6 +147,7 @@ class NumbaExecutable(Executable):
     def memory_analysis(self) -> MemoryAnalysis:
         assignment = self._assignment
         aliased = sum(self._results[k].byte_size for k, _ in self._donated)
+        report = assignment.report()
         return MemoryAnalysis(
             argument_size_in_bytes=sum(s.byte_size for s in self._parameters),
             output_size_in_bytes=sum(s.byte_size for s in self._results),
@@ -149,13 +155,9 @@ class NumbaExecutable(Executable):
             temp_size_in_bytes=self._arena_size,
             constant_size_in_bytes=assignment.total_size(AllocationKind.CONSTANT),
             generated_code_size_in_bytes=self._lowered.code_bytes,
-            text=assignment.to_text(),
+            text=report.to_text(),
+            report=report,
         )
 
     def passes(self) -> Sequence[PassRecord]:
         return self._records
-
-
-def _retyped(buffer: DeviceBuffer, shape: Shape) -> DeviceBuffer:
-    """A donated buffer as a result, perhaps of another type or in another layout."""
-    return buffer if buffer.shape == shape else RetypedBuffer(buffer, shape)

@@ -70,6 +70,11 @@ def test_table_and_json() -> None:
         ["a quick thing", "2.00 us", "4.00 us", "500 ms", "0.50"],
         ["its room", "3 MiB", "1 MiB", "", "3.00"],
     ]
+    two = report.table([Outcome("t", "a step", samples={"hloom": [2e-3], "hloom-tpu": [3e-3]})], about).splitlines()
+    assert [[cell.strip() for cell in line.strip("|").split("|")] for line in (two[0], two[2])] == [
+        ["", "hloom", "hloom, tpu", "tpu ÷ cpu"],
+        ["a step", "2.00 ms", "3.00 ms", "1.50"],
+    ]
     assert str(about["cores"]) in lines[5] and "(room: all of it)" in lines
     written = json.loads(json.dumps(report.as_json(outcomes, about)))
     assert written["cases"][0]["peers"]["hloom"]["median"] == 2e-6

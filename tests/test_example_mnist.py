@@ -35,6 +35,28 @@ def test_learns_the_bundled_digits_and_draws_a_picture(root: Path, tmp_path: Pat
     assert int.from_bytes(header[16:20]) > 1000, "pixels across"
 
 
+def test_learns_the_same_in_the_layouts_of_a_tpu(root: Path, tmp_path: Path) -> None:
+    """The sums are taken in another order, so the last digits of losses may differ; accuracies hardly."""
+    lines = {}
+    for target in ("cpu", "tpu"):
+        ran = run(root, "--digits", "--epochs", "6", "--target", target, "--out", str(tmp_path / "digits.png"))
+        assert ran.returncode == 0, ran.stderr
+        lines[target] = re.findall(r"loss ([\d.]+) +test accuracy +([\d.]+)%", ran.stdout)
+        assert len(lines[target]) == 6
+    for (loss, accuracy), (other_loss, other_accuracy) in zip(lines["cpu"], lines["tpu"], strict=True):
+        assert float(other_loss) == pytest.approx(float(loss), abs=0.01)
+        assert float(other_accuracy) == pytest.approx(float(accuracy), abs=1.5)
+    assert float(lines["tpu"][-1][1]) >= 95.0
+
+
+def test_the_training_step_for_a_tpu_has_its_layouts(root: Path) -> None:
+    ran = run(root, "--digits", "--show", "optimized", "--target", "tpu")
+    assert ran.returncode == 0, ran.stderr
+    assert "{1,0:T(8,128)" in ran.stdout
+    entry_layout = ran.stdout[: ran.stdout.index("\n")]
+    assert "T(" not in entry_layout, "arguments and results are row-major"
+
+
 @pytest.mark.parametrize(
     "stage, found",
     [
@@ -75,6 +97,7 @@ def test_bad_input_is_told_in_one_line(root: Path, tmp_path: Path, arguments: li
         (["--epochs", "0"], r"0 is not above 0"),
         (["--hidden", "64,many"], r"--hidden"),
         (["--show", "assembler"], r"--show"),
+        (["--target", "gpu"], r"--target"),
         (["--digits", "--data", "."], r"not allowed with"),
     ],
 )
@@ -102,8 +125,17 @@ def test_interrupt_is_clean(root: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "never.png").exists()
 
 
-def test_the_training_step_is_what_numpy_says() -> None:
+@pytest.mark.parametrize("target", ["cpu", "tpu"])
+def test_the_training_step_is_what_numpy_says(target: str) -> None:
     """Two steps of a 6-5-4-10 network, forwards, backwards and update written out by hand in f64."""
+    hloom.config.update("hloom_target", target)
+    try:
+        check_training_step()
+    finally:
+        hloom.config.update("hloom_target", "cpu")
+
+
+def check_training_step() -> None:
     rng = np.random.default_rng(3)
     sizes, rate, momentum = [6, 5, 4, 10], 0.3, 0.9
     params = train_mnist.init_params(hloom.random.key(1), sizes)

@@ -274,8 +274,8 @@ def test_totals_of_programs(name: str, target: Target, on_device: bool) -> None:
     if on_device:
         module = with_entry_on_device(module, target)
     optimized, _ = optimize(module, target)
-    memory = assign_buffers(optimized, never_share, fast_memory=target.fast_memory).report()
-    report = report_of_program(memory, target)
+    assignment = assign_buffers(optimized, never_share, fast_memory=target.fast_memory)
+    report = report_of_program(assignment, target)
     sizes = [counted_bytes(b.shape.to_text()) for b in report.buffers if b.shape is not None]
     assert [b.physical_bytes for b in report.buffers if b.shape is not None] == sizes
     assert report.physical_bytes == sum(b.physical_bytes for b in report.buffers) > 0
@@ -285,7 +285,7 @@ def test_totals_of_programs(name: str, target: Target, on_device: bool) -> None:
         assert space.peak is not None and space.peak <= space.physical_bytes
         if target.fast_memory is not None and space.space == target.fast_memory.number:
             assert space.name == "VMEM" and space.peak <= target.fast_memory.size
-    held = {holder for row in memory.rows for holder in row.holders}
+    held = {holder for row in assignment.rows for holder in row.holders}
     written = report_as_written(optimized)
     assert {b.name for b in written.buffers if "constant" not in b.name} <= held
 
@@ -297,8 +297,8 @@ def test_small_minor_dimensions_are_found_in_a_program(dimensions: tuple[int, ..
     text = f"HloModule m\nENTRY e {{ x = {shape} parameter(0) ROOT y = {shape} exponential(x) }}"
     target = TpuTarget()
     optimized, _ = optimize(with_entry_on_device(parse(text), target), target)
-    memory = assign_buffers(optimized, never_share, fast_memory=target.fast_memory).report()
-    report = report_of_program(memory, target)
+    assignment = assign_buffers(optimized, never_share, fast_memory=target.fast_memory)
+    report = report_of_program(assignment, target)
     assert len(report.buffers) == 2
     for buffer in report.buffers:
         assert buffer.factor >= 64
@@ -308,6 +308,24 @@ def test_small_minor_dimensions_are_found_in_a_program(dimensions: tuple[int, ..
         assert dimensions[order[0]] == max(dimensions)
         physical = Shape.array(ElementType.F32, [dimensions[d] for d in reversed(order)])
         assert physical.with_layout(target.buffer_layout(physical)).byte_size == buffer.better.byte_size
+
+
+def test_the_line_of_the_source_is_named() -> None:
+    """Of a buffer as written, and of a fusion's after all passes."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[4096,2] parameter(0), metadata={op_name="x"}
+  s = f32[4096,2] sine(x), metadata={op_name="jit(f)/sin" source_file="/home/me/model.py" source_line=7}
+  ROOT y = f32[4096,2] cosine(s), metadata={op_name="jit(f)/cos" source_file="/home/me/model.py" source_line=8}
+}"""
+    report = report_as_written(parse(text))
+    assert report.to_json()["buffers"][2]["source_line"] == 8
+    lines = report_text(report).splitlines()
+    assert any(line.endswith("  x, e") for line in lines)
+    assert any(line.endswith("  s, e, jit(f)/sin, model.py:7") for line in lines)
+    optimized, _ = optimize(parse(text), TpuTarget())
+    shown = report_text(report_of_program(assign_buffers(optimized, never_share), TpuTarget()))
+    assert ", model.py:8" in shown
 
 
 # users' cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -276,6 +277,20 @@ def test_rules(label: str, what: str, make: Callable[[], Shape], text: str) -> N
         assert (error.line, error.column) == (len(lines), len(lines[-1]) + 1)
 
 
+def test_numbers_of_more_than_64_bits() -> None:
+    """From Python; in text no number is larger."""
+    for layout, label in [
+        (Layout((0,), (T((2**63,)),)), "layout_c3"),
+        (Layout((0,), padded_dimensions=(2**63,)), "layout_c12"),
+        (Layout((0,), tail_padding_alignment_in_elements=2**63), "layout_c6"),
+        (Layout((0,), memory_space=2**63), "layout_c8"),
+        (Layout((0,), (), 2**63), "layout_c7"),
+    ]:
+        with pytest.raises(ShapeError) as caught:
+            Shape.array(E.S8, (0,), layout)
+        assert caught.value.label == label
+
+
 def test_rules_in_modules() -> None:
     """The place in the whole text; in the entry's layout as in an instruction."""
     body = "ENTRY e {\n  ROOT x = f32[2,3]{1,0:T(8,128)S(1)} parameter(0)\n}\n"
@@ -288,6 +303,24 @@ def test_rules_in_modules() -> None:
         lines = text[: text.index(place)].split("\n")
         assert (caught.value.line, caught.value.column) == (len(lines), len(lines[-1]) + 1)
         assert caught.value.label == label
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("f32[2]{" + "0," * 200_000 + "0}", "layout_c1"),
+        ("f32[2]{0:T" + "(2)" * 100_000 + "}", "layout_c5"),
+        ("f32[2]{0:T(" + "*," * 100_000 + "2)}", "layout_c5"),
+        ("f32[2]{0:PD(" + "9," * 100_000 + "9)}", "layout_c9"),
+        ("f32[2]{0:T(" + f"{2**63 - 1}," * 9 + "2)" + f"({2**63 - 1})" * 7 + "}", "layout_c12"),
+    ],
+)
+def test_long_layouts_are_refused_at_once(text: str, label: str) -> None:
+    began = time.process_time()
+    with pytest.raises(HloParseError) as caught:
+        Shape.parse(text)
+    assert caught.value.label == label and len(str(caught.value)) < 3000
+    assert time.process_time() - began < 5
 
 
 def test_every_rule_is_listed_and_tested() -> None:

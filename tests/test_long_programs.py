@@ -16,6 +16,7 @@ from hloom.hlo import (
     make_module,
     make_parameter,
     make_tuple,
+    target_named,
 )
 from hloom.hlo import attributes as a
 from hloom.hlo.passes.buffer_assignment import assign_buffers
@@ -64,18 +65,20 @@ def _many_results(length: int) -> HloModule:
     return make_module("results", make_computation("main", root, parameters))
 
 
-def _seconds(module: HloModule) -> float:
+def _seconds(module: HloModule, target: str) -> float:
     """Of passes and buffer assignment, on this thread's own clock."""
     started = time.thread_time()
-    optimized, _ = optimize(module, is_gemm=is_gemm)
-    assign_buffers(optimized, Bodies().can_share)
+    bodies = Bodies()
+    optimized, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share)
+    assign_buffers(optimized, bodies.can_share, fast_memory=target_named(target).fast_memory)
     return time.thread_time() - started
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", "tpu"])
 @pytest.mark.parametrize("make", [_chain, _recurrence, _graph, _many_results], ids=lambda m: m.__name__[1:])
-def test_time_grows_linearly(make: Callable[[int], HloModule]) -> None:
+def test_time_grows_linearly(make: Callable[[int], HloModule], target: str) -> None:
     """Eight times as long takes 8 times as long, where quadratic work would take 64 times."""
-    short = min(_seconds(make(1000)) for _ in range(3))
-    long = min(_seconds(make(8000)) for _ in range(2))
+    short = min(_seconds(make(1000), target) for _ in range(3))
+    long = min(_seconds(make(8000), target) for _ in range(2))
     assert long < 24 * short, f"{short:.3f} s for 1000 instructions, {long:.3f} s for 8000"

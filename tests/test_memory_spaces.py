@@ -26,6 +26,8 @@ from hloom.hlo.passes.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.pipeline import optimize
 from hloom.numba_backend.compiler import NumbaCompiler
 
+import hloom
+import hloom.numpy as jnp
 from hloom import hlo
 from support.byte_machine import ByteMachine, can_share
 from support.comparing import assert_same_arrays
@@ -118,6 +120,18 @@ def test_nothing_goes_into_no_memory() -> None:
     assert MemorySpaceAssignment(vmem(0), can_share)(module) is module
     _, assignment = placed(module, 0)
     assert reason_of(assignment, "a") == "too large"
+
+
+def test_a_second_choice_replaces_the_first() -> None:
+    """As if the first had never been: with less room, and with none."""
+    for text in (CHAIN, LOOP, BRANCHES, FUSIONS):
+        module = hlo.parse(text)
+        everything = MemorySpaceAssignment(vmem(4096), can_share)(module)
+        for size in (0, 64, 128, 4096):
+            again = MemorySpaceAssignment(vmem(size), can_share)(everything)
+            once = MemorySpaceAssignment(vmem(size), can_share)(module)
+            assert hlo.parse(again.to_text()).to_text() == again.to_text()
+            assert [i.shape for i in again.entry.instructions] == [i.shape for i in once.entry.instructions]
 
 
 def test_the_most_used_byte_comes_first() -> None:
@@ -238,6 +252,46 @@ def test_the_body_of_a_loop_comes_before_what_lies_around_it() -> None:
     assert reason_of(assignment, "outer") == "no room"
 
 
+def test_loops_that_run_forever_are_ranked_too() -> None:
+    """40 loops in one another, each of 2**31 rounds: more than a float holds."""
+    depth = 40
+    inner = "w0 = f32[8] reverse(x0), dimensions={0}"
+    parts = ["HloModule m, is_scheduled=true"]
+    for k in range(depth):
+        parts.append(f"""
+        c{k} {{
+          p{k} = (s32[], f32[8]) parameter(0)
+          a{k} = s32[] get-tuple-element(p{k}), index=0
+          m{k} = s32[] constant(2147483647)
+          ROOT d{k} = pred[] compare(a{k}, m{k}), direction=LT
+        }}
+        b{k} {{
+          q{k} = (s32[], f32[8]) parameter(0)
+          i{k} = s32[] get-tuple-element(q{k}), index=0
+          x{k} = f32[8] get-tuple-element(q{k}), index=1
+          o{k} = s32[] constant(1)
+          h{k} = s32[] add(i{k}, o{k})
+          {inner}
+          ROOT t{k} = (s32[], f32[8]) tuple(h{k}, w{k})
+        }}""")
+        inner = f"""z{k + 1} = s32[] constant(0)
+          s{k + 1} = (s32[], f32[8]) tuple(z{k + 1}, x{k + 1})
+          l{k + 1} = (s32[], f32[8]) while(s{k + 1}), condition=c{k}, body=b{k}
+          w{k + 1} = f32[8] get-tuple-element(l{k + 1}), index=1"""
+    parts.append(f"""
+    ENTRY e {{
+      x = f32[8] parameter(0)
+      x{depth} = f32[8] reverse(x), dimensions={{0}}
+      {inner}
+      ROOT r = f32[8] reverse(w{depth}), dimensions={{0}}
+    }}""")
+    module = hlo.parse("".join(parts))
+    (loop,) = [i for i in module.entry.instructions if i.opcode is Opcode.WHILE]
+    assert known_trip_count(loop) == 2**31 - 1
+    spaced = MemorySpaceAssignment(vmem(4096), can_share)(module)
+    assert shape_of(spaced, f"x{depth}") == shape_of(spaced, "w0") == "f32[8]{0:S(1)}"
+
+
 def test_loops_initialised_by_an_argument_stay_with_it() -> None:
     module, assignment = placed(hlo.parse(LOOP.replace("tuple(zero, y, z)", "tuple(zero, x, z)")), 4096)
     assert shape_of(module, "loop") == "(s32[], f32[16]{0}, f32[16]{0})"
@@ -343,6 +397,19 @@ def test_the_report_has_everything() -> None:
     assert "VMEM S(1)" in text and "10,000" in text and "99 %" in text and "arena S(1)" in text
 
 
+def test_users_see_what_lies_in_fast_memory() -> None:
+    step = hloom.jit(lambda x: jnp.tanh(x @ x) @ x)
+    compiled = step.lower(jnp.ones((16, 16))).compile(target=hlo.TpuTarget(vmem_bytes=2**15))
+    memory = compiled.memory_analysis()
+    assert memory.report is not None
+    fast = memory.report.space(1)
+    assert fast is not None and fast.limit == 2**15 and 0 < fast.arena_peak <= fast.arena_bytes <= 2**15
+    assert fast.physical_bytes == sum(row.physical_bytes for row in memory.report.rows if row.space == 1)
+    assert "VMEM S(1)" in memory.text == str(memory)
+    plain = step.lower(jnp.ones((16, 16))).compile().memory_analysis().report
+    assert plain is not None and [s.number for s in plain.spaces] == [0]
+
+
 def placed_without_running(module: HloModule, size: int) -> tuple[HloModule, BufferAssignment]:
     """For layouts that the byte machine does not know."""
     spaced = MemorySpaceAssignment(vmem(size), can_share)(module)
@@ -446,6 +513,34 @@ def test_heaps_keep_their_limit() -> None:
     assert heap.size == 128
     assert not heap.has_room_for([Request(1, 2, 3)], 128) and heap.has_room_for([Request(1, 2, 3)], 192)
     assert heap.size == 128
+
+
+REQUESTS = st.lists(st.builds(lambda size, start, length: Request(size, start, start + length),
+                              st.integers(1, 200), st.integers(0, 12), st.integers(1, 6)), max_size=20)  # fmt: skip
+
+
+@hypothesis.given(REQUESTS, st.integers(0, 600))
+def test_heaps_place_whatever_there_is_room_for(requests: list[Request], limit: int) -> None:
+    """Against trying every offset: nothing overlaps, nothing ends above the limit, nothing that fits is refused."""
+    heap = Heap(64, limit)
+    lying: list[tuple[Request, int]] = []
+
+    def free(request: Request, offset: int) -> bool:
+        return offset + -(-request.size // 64) * 64 <= limit and all(
+            other.end <= request.start
+            or request.end <= other.start
+            or offset + request.size <= low
+            or low + other.size <= offset
+            for other, low in lying
+        )
+
+    for request in requests:
+        possible = [offset for offset in range(0, limit, 64) if free(request, offset)]
+        offset = heap.add(request)
+        assert offset in possible if possible else offset is None
+        if offset is not None:
+            lying.append((request, offset))
+    assert peak(r for r, _ in lying) <= heap.size <= limit
 
 
 def test_peaks() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hloom.hlo import HloModule, Opcode, evaluate, parse, verify
+from hloom.hlo import HloModule, Opcode, TpuTarget, evaluate, optimize, parse, verify
 
 from support.hlo_texts import INSTRUCTIONS, RECORDED, module_with
 from support.op_table import CASES, build_module
@@ -134,6 +134,16 @@ def test_random_modules(seed: int) -> None:
     module = random_module(random.Random(seed))
     if not any(_xla_cannot_say(line) for line in module.to_text().splitlines()):
         assert_xla_agrees(module)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_modules_for_the_tpu(seed: int) -> None:
+    """With tiles and memory spaces. Not with packed predicates: XLA's parser forgets how constants are packed."""
+    module, _ = optimize(random_module(random.Random(seed)), TpuTarget(vmem_bytes=16384))
+    text = module.to_text()
+    if not any(_xla_cannot_say(line) for line in text.splitlines()):
+        assert_xla_agrees(module)
+        assert ":T(" in text
 
 
 @pytest.mark.parametrize(

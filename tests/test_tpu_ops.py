@@ -28,7 +28,7 @@ from tests.support.random_modules import random_arguments, random_module
 from tests.support.random_targets import RandomTarget, with_random_entry
 
 ALL_ONES = 0xFF
-SAMPLE = 16
+SAMPLE = 32
 """In each mode one of so many cases is tested by default, each time others; the slow tests have all of them."""
 
 
@@ -97,7 +97,7 @@ def seeds(count: int, by_default: int) -> list[object]:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-@pytest.mark.parametrize("seed", seeds(60, by_default=3))
+@pytest.mark.parametrize("seed", seeds(60, by_default=2))
 def test_random_programs_agree_with_evaluator(mode: Mode, seed: int) -> None:
     """Loops, branches, calls, every family of ops."""
     module = mode.of(random_module(random.Random(seed)), seed)
@@ -107,7 +107,7 @@ def test_random_programs_agree_with_evaluator(mode: Mode, seed: int) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-@pytest.mark.parametrize("seed", seeds(60, by_default=3))
+@pytest.mark.parametrize("seed", seeds(60, by_default=2))
 def test_random_nests_agree_with_evaluator(mode: Mode, seed: int) -> None:
     """Much that fuses, updates in place, element types of every width."""
     module = mode.of(nest_module(random.Random(seed)), seed)

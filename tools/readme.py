@@ -74,7 +74,9 @@ def main() -> int:
     old = file.read_text()
     with tempfile.TemporaryDirectory() as folder:
         with contextlib.chdir(folder):
-            new = with_real_output(old, str(options.file))
+            new = with_real_output(old, file.name)
+            if options.write and new.count("\n") != old.count("\n"):
+                new = with_real_output(new, file.name)  # what names lines of the file names others now
         made = {path.name: path.read_text() for path in Path(folder).glob("*.svg")}
     if options.write:
         file.write_text(new)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..ir import HloComputation, HloInstruction, HloModule
+from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
@@ -23,7 +23,7 @@ from .layout_search import BetterLayout, ChooseLayout, better_layout
 from .values import is_alias
 
 if TYPE_CHECKING:
-    from ..passes.memory_report import MemoryReport
+    from ..passes.buffer_assignment import BufferAssignment
     from ..target import Target
 
 _PASSED_ON = frozenset(
@@ -45,7 +45,8 @@ _CALLERS = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.ASYN
 
 @dataclass(frozen=True, slots=True)
 class BufferUse:
-    """One buffer. `where` is the computation that writes it, or the kind of memory that it is in."""
+    """One buffer. `where` is the computation that writes it, or what it is for: a parameter, an output, a constant, or
+    temporary."""
 
     name: str
     where: str
@@ -55,6 +56,8 @@ class BufferUse:
     physical_bytes: int
     space: int
     better: BetterLayout | None = None
+    metadata: Metadata | None = None
+    """Of the instruction that writes it: which operation and line of the source it comes from."""
 
     @property
     def wasted_bytes(self) -> int:
@@ -145,6 +148,9 @@ class LayoutReport:
                     "logical_bytes": b.logical_bytes,
                     "physical_bytes": b.physical_bytes,
                     "memory_space": b.space,
+                    "op_name": b.metadata.op_name if b.metadata else "",
+                    "source_file": b.metadata.source_file if b.metadata else "",
+                    "source_line": b.metadata.source_line if b.metadata else 0,
                     "better": None
                     if b.better is None
                     else {
@@ -168,7 +174,7 @@ def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> 
     row-major arrays, while, conditional, call, the ends of asynchronous operations); tokens.
     """
     buffers = [
-        _buffer(name, computation.name, shape, shape.logical_byte_size, choose)
+        _buffer(name, computation.name, shape, instruction.metadata, choose)
         for computation in _with_buffers(module)
         for instruction in computation.instructions
         for name, shape in _written(instruction, computation is module.entry)
@@ -194,19 +200,23 @@ def with_entry_on_device(module: HloModule, target: Target) -> HloModule:
     )
 
 
-def report_of_program(memory: MemoryReport, target: Target) -> LayoutReport:
+def report_of_program(assignment: BufferAssignment, target: Target) -> LayoutReport:
     """The buffers of a program after all passes for a target: each piece of memory that buffer assignment hands out,
     whatever values share it, with the shape of the first of them. Better orders are those in which the target, which
     chooses tiles anew for each, needs fewer bytes; a buffer's dimensions are in the order of memory, and need not be
     those of the source."""
+    memory = assignment.report()
+    written = {i.name: i.metadata for i in assignment.slices}
     buffers = []
     for row in memory.rows:
         name = row.holders[0] + (f" and {len(row.holders) - 1} more" if len(row.holders) > 1 else "")
-        where = row.slice.allocation.kind.value
+        metadata = next((m for h in row.holders if (m := written.get(h.split("{")[0]))), None)
+        kind = row.slice.allocation.kind
+        where = "temporary" if kind is AllocationKind.ARENA else kind.value
         shape, logical = row.shape, row.logical_bytes
         padded = shape is not None and shape.physical_form.num_elements > shape.num_elements
         better = better_layout(shape, target.buffer_layout) if shape is not None and padded else None
-        buffers.append(BufferUse(name, where, shape, logical, row.physical_bytes, row.space, better))
+        buffers.append(BufferUse(name, where, shape, logical, row.physical_bytes, row.space, better, metadata))
     names = tuple((s.number, s.name) for s in memory.spaces)
     held = Counter[int]()  # as long as the program runs
     for row in memory.rows:
@@ -216,11 +226,11 @@ def report_of_program(memory: MemoryReport, target: Target) -> LayoutReport:
     return LayoutReport(memory.module, target.name, _worst_first(buffers), names, peaks)
 
 
-def _buffer(name: str, where: str, shape: Shape, logical: int, choose: ChooseLayout | None = None) -> BufferUse:
+def _buffer(name: str, where: str, shape: Shape, metadata: Metadata | None, choose: ChooseLayout | None) -> BufferUse:
     padded = shape.physical_form.num_elements > shape.num_elements
     better = better_layout(shape, choose) if padded else None
-    physical = shape.byte_size
-    return BufferUse(name, where, shape, logical, physical, shape.array_layout.memory_space, better)
+    space = shape.array_layout.memory_space
+    return BufferUse(name, where, shape, shape.logical_byte_size, shape.byte_size, space, better, metadata)
 
 
 def _with_buffers(module: HloModule) -> Sequence[HloComputation]:

@@ -143,7 +143,8 @@ class LocalClient:
         if found is None:
             executable = self._compiler.compile(computation.module, target=self.target)
             parameters, result = computation.parameter_shapes, computation.result_shape
-            is_row_major = all(map(_is_row_major, (*parameters, result, *executable.result_shapes)))
+            shapes = (*parameters, result, *executable.parameter_shapes, *executable.result_shapes)
+            is_row_major = all(map(_is_row_major, shapes))
             found = _Program(computation.name, parameters, result, executable, is_row_major)
             self._programs[computation] = found
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from ..analyses.layout_report import BufferUse, LayoutReport, SpaceTotal
 from .facts import factor
@@ -74,7 +75,7 @@ def _buffer_table(report: LayoutReport, buffers: tuple[BufferUse, ...]) -> Itera
         space = names.get(b.space) or f"S({b.space})"
         sizes = (readable(b.wasted_bytes), readable(b.physical_bytes), readable(b.logical_bytes))
         shape = "" if b.shape is None else b.shape.to_text()
-        rows.append((*sizes, ratio, space, shape, f"{b.name}, {b.where}" if b.where else b.name))
+        rows.append((*sizes, ratio, space, shape, _label(b)))
     lines = list(_table(titles, rows, left={4, 5, 6}))
     margin = " " * (lines[0].index("space") + 2)
     yield lines[0]
@@ -83,6 +84,16 @@ def _buffer_table(report: LayoutReport, buffers: tuple[BufferUse, ...]) -> Itera
         if b.better:
             saved, size = readable(b.better.saved), readable(b.better.byte_size)
             yield f"{margin}better: {b.better.layout} takes {size}, {saved} less"
+
+
+def _label(buffer: BufferUse) -> str:
+    """Its name, what it is for, and where in the user's source it comes from."""
+    parts = [buffer.name, buffer.where]
+    if buffer.metadata and buffer.metadata.op_name not in ("", buffer.name):
+        parts.append(buffer.metadata.op_name)
+    if buffer.metadata and buffer.metadata.source_file:
+        parts.append(f"{PurePath(buffer.metadata.source_file).name}:{buffer.metadata.source_line}")
+    return ", ".join(parts)
 
 
 def _table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: set[int]) -> Iterator[str]:

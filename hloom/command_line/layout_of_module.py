@@ -40,4 +40,4 @@ def _compiled(module: HloModule, target: Target) -> LayoutReport:
     bodies = Bodies()
     optimized, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share)
     assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
-    return report_of_program(assignment.report(), target)
+    return report_of_program(assignment, target)

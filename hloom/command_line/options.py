@@ -27,7 +27,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options of one call; `command` is the subcommand. After help or a complaint argparse ends the process."""
     parser = argparse.ArgumentParser(
         prog="hloom",
-        description="Run, optimise and check HLO programs on the CPU.",
+        description="Run, optimise and check HLO programs on the CPU, and see how their arrays lie in memory.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

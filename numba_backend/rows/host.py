@@ -46,7 +46,7 @@ class _Viewer:
         order = shape.array_layout.minor_to_major[::-1]
         self.dtype, self.dimensions = shape.element.dtype, [shape.dimensions[d] for d in order]
         self.places = None if order == tuple(range(shape.rank)) else np.argsort(order)
-        self.nbytes = shape.byte_size
+        self.nbytes = shape.logical_byte_size
         self.type = ctypes.c_char * self.nbytes
 
     def __call__(self, address: int) -> NDArray:
