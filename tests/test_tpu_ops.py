@@ -17,6 +17,7 @@ from hloom.hlo.errors import HloError
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.hlo.target import CpuTarget, Target
+from hloom.hlo.text.parser import parse
 from hloom.hlo.tpu_target import TpuTarget
 from hloom.numba_backend.compiler import NumbaCompiler
 
@@ -120,3 +121,22 @@ def test_random_nests_agree_with_evaluator(mode: Mode, seed: int) -> None:
 def test_a_read_of_padding_is_noticed() -> None:
     """The pattern of the tests above is no number that comes through unseen."""
     assert np.isnan(np.full(4, ALL_ONES, np.uint8).view(np.float32)).all()
+
+
+@pytest.mark.parametrize("layout", ["{1,0:T(4,4)(3,5)}", "{1,0:T(8,128)}", "{1,0:T(3)(2)}", "{0,1:T(4,4)(3,5)}"])
+def test_a_value_that_waits_in_an_output_is_read_where_it_lies(layout: str) -> None:
+    """Three loops over a row; the index of each is taken apart into tiles anew."""
+    shape = f"f32[7,23]{layout}"
+    module = parse(
+        f"""HloModule m, entry_computation_layout={{({shape})->{shape}}}
+        max {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] maximum(a, b) }}
+        sum {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }}
+        ENTRY e {{ x = f32[7,23] parameter(0)  low = f32[] constant(-inf)  zero = f32[] constant(0)
+          m = f32[7] reduce(x, low), dimensions={{1}}, to_apply=max
+          n = f32[7,23] broadcast(m), dimensions={{0}}  d = f32[7,23] subtract(x, n)  y = f32[7,23] exponential(d)
+          s = f32[7] reduce(y, zero), dimensions={{1}}, to_apply=sum
+          t = f32[7,23] broadcast(s), dimensions={{0}}  ROOT r = f32[7,23] divide(y, t) }}"""
+    )
+    x = np.random.default_rng(0).standard_normal((7, 23)).astype(np.float32)
+    for target in ("cpu", TpuTarget(), RandomTarget(0), RandomTarget(1)):
+        assert_same_arrays(evaluate(module, x), NumbaCompiler().compile(module, target=target).execute([x]), 1e-5)

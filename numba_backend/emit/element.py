@@ -119,8 +119,9 @@ class ElementEmitter:
         """Of parameters that are not in row-major order, by their numbers."""
         self.place_index = PlaceIndex(writer, sizes)
         self.used: set[int] = set()
-        self.spilled: dict[tuple[HloInstruction, Index], Expr] = {}
-        """Values that an earlier loop of the nest has left in an output, and how to read them back."""
+        self.spilled: dict[tuple[HloInstruction, Index], Callable[[], Expr]] = {}
+        """Values that an earlier loop of the nest has left in an output, and what reads them back: where they lie is
+        computed anew in each loop."""
         self._uses = _count_uses(computation)
         self.literals = _bitwise_constants(computation)
 
@@ -153,7 +154,7 @@ class ElementEmitter:
 
     def _compute(self, instruction: HloInstruction, index: Index) -> None:
         spilled = self.spilled.get((instruction, index))
-        result = spilled or ELEMENT[instruction.opcode](self, instruction, index)
+        result = spilled() if spilled else ELEMENT[instruction.opcode](self, instruction, index)
         reused = self._uses.get(instruction, 0) > 1 and instruction not in self.literals and not _is_simple(result.text)
         if reused or len(result.text) > MAX_INLINE:
             result = self.writer.let(self.stem(instruction), result.closed())

@@ -227,9 +227,8 @@ class _ReductionNest(NestEmitter):
         if not value.text.isidentifier():
             value = self.writer.let("kept", value)
             self.writer.remember((instruction, index), value)
-        offset = self.offset(output, index)
-        self.store(output, offset, value)
-        self.elements.spilled[instruction, index] = self.stored_value(output, offset)
+        self.store(output, self.offset(output, index), value)
+        self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.offset(output, index))
 
     def columns(self) -> EmittedKernel:
         last_reduced = max(self.reduced)

@@ -10,7 +10,7 @@ from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloModule
 from hloom.hlo.layout import Layout, Tile
 from hloom.hlo.shape import Shape
-from hloom.hlo.target import Target
+from hloom.hlo.target import MemorySpace, Target
 
 TILE_SIZES = (1, 2, 3, 4, 5, 8)
 LARGEST_TILE = 64
@@ -61,13 +61,18 @@ def _tile(rank: int, rng: random.Random) -> Tile:
 
 @dataclass(frozen=True)
 class RandomTarget(Target):
-    """Each pair of an element type and a list of dimensions has a layout of its own, the same for the same seed."""
+    """Each pair of an element type and a list of dimensions has a layout of its own, the same for the same seed. With
+    odd seeds there is a fast memory, in which some of a program's buffers find room."""
 
     seed: int
     name = "random"
 
     def buffer_layout(self, shape: Shape) -> Layout:
         return random_layout(shape, _generator(self.seed, shape.to_text(layout=False)))
+
+    @property
+    def fast_memory(self) -> MemorySpace | None:
+        return MemorySpace(3, "fast", 1024 * self.seed) if self.seed % 2 else None
 
 
 def with_random_entry(module: HloModule, seed: int, tiled: bool = True) -> HloModule:
