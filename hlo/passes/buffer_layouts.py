@@ -3,8 +3,8 @@
 It runs after fusion, when an instruction outside of fused computations is a buffer. Before it all buffers are dense
 and row-major, but for parameters and results of the entry, which have the layouts that the caller uses; where these are
 not what the target wants, a copy of its own converts each once. A reshape that no longer shows the same bytes goes
-through a dense array. Inside fused computations only parameters and outputs are buffers: the layouts of
-what lies between mean nothing.
+through a dense array. Inside fused computations only parameters and outputs are buffers: the layouts of what lies
+between mean nothing.
 """
 
 from __future__ import annotations
