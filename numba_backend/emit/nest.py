@@ -33,7 +33,7 @@ from .alignment import roots_of
 from .collapse import FusedBody
 from .element import ElementEmitter, packed_place, stored
 from .movement import clamped_starts
-from .place_index import LoopDigit, TileLoops, guide_of, reached_parameters
+from .place_index import LoopDigit, TileLoops, guide_of, loop_digits, reached_parameters
 from .places import Place
 from .sizes import Sizes
 from .source import EmittedKernel, Expr, Index, KernelParameter, PointerParameter, Writer, binary, plus
@@ -305,6 +305,12 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
         value = nest.elements.value(update, index)
         nest.store(0, nest.offset(0, place), value)
 
-    kernel = _sliced_nest(nest, update, write)
+    place = fused.root_places.get(0)
+    rank = update.shape.rank
+    elsewhere = [d for d, start in enumerate(starts) if start.text != "0"]  # places there do not follow from the loops
+    if place is not None and rank > len(elsewhere):
+        kernel = _tiled_nest(nest, update, loop_digits(place, range(rank), rank, elsewhere), write)
+    else:
+        kernel = _sliced_nest(nest, update, write)
     copied = () if 0 in sharing else ((operand.attributes.number, 0),)
     return replace(kernel, copied_operands=copied)

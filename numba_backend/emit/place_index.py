@@ -16,7 +16,7 @@ Whoever then asks for ``j % 128`` is given ``j_1``; of an index that no such loo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -92,11 +92,14 @@ class LoopDigit:
     modulus: int | None
 
 
-def loop_digits(place: Place, where: Sequence[int], rank: int) -> tuple[LoopDigit, ...]:
+def loop_digits(
+    place: Place, where: Sequence[int], rank: int, besides: Collection[int] = ()
+) -> tuple[LoopDigit, ...]:
     """The loops, outermost first, that go through an array as it lies: its dimension d is dimension `where[d]` of the
-    loops' domain. Dimensions of the domain that the array lacks, or whose digits do not make up an index, come first.
+    loops' domain. Dimensions of the domain that the array lacks, or whose digits do not make up an index, come first,
+    and so do those `besides`.
     """
-    splits = {where[d]: place.splits(d) for d in range(len(where))}
+    splits = {where[d]: place.splits(d) for d in range(len(where)) if where[d] not in besides}
     split = {d for d, digits in splits.items() if digits}
     found = [LoopDigit(d, 1, None) for d in range(rank) if d not in split]
     own = [(where[d.source], d) for d in place.digits if isinstance(d.source, int)]
