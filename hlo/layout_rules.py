@@ -5,7 +5,7 @@
 * layout_c3: a tile has a size, a positive number of 64 bits, for at least one dimension
 * layout_c4: the last dimension of a tile has a size: `*` combines a dimension with the next, and there is none
 * layout_c5: at most MAX_TILES tiles, and at most MAX_RANK dimensions before and after each of them
-* layout_c6: the tail is aligned to a positive number of elements
+* layout_c6: the tail is aligned to a positive number of elements, of 64 bits
 * layout_c7: the size of elements in bits is a power of two, room enough for the element type and no more than it takes
   in a dense buffer
 * layout_c8: the memory space is one of MEMORY_SPACES
@@ -102,8 +102,8 @@ def _tiles(dimensions: Sequence[int], layout: Layout) -> LayoutViolation | None:
 
 def _numbers(element_type: ElementType, layout: Layout) -> LayoutViolation | None:
     alignment = layout.tail_padding_alignment_in_elements
-    if alignment < 1:
-        message = f"the tail is aligned to {alignment} elements, which must be positive"
+    if not 0 < alignment <= MAX_BYTES:
+        message = f"the tail is aligned to a positive number of elements of 64 bits, not {alignment}"
         return LayoutViolation(message, "layout_c6", ("tail_padding_alignment_in_elements",))
     bits = layout.element_size_in_bits
     if bits and not fits_element_size(element_type, bits):

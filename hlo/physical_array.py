@@ -3,10 +3,11 @@
 A tile splits each dimension that it covers in two and moves the second parts inside. On a view of a NumPy array both
 cost nothing as long as the tile divides the size. So the array is cut into boxes where tiles are full and boxes where
 they are not, each box is split and transposed as a view, and then copied by one assignment; what is padding gets boxes
-of its own, so that nothing is written twice. No loop over elements, tiles or rows is Python's.
+of its own. Python's loops are over boxes, and over parts of some kilobytes at least.
 
 Source: the page "Tiled layout", section "Tiling as pad-reshape-transpose"; PackIntN in XLA's util.h for elements of
-less than a byte."""
+less than a byte.
+"""
 
 from __future__ import annotations
 
@@ -189,9 +190,8 @@ class _Transfer:
         """Apply the tiles to all boxes, then copy them. They hold every element of an array of `extents`; `is_whole`
         says that there is one, that its memory is contiguous, and that the first tile must not ask for another copy."""
         for n, tile in enumerate(tiles):
-            split = self._split(boxes, extents, tile)
-            too_many = split is not None and len(split[0]) > MAX_BOXES
-            if split is None or (too_many and not (is_whole and n == 0)):
+            split = self._split(boxes, extents, tile, math.inf if is_whole and n == 0 else MAX_BOXES)
+            if split is None:
                 self._through_copy(boxes, extents, tiles[n:], count)
                 return
             boxes, extents = split
@@ -221,10 +221,10 @@ class _Transfer:
                 _copy(box.view, whole[box.slices])
 
     def _split(
-        self, boxes: list[_Box], extents: tuple[int, ...], tile: Tile
+        self, boxes: list[_Box], extents: tuple[int, ...], tile: Tile, limit: float
     ) -> tuple[list[_Box], tuple[int, ...]] | None:
-        """The boxes after a tile, and the dimensions of what they are part of. None when a box cannot have its
-        dimensions combined as a view."""
+        """The boxes after a tile, and the dimensions of what they are part of. None when there would be more than
+        `limit`, and when a box cannot have its dimensions combined as a view."""
         missing = max(len(tile.dimensions) - len(extents), 0)
         groups = [(f + missing, t + missing, size) for f, t, size in tile_groups(len(extents), tile)]
         extents = (1,) * missing + extents
@@ -233,16 +233,16 @@ class _Transfer:
         sizes = [size for _, _, size in groups]
         covered = combined[untouched:]
         after = (*combined[:untouched], *(-(-e // t) for e, t in zip(covered, sizes, strict=True)), *sizes)
-        result: list[_Box] = []
+        parts = []
         for box in boxes:
             whole = self._combined(box, extents, groups, missing)
             if whole is None:
                 return None
-            cuts = [
-                _cuts(o, n, t)
-                for o, n, t in zip(whole.origin[untouched:], whole.view.shape[untouched:], sizes, strict=True)
-            ]
-            result += (_tiled_box(whole, untouched, cut) for cut in itertools.product(*cuts))
+            stretches = zip(whole.origin[untouched:], whole.view.shape[untouched:], sizes, strict=True)
+            parts.append((whole, [_cuts(o, n, t) for o, n, t in stretches]))
+        if sum(math.prod(map(len, cuts)) for _, cuts in parts) > limit:
+            return None
+        result = [_tiled_box(whole, untouched, cut) for whole, cuts in parts for cut in itertools.product(*cuts)]
         return result + self._tails(covered, after, sizes), after
 
     def _tails(self, covered: Sequence[int], after: tuple[int, ...], sizes: Sequence[int]) -> list[_Box]:
@@ -326,13 +326,14 @@ def _copy(to: NDArray, source: NDArray) -> None:
         return
     to, source = _coalesced(to, source)
     inner = to.shape[-1]
-    densest = min((stride for stride in source.strides if stride), default=0)
-    if to.ndim > 1 and inner <= _SHORT and source.strides[-2] <= densest:
+    strides = [abs(stride) for stride in source.strides]
+    densest = min((stride for stride in strides if stride), default=0)
+    if to.ndim > 1 and inner <= _SHORT and strides[-2] <= densest:
         rows = max(1, _CHUNK * to.shape[0] // to.nbytes)
         for row in range(0, to.shape[0], rows):
             for i in range(inner):
                 to[row : row + rows, ..., i] = source[row : row + rows, ..., i]
-    elif source.strides[-1] >= _LINE > densest and to.size >= _MANY * inner:
+    elif strides[-1] >= _LINE > densest and to.size >= _MANY * inner:
         line = max(1, _LINE // to.itemsize)
         for i in range(0, inner, line):
             to[..., i : i + line] = source[..., i : i + line]

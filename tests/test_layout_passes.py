@@ -148,6 +148,24 @@ def test_a_transpose_alone_has_no_kernel(given: str) -> None:
     np.testing.assert_array_equal(executable.execute([x])[0], x.T)
 
 
+@pytest.mark.parametrize("left", ["{1,0}", "{0,1}"])
+@pytest.mark.parametrize("right", ["{1,0}", "{0,1}"])
+@pytest.mark.parametrize("result", ["{1,0}", "{0,1}"])
+def test_matrix_products_take_and_make_rows_and_columns(left: str, right: str, result: str) -> None:
+    """One call of BLAS, and no kernel."""
+    text = f"""HloModule m, entry_computation_layout={{(f32[20,30]{left}, f32[30,40]{right})->f32[20,40]{result}}}
+    ENTRY e {{
+      x = f32[20,30] parameter(0)
+      y = f32[30,40] parameter(1)
+      ROOT r = f32[20,40] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+    }}"""
+    executable = get_compiler("numba").compile(parse(text))
+    assert not executable.kernels()
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((20, 30)).astype(np.float32), rng.standard_normal((30, 40)).astype(np.float32)
+    np.testing.assert_allclose(executable.execute([x, y])[0], x @ y, rtol=1e-4, atol=1e-5)
+
+
 def test_a_copy_between_orders_is_one_kernel() -> None:
     text = """HloModule m, entry_computation_layout={(f32[20,30]{0,1})->f32[20,30]{1,0}}
     ENTRY e {

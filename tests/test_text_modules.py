@@ -338,7 +338,9 @@ def test_without_entry_layout_the_instructions_have_it() -> None:
 def test_entry_layout_overrides_those_of_the_instructions() -> None:
     header = "HloModule m, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{0,1}}"
     module = parse(header + "\nENTRY e { x = f32[2,3]{0,1} parameter(0) }")
-    assert module.entry_parameter_layouts == (Layout((1, 0)),) and module.entry_result_layouts == (Layout((0, 1)),)
+    assert module.entry_parameter_layouts == (Layout((1, 0)),)
+    assert module.entry_result_layouts == (Layout((0, 1)),)
+    assert "entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{0,1}}" in module.to_text()
     assert module.entry.root.shape.layout == Layout((0, 1))
     round_trip(module)
 

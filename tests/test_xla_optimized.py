@@ -147,3 +147,33 @@ def test_optimized_module_agrees_with_jax(name: str) -> None:
         assert len(actual) == len(expected)
         for a, e in zip(actual, expected, strict=True):
             _assert_close(a, e)
+
+
+def _columns(leaf: Any) -> Any:
+    """The reverse of row-major, in JAX's words."""
+    from jax.experimental.layout import Format, Layout
+
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    return Format(Layout(tuple(reversed(range(len(leaf.shape))))), device)
+
+
+@pytest.mark.parametrize("name", [n for n, (_, a) in FUNCTIONS.items() if any(np.ndim(x) > 1 for x in a)])
+def test_module_for_column_major_arrays_agrees_with_jax(name: str) -> None:
+    """XLA is told that all arrays lie in columns, lays out the rest, and prints the module; the layouts at the entry
+    stay, those inside are chosen anew."""
+    function, arguments = FUNCTIONS[name]
+    arrays = [np.asarray(a) for a in arguments]
+    results = jax.eval_shape(function, *arrays)
+    formats = {"in_shardings": tuple(map(_columns, arrays)), "out_shardings": jax.tree.map(_columns, results)}
+    text = jax.jit(function, keep_unused=True, **formats).lower(*arrays).compile().as_text()
+    module = parse(text, f"{name}.hlo")
+    verify(module)
+    matrices = [shape for p in module.entry_parameter_shapes for shape in p.leaves() if shape.rank > 1]
+    assert matrices and all(s.array_layout.minor_to_major == tuple(range(s.rank)) for s in matrices)
+    expected = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(function)(*arguments))]
+    executable = NumbaCompiler().compile(module)
+    assert [s.layout for s in executable.result_shapes] == [leaf.layout for leaf in module.entry_result_shape.leaves()]
+    for actual in (evaluate(module, *arrays), executable.execute(arrays)):
+        assert len(actual) == len(expected)
+        for a, e in zip(actual, expected, strict=True):
+            _assert_close(a, e)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
@@ -180,15 +181,17 @@ def _traffic(analysis: ValueAnalysis, coalescing: Coalescing) -> dict[Buffer, in
     def add(buffer: Buffer, nbytes: int) -> None:
         found[buffer] = found.get(buffer, 0) + nbytes
 
-    times = _times(analysis.entry)
+    times, values = _times(analysis.entry), analysis.values
     for instruction in analysis.computing.values():
         often = times[instruction]
         read: dict[int, int] = {}
-        for number, nbytes in zip(analysis.operand_values(instruction), _bytes_read(instruction), strict=True):
+        numbers = analysis.operand_values(instruction)
+        for number, nbytes in zip(numbers, _bytes_read(instruction, [values[v].size for v in numbers]), strict=True):
             read[number] = max(read.get(number, 0), nbytes)
         for number, nbytes in read.items():
             add(coalescing.buffers[number], often * nbytes)
-        for number, nbytes in zip(analysis.leaves[instruction], _bytes_written(instruction), strict=True):
+        numbers = list(analysis.leaves[instruction])
+        for number, nbytes in zip(numbers, _bytes_written(instruction, [values[v].size for v in numbers]), strict=True):
             add(coalescing.buffers[number], often * nbytes)
     for transfer, moves in coalescing.moves:
         beside = transfer.before or (transfer.block.root if transfer.block is not None else None)
@@ -217,13 +220,14 @@ def _times(entry: HloComputation) -> dict[HloInstruction, int]:
     return found
 
 
-def _bytes_read(instruction: HloInstruction) -> Iterator[int]:
-    """Bytes read of each leaf of the operands: all, but where only a slice is taken."""
+def _bytes_read(instruction: HloInstruction, sizes: Sequence[int]) -> Iterator[int]:
+    """Bytes read of each leaf of the operands, which have these sizes: all, but where only a slice is taken."""
+    rest = iter(sizes)
     for number, operand in enumerate(instruction.operands):
         if operand.shape.is_array:
-            yield _bytes_of(operand.shape, _elements_read(instruction, number))
+            yield _share(next(rest), _elements_read(instruction, number), operand.shape)
         else:
-            yield from (leaf.byte_size for leaf in operand.shape.leaves())
+            yield from islice(rest, leaf_count(operand.shape))
 
 
 def _elements_read(instruction: HloInstruction, number: int) -> int:
@@ -250,19 +254,20 @@ _SLICES = frozenset({Opcode.SLICE, Opcode.DYNAMIC_SLICE, Opcode.GATHER})
 _UPDATES = frozenset({Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER})
 
 
-def _bytes_written(instruction: HloInstruction) -> Iterator[int]:
-    """Bytes written to each leaf of the result: all, but where a slice is updated in place."""
+def _bytes_written(instruction: HloInstruction, sizes: Sequence[int]) -> Iterator[int]:
+    """Bytes written to each leaf of the result, which have these sizes: all, but where a slice is updated in place."""
     root = instruction.attributes.calls.root if instruction.opcode is Opcode.FUSION else instruction
     parts = root.operands if root.opcode is Opcode.TUPLE else (root,)
-    leaves = instruction.shape.leaves()
+    rest = iter(sizes)
     for part in parts:
         if part.opcode in _UPDATES and part.shape.is_array:
             update = part.operands[1 if part.opcode is Opcode.DYNAMIC_UPDATE_SLICE else -1]
-            yield _bytes_of(next(leaves), update.shape.num_elements)
+            yield _share(next(rest), update.shape.num_elements, part.shape)
         else:
-            yield from (next(leaves).byte_size for _ in range(leaf_count(part.shape)))
+            yield from islice(rest, leaf_count(part.shape))
 
 
-def _bytes_of(array: Shape, elements: int) -> int:
+def _share(size: int, elements: int, array: Shape) -> int:
     """The bytes of some of the elements of an array, its padding spread over all."""
-    return min(array.byte_size, array.byte_size * elements // max(array.num_elements, 1))
+    whole = array.num_elements
+    return size if elements >= whole else size * elements // whole

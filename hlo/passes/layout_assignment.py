@@ -111,6 +111,8 @@ class _Writer:
                 return self.flow.parameter(old.attributes.to_apply, k)
             case Opcode.CUSTOM_CALL if keeps_layouts(old):
                 return [order_of(leaf) for leaf in old.attributes.operand_layout_constraints[k].leaves()]
+            case Opcode.BITCAST:
+                return [order_of(old.operands[0].shape)]
             case _ if old.opcode not in STRUCTURE and RULES.get(old.opcode) is ROW_MAJOR:
                 return [tuple(range(leaf.rank)) for leaf in old.operands[k].shape.leaves()]
         return None

@@ -19,6 +19,7 @@ from ..builder import make_instruction
 from ..errors import UnsupportedError
 from ..ir import HloInstruction
 from ..opcode import Opcode
+from ..physical_form import tile_groups
 from ..shape import Shape
 from .patterns import make_splat, reshape, transpose
 
@@ -63,22 +64,14 @@ def physical_steps(shape: Shape) -> list[_Step]:
     steps.append(_Transpose(order))
     sizes = tuple(sizes[d] for d in order)
     for tile in layout.tiles:
-        rank = len(tile.dimensions)
-        outer = sizes[: max(len(sizes) - rank, 0)]
-        covered = (1,) * (rank - len(sizes)) + sizes[len(outer) :]
-        combined: list[int] = []
-        extents: list[int] = []
-        product = 1
-        for size, wanted in zip(covered, tile.dimensions, strict=True):
-            product *= size
-            if wanted is not None:
-                combined.append(product)
-                extents.append(wanted)
-                product = 1
+        groups = tile_groups(len(sizes), tile)
+        outer = sizes[: max(len(sizes) - len(tile.dimensions), 0)]
+        combined = [math.prod(sizes[max(first, 0) : max(last, 0)]) for first, last, _ in groups]
+        extents = [size for _, _, size in groups]
         whole = [-(-size // extent) * extent for size, extent in zip(combined, extents, strict=True)]
         pairs = [n for size, extent in zip(whole, extents, strict=True) for n in (size // extent, extent)]
-        first, count = len(outer), len(extents)
-        places = [*range(first), *range(first, first + 2 * count, 2), *range(first + 1, first + 2 * count, 2)]
+        first, end = len(outer), len(outer) + 2 * len(extents)
+        places = [*range(first), *range(first, end, 2), *range(first + 1, end, 2)]
         split = (*outer, *pairs)
         steps += [
             _Reshape(sizes, (*outer, *combined)),

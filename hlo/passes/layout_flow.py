@@ -141,6 +141,10 @@ class Flow:
                 for operand, shape in zip(i.operands, i.attributes.operand_layout_constraints, strict=True):
                     self._flow(computation, operand, [self._fresh(leaf, order_of(leaf)) for leaf in shape.leaves()])
                 return [self._fresh(leaf, order_of(leaf)) for leaf in i.shape.leaves()]
+            case Opcode.BITCAST:  # means what its shapes say
+                (operand,) = i.operands
+                self._flow(computation, operand, [self._fresh(operand.shape, order_of(operand.shape))])
+                return [self._fresh(i.shape, order_of(i.shape))]
             case _:
                 rule = RULES[i.opcode]
                 return self._rows(computation, i) if rule is ROW_MAJOR else self._ruled(computation, i, rule)

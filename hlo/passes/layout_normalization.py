@@ -88,7 +88,7 @@ class _Normalizer:
             case Opcode.CUSTOM_CALL if keeps_layouts(old):
                 return _custom_call(old, moved)
             case Opcode.BITCAST:
-                return _in_row_major(old, moved)
+                return _bitcast(moved.operands[0], _numbered(old.shape))  # the same bytes
             case _ if RULES[old.opcode] is ROW_MAJOR:
                 return _in_row_major(old, moved)
         return _by_rule(old, moved)

@@ -17,7 +17,7 @@ from ..analyses.coalescing import Buffer, CanShare, Coalescing, never_share
 from ..analyses.memory_spaces import choose, groups_by_merit, room_in
 from ..analyses.values import ValueAnalysis
 from ..builder import with_unique_names
-from ..ir import HloComputation, HloInstruction, HloModule
+from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, HloModule
 from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
@@ -69,6 +69,8 @@ class _Writer:
         self.computations: dict[HloComputation, HloComputation] = {}
         self.bodies: dict[tuple[HloComputation, tuple[Spaces, ...], Spaces], HloComputation] = {}
         """Of fusions: by what the operands' and the result's spaces are. Bodies may be shared."""
+        self.shapes: dict[tuple[int, Spaces], tuple[Shape, Shape]] = {}
+        """By identity, as many instructions have one: the shape, and the same in these spaces."""
 
     def run(self, module: HloModule) -> HloModule:
         reached = {c for c in module.computations if c.root in self.spaces}
@@ -87,21 +89,25 @@ class _Writer:
             changed = changed or new is not instruction
         return HloComputation(old.name, tuple(moved.values()), moved[old.root]) if changed else old
 
-    def instruction(
-        self, old: HloInstruction, moved: dict[HloInstruction, HloInstruction]
-    ) -> HloInstruction:
+    def shape(self, old: Shape, spaces: Spaces) -> Shape:
+        found = self.shapes.get((id(old), spaces))
+        if found is None:
+            found = self.shapes[id(old), spaces] = (old, in_spaces(old, spaces))
+        return found[1]
+
+    def instruction(self, old: HloInstruction, moved: dict[HloInstruction, HloInstruction]) -> HloInstruction:
         spaces = self.spaces[old]
-        new = old.with_operands(tuple([moved[o] for o in old.operands]))
         attributes = old.attributes
         if old.opcode is Opcode.FUSION:
             operands = tuple([self.spaces[o] for o in old.operands])
             attributes = attributes.map_computations(lambda body: self.body(body, operands, spaces))
-        elif old.called_computations():
+        elif attributes is not NO_ATTRIBUTES:
             attributes = attributes.map_computations(lambda called: self.computations.get(called, called))
-        shape = in_spaces(old.shape, spaces)
+        shape = self.shape(old.shape, spaces)
+        new_operands = tuple([moved[o] for o in old.operands])
         if shape is old.shape and attributes is old.attributes:
-            return new
-        return replace(new, shape=shape, attributes=attributes)
+            return old.with_operands(new_operands)
+        return _moved(old, shape, new_operands, attributes)
 
     def body(self, old: HloComputation, operands: tuple[Spaces, ...], result: Spaces) -> HloComputation:
         """A fusion's body whose parameters and root have these spaces."""
@@ -109,25 +115,29 @@ class _Writer:
         found = self.bodies.get(key)
         if found is None:
             ends = [*zip(old.parameters, operands, strict=True), (old.root, result)]
-            settled = all(in_spaces(i.shape, spaces) is i.shape for i, spaces in ends)
-            found = self.bodies[key] = old if settled else _body(old, operands, result)
+            settled = all(self.shape(i.shape, spaces) is i.shape for i, spaces in ends)
+            found = self.bodies[key] = old if settled else self.rewritten(old, operands, result)
         return found
 
+    def rewritten(self, old: HloComputation, operands: tuple[Spaces, ...], result: Spaces) -> HloComputation:
+        outside = {parameter: operands[number] for number, parameter in enumerate(old.parameters)}
+        if old.root not in outside:
+            outside[old.root] = result
+            if old.root.opcode is Opcode.TUPLE:
+                _name_elements(old.root, result, outside)
+        moved: dict[HloInstruction, HloInstruction] = {}
+        for i in old.instructions:  # each anew: the old body may stay in use
+            shape = self.shape(i.shape, outside[i]) if i in outside else i.shape
+            moved[i] = _moved(i, shape, tuple([moved[o] for o in i.operands]), i.attributes)
+        return HloComputation(old.name, tuple(moved.values()), moved[old.root])
 
-def _body(old: HloComputation, operands: tuple[Spaces, ...], result: Spaces) -> HloComputation:
-    outside = {parameter: operands[number] for number, parameter in enumerate(old.parameters)}
-    if old.root not in outside:
-        outside[old.root] = result
-        if old.root.opcode is Opcode.TUPLE:
-            _name_elements(old.root, result, outside)
-    moved: dict[HloInstruction, HloInstruction] = {}
-    for instruction in old.instructions:
-        new = instruction.with_operands(tuple([moved[o] for o in instruction.operands]))
-        if instruction in outside:
-            shape = in_spaces(instruction.shape, outside[instruction])
-            new = new if shape is instruction.shape else replace(new, shape=shape)
-        moved[instruction] = new if new is not instruction else replace(instruction)
-    return HloComputation(old.name, tuple(moved.values()), moved[old.root])
+
+def _moved(
+    old: HloInstruction, shape: Shape, operands: tuple[HloInstruction, ...], attributes: Attributes
+) -> HloInstruction:
+    return HloInstruction(
+        old.opcode, shape, operands, attributes, old.name, old.metadata, old.frontend_attributes, old.annotations
+    )
 
 
 def _name_elements(root: HloInstruction, result: Spaces, outside: dict[HloInstruction, Spaces]) -> None:

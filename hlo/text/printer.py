@@ -7,12 +7,9 @@ imports this module; so nothing here may import `ir.py` at run time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..layout import Layout
 from ..opcode import Opcode
-from ..shape import Shape
 from .attribute_text import composite_frontend_attributes, frontend_attributes_text, integers
 from .attribute_writer import WRITERS
 from .escape import escape
@@ -130,18 +127,5 @@ def _alias_text(alias: InputOutputAlias) -> str:
 
 def _entry_layout(module: HloModule) -> str:
     """`(f32[2,3]{1,0})->f32[2]{0}`: the shapes as the caller sees them."""
-    layouts = iter(module.entry_parameter_layouts)
-    parameters = [_with_leaf_layouts(p.shape, layouts).to_text() for p in module.entry.parameters]
-    result = _with_leaf_layouts(module.entry.root.shape, iter(module.entry_result_layouts))
-    return f"({', '.join(parameters)})->{result.to_text()}"
-
-
-def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
-    """`shape` with one of `layouts` for each leaf; None, or none left, stands for the default."""
-    if shape.is_token:
-        return shape
-    if shape.tuple_shapes is not None:
-        elements: Sequence[Shape] = [_with_leaf_layouts(element, layouts) for element in shape.tuple_shapes]
-        return Shape.tuple(elements)
-    layout = next(layouts, None)
-    return shape.with_default_layout() if layout is None else shape.with_layout(layout)
+    parameters = ", ".join(shape.to_text() for shape in module.entry_parameter_shapes)
+    return f"({parameters})->{module.entry_result_shape.to_text()}"

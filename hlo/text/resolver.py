@@ -217,9 +217,10 @@ class _Resolver:
             )
 
     def _entry_layouts(self, entry: HloComputation) -> tuple[tuple[Layout | None, ...], tuple[Layout | None, ...]]:
-        """The layouts of `entry_computation_layout`, by default those of the instructions: None where both are the
-        default."""
-        parameters, result = tuple(p.shape for p in entry.parameters), entry.root.shape
+        """The layouts of `entry_computation_layout`, by default those of the instructions: None for a default one, if
+        the instruction has it too."""
+        own, own_result = tuple(p.shape for p in entry.parameters), entry.root.shape
+        parameters, result = own, own_result
         if self.parsed.entry_layout is not None:
             given, given_result = self.parsed.entry_layout
             if len(given) != len(parameters) or not all(
@@ -229,8 +230,7 @@ class _Resolver:
                 message = f"the layout does not fit the entry computation: expected one of {types}"
                 raise self._error(message, self.parsed.entry_layout_position, "module_c5")
             parameters, result = given, given_result
-        own = [p.shape for p in entry.parameters]
-        return _entry_layouts(parameters, own), _entry_layouts([result], [entry.root.shape])
+        return _unusual(parameters, own), _unusual((result,), (own_result,))
 
     def _aliases(self, module: HloModule) -> tuple[InputOutputAlias, ...]:
         """The aliases, each of a leaf of the result and one of a parameter, of one size in memory, neither twice."""
@@ -267,15 +267,11 @@ class _Resolver:
         return self.parsed.donors
 
 
-def _entry_layouts(stated: Sequence[Shape], own: Sequence[Shape]) -> tuple[Layout | None, ...]:
-    """The layout of each leaf of `stated`, None where it and the instruction's own are the default; () if all are."""
-    pairs = [
-        (leaf.array_layout, other.array_layout)
-        for shape, instruction in zip(stated, own, strict=True)
-        for leaf, other in zip(shape.leaves(), instruction.leaves(), strict=True)
-    ]
-    layouts = [None if a.is_row_major and b.is_row_major else a for a, b in pairs]
-    return tuple(layouts) if any(layout is not None for layout in layouts) else ()
+def _unusual(shapes: Sequence[Shape], own: Sequence[Shape]) -> tuple[Layout | None, ...]:
+    """The layout of each leaf, None where it and that of the instruction are the default; () if all are."""
+    pairs = [pair for a, b in zip(shapes, own, strict=True) for pair in zip(a.leaves(), b.leaves(), strict=True)]
+    plain = [all(leaf.array_layout.is_row_major for leaf in pair) for pair in pairs]
+    return () if all(plain) else tuple(None if p else a.layout for p, (a, _) in zip(plain, pairs, strict=True))
 
 
 def _leaf(shape: Shape, index: tuple[int, ...]) -> Shape | None:

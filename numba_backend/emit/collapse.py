@@ -26,6 +26,7 @@ from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
 from .alignment import alignment_of, roots_of
 from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather
+from .flatten import flattened
 from .places import Place, Places, place_of
 
 
@@ -69,6 +70,7 @@ def structure_of(computation: HloComputation) -> tuple[object, ...]:
 
 def canonical(computation: HloComputation) -> FusedBody:
     """An equal computation on arrays of least rank; parameters and roots keep their order and element counts."""
+    computation = flattened(computation) or computation
     parameters = {p.attributes.number: place_of(p.shape) for p in computation.parameters}
     roots = {k: place_of(r.shape) for k, r in enumerate(roots_of(computation))}
     return _collapse(

@@ -34,6 +34,7 @@ from .collapse import FusedBody
 from .element import ElementEmitter, packed_place, stored
 from .movement import clamped_starts
 from .place_index import LoopDigit, TileLoops, guide_of, reached_parameters
+from .places import Place
 from .sizes import Sizes
 from .source import EmittedKernel, Expr, Index, KernelParameter, PointerParameter, Writer, binary, plus
 
@@ -194,7 +195,8 @@ def _tiled_nest(
 ) -> EmittedKernel:
     """A nest that goes through an array as it lies; see `place_index.py`. The loops over tiles are sliced as one."""
     packed = [place for place in nest.fused.root_places.values() if place.packed_bits]
-    if packed and len(digits) == 1:
+    in_blocks = bool(packed) and len(digits) == 1 and all(place.is_linear for place in packed)
+    if in_blocks:
         digits = (LoopDigit(0, PACKED_BLOCK, None), LoopDigit(0, 1, PACKED_BLOCK))
     outer = [digits[0]]
     for digit in digits[1:-1]:
@@ -221,11 +223,18 @@ def _tiled_nest(
             loops.let(outer[0], rest)
         stack.enter_context(loops.over(inner))
         write(tuple(loops.index(d) for d in range(domain.shape.rank)))
-    # Tiles do not share bytes when each is a number of whole bytes; other outputs may lie otherwise.
-    unit = math.prod(digit.modulus or 0 for digit in inner)
-    whole = len({nest.fused.root_places.get(k) for k in range(len(nest.roots))}) == 1
-    whole_bytes = whole and unit > 0 and all(unit * place.packed_bits % 8 == 0 for place in packed)
+    whole_bytes = in_blocks or all(_in_whole_bytes(place, outer) for place in packed)
     return nest.finish(extent, nest.sizes.count(domain) // max(extent, 1) + 1, whole_bytes=whole_bytes)
+
+
+def _in_whole_bytes(place: Place, outer: Sequence[LoopDigit]) -> bool:
+    """True when the elements of a packed array for which the outer loops' digits are the same fill bytes of their own:
+    these digits are the most major ones of its places, and what lies below is a number of whole bytes."""
+    major, minor = place.digits[: len(outer)], place.digits[len(outer) :]
+    known = {(digit.dimension, digit.divisor, digit.modulus) for digit in outer}
+    if {(digit.source, digit.divisor, digit.modulus) for digit in major} != known:
+        return False
+    return math.prod(digit.extent for digit in minor) * place.packed_bits % 8 == 0
 
 
 def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Index], None]) -> EmittedKernel:

@@ -100,7 +100,15 @@ def loop_digits(place: Place, where: Sequence[int], rank: int) -> tuple[LoopDigi
     split = {d for d, digits in splits.items() if digits}
     found = [LoopDigit(d, 1, None) for d in range(rank) if d not in split]
     own = [(where[d.source], d) for d in place.digits if isinstance(d.source, int)]
-    return (*found, *(LoopDigit(n, digit.divisor, digit.modulus) for n, digit in own if n in split))
+    found += [LoopDigit(n, digit.divisor, digit.modulus) for n, digit in own if n in split]
+    if len(found) > 1 and 0 < (found[-1].modulus or 0) <= SHORT < (found[-2].modulus or 0):
+        found[-2:] = found[:-3:-1]
+    return tuple(found)
+
+
+SHORT = 8
+"""A loop of so few iterations is not the innermost one: the rows that (8,128)(4,1) packs into words come one after the
+other, each a long loop that reads its neighbours and writes to every fourth place."""
 
 
 class TileLoops:

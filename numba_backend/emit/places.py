@@ -62,6 +62,11 @@ class Place:
     digits: tuple[Digit, ...]
     packed_bits: int = 0
 
+    @property
+    def is_linear(self) -> bool:
+        """True for an array of one dimension whose elements follow one another."""
+        return len(self.digits) == 1 and self.is_plain(0) == 0
+
     def is_plain(self, dimension: int) -> int | None:
         """The number of the digit that is the index of `dimension` as it stands, if that is all there is of it."""
         found = [k for k, digit in enumerate(self.digits) if dimension in digit.dimensions()]

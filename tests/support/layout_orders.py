@@ -54,7 +54,7 @@ def random_preferences(rng: random.Random, share: float = 0.5) -> Preferences:
     return preferences
 
 
-def compile_with(module: HloModule, preferences: Preferences | None) -> NumbaExecutable:
+def compile_with(module: HloModule, preferences: Preferences | None, target: str = "cpu") -> NumbaExecutable:
     """The executable of the Numba backend, its intermediates in the orders that are preferred."""
     with mock.patch.object(compiler, "optimize", partial(optimize, preferences=preferences)):
-        return compiler.NumbaCompiler().compile(module)
+        return compiler.NumbaCompiler().compile(module, target=target)
