@@ -44,6 +44,12 @@ def test_compiled_gives_jax_results(one: Recorded) -> None:
     assert difference(one.id, one.outputs, results) is None
 
 
+@pytest.mark.parametrize("one", parameters(set(sorted(FIRST)[::16]), RECORDED))
+def test_compiled_in_the_layouts_of_a_tpu_gives_jax_results(one: Recorded) -> None:
+    results = hloom.run_hlo(one.text, *one.inputs, backend="numba", target="tpu")
+    assert difference(one.id, one.outputs, results) is None
+
+
 @pytest.mark.parametrize("one", parameters(set(RECORDED), RECORDED))
 def test_evaluated_gives_jax_results(one: Recorded) -> None:
     results = hloom.run_hlo(one.text, *one.inputs, backend="evaluator")
