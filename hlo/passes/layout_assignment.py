@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..builder import make_get_tuple_element, make_instruction, make_tuple, with_unique_names
-from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
+from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..shape import Shape
 from .layout_erasure import is_row_major, keeps_layouts
 from .layout_flow import Flow, Preferences
 from .order_rules import ROW_MAJOR, RULES, STRUCTURE, is_free_to_remake
 from .orders import Order, completed, in_order, meets, order_of
-from .rewrite import rebuild, rewrite_computation
+from .rewrite import calling, rebuild, rewrite_computation
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,7 @@ class _Writer:
         return changed if root is changed.root else rebuild(changed, {changed.root: root})
 
     def _visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.attributes is not NO_ATTRIBUTES:
-            attributes = moved.attributes.map_computations(lambda c: self.new.get(c, c))
-            if attributes is not moved.attributes:
-                moved = replace(moved, attributes=attributes)
+        moved = calling(moved, self.new)
         orders = self.flow.of(old)
         operands = tuple(self._operands(old, moved.operands, orders))
         shape = _with_orders(old.shape, iter(orders))

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..builder import make_get_tuple_element, make_instruction, make_tuple, with_unique_names
-from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
+from ..ir import HloComputation, HloInstruction, HloModule
 from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
@@ -25,7 +25,7 @@ from .layout_erasure import is_row_major, keeps_layouts
 from .layout_renumber import RENUMBER, Renumbering, arranged, renumbered
 from .order_rules import ROW_MAJOR, RULES, first_result
 from .orders import Order, completed, identity, in_order, meets, order_of
-from .rewrite import rebuild, rewrite_computation
+from .rewrite import calling, rebuild, rewrite_computation
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,7 @@ class _Normalizer:
         return changed if root is changed.root else rebuild(changed, {changed.root: root})
 
     def _visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.attributes is not NO_ATTRIBUTES:
-            attributes = moved.attributes.map_computations(lambda c: self.new.get(c, c))
-            if attributes is not moved.attributes:
-                moved = replace(moved, attributes=attributes)
+        moved = calling(moved, self.new)
         match old.opcode:
             case Opcode.PARAMETER:
                 return self._parameter(old)

@@ -131,15 +131,17 @@ def fused_computations(module: HloModule) -> set[HloComputation]:
 def with_called(computation: HloComputation, new: Mapping[HloComputation, HloComputation]) -> HloComputation:
     """`computation` calling `new[c]` wherever it called `c`; itself if that makes no difference."""
 
-    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if old.attributes is NO_ATTRIBUTES:
-            return moved
-        attributes = old.attributes.map_computations(lambda c: new.get(c, c))
-        return moved if attributes is old.attributes else replace(moved, attributes=attributes)
-
     if not any(new.get(c, c) is not c for i in computation.instructions for c in i.called_computations()):
         return computation
-    return rewrite_computation(computation, visit)
+    return rewrite_computation(computation, lambda old, moved: calling(moved, new))
+
+
+def calling(instruction: HloInstruction, new: Mapping[HloComputation, HloComputation]) -> HloInstruction:
+    """`instruction` calling `new[c]` wherever it called `c`; itself if that makes no difference."""
+    if instruction.attributes is NO_ATTRIBUTES:
+        return instruction
+    attributes = instruction.attributes.map_computations(lambda c: new.get(c, c))
+    return instruction if attributes is instruction.attributes else replace(instruction, attributes=attributes)
 
 
 def clone_computation(
