@@ -167,6 +167,8 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
         help="whose layouts the compiled programs use: dense rows, or tiles of 8x128",
     )
     options = parser.parse_args(arguments)
+    if options.target not in ("cpu", "tpu"):
+        parser.error(f"HLOOM_TARGET is {options.target!r}; choose from 'cpu', 'tpu'")
     if options.out.suffix != ".png":
         parser.error(f"--out {options.out}: the picture is a PNG; give it a name that ends in .png")
     return options
