@@ -134,9 +134,11 @@ def _dense(shape: Shape) -> Shape:
 
 
 def in_layouts(value: HloInstruction, shape: Shape) -> HloInstruction:
-    """`value` with the layouts of `shape`: itself, or copies of the leaves that differ."""
+    """`value` with the layouts of `shape`: itself, or copies of the leaves that differ. A constant lies as it is to."""
     if value.shape == shape:
         return value
+    if value.opcode is Opcode.CONSTANT:
+        return replace(value, shape=shape)
     if shape.is_tuple:
         leaves = value.operands if value.opcode is Opcode.TUPLE else [
             make_get_tuple_element(value, k) for k in range(len(shape.elements))
