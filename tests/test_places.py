@@ -158,6 +158,18 @@ def test_buffers_that_are_mostly_padding_are_not_gone_through_as_a_whole() -> No
     assert "out[i * 128 + j]" in text
 
 
+@pytest.mark.parametrize("rows, unrolled", [(16, True), (30, True), (31, False)])
+def test_rows_that_share_words_are_written_together(rows: int, unrolled: bool) -> None:
+    """Where the last word of a column is not full there are loops."""
+    shape = f"bf16[{rows},300]"
+    text = kernel_of(
+        f"({shape}{{1,0}})->{shape}{{1,0:T(8,128)(2,1)}}",
+        f"ENTRY e {{ x = {shape} parameter(0)  ROOT r = {shape} negate(x) }}",
+    )
+    assert ("row1 = i_0 * 8 + i_1 * 2 + 1" in text) is unrolled
+    assert ("for i_2 in range(" in text) is not unrolled
+
+
 def test_new_sizes_are_the_same_kernel() -> None:
     def text(rows: int, columns: int) -> str:
         shape = f"f32[{rows},{columns}]"

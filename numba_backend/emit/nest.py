@@ -221,8 +221,12 @@ def _tiled_nest(
             loops.set(outer[0], rest)
         else:
             loops.let(outer[0], rest)
-        stack.enter_context(loops.over(inner))
-        write(tuple(loops.index(d) for d in range(domain.shape.rank)))
+        rows = loops.unrolled(inner)
+        stack.enter_context(loops.over([digit for digit in inner if digit is not rows]))
+        for row in range((rows and rows.modulus) or 1):
+            if rows is not None:
+                loops.set(rows, Expr(str(row)), f"row{row}")
+            write(tuple(loops.index(d) for d in range(domain.shape.rank)))
     whole_bytes = in_blocks or all(_in_whole_bytes(place, outer) for place in packed)
     return nest.finish(extent, nest.sizes.count(domain) // max(extent, 1) + 1, whole_bytes=whole_bytes)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
@@ -90,6 +90,8 @@ class LoopDigit:
     dimension: int
     divisor: int
     modulus: int | None
+    in_words: bool = False
+    """The most minor digit of a place, but not the innermost loop: the rows that lie in one word."""
 
 
 def loop_digits(
@@ -105,13 +107,12 @@ def loop_digits(
     own = [(where[d.source], d) for d in place.digits if isinstance(d.source, int)]
     found += [LoopDigit(n, digit.divisor, digit.modulus) for n, digit in own if n in split]
     if len(found) > 1 and 0 < (found[-1].modulus or 0) <= SHORT < (found[-2].modulus or 0):
-        found[-2:] = found[:-3:-1]
+        found[-2:] = replace(found[-1], in_words=True), found[-2]
     return tuple(found)
 
 
 SHORT = 8
-"""A loop of so few iterations is not the innermost one: the rows that (8,128)(4,1) packs into words come one after the
-other, each a long loop that reads its neighbours and writes to every fourth place."""
+"""A loop of so few iterations is not the innermost one: the rows that (8,128)(4,1) packs into words."""
 
 
 class TileLoops:
@@ -125,6 +126,7 @@ class TileLoops:
         self._places, self._writer, self._sizes = places, writer, sizes
         self._domain, self._digits, self._names = domain, digits, names
         self._values: dict[int, list[tuple[LoopDigit, Expr]]] = {}
+        self._indices: dict[int, Expr] = {}
 
     def count(self, digit: LoopDigit) -> Expr:
         """How many values the first digit of a dimension has."""
@@ -147,19 +149,38 @@ class TileLoops:
                 self.set(digit, Expr(name, self._writer.depth))
             yield
 
+    def unrolled(self, digits: Sequence[LoopDigit]) -> LoopDigit | None:
+        """The loop over the rows that a tile packs into words, if all of them exist everywhere: written out within the
+        loop along the row, they let LLVM write whole words::
+
+            for j_1 in range(minimum(128, n1 - j_0 * 128)):
+                j = j_0 * 128 + j_1
+                row0 = i_0 * 8 + i_1 * 2
+                out[... * 2] = x0[row0 * n1 + j]
+                row1 = i_0 * 8 + i_1 * 2 + 1
+                out[... * 2 + 1] = x0[row1 * n1 + j]
+        """
+        for digit in digits:
+            if digit.in_words and digit.divisor == 1 and digit.modulus is not None:
+                full = self._domain.shape.dimensions[digit.dimension] % digit.modulus == 0
+                return digit if full else None
+        return None
+
     def let(self, digit: LoopDigit, value: Expr) -> None:
         """A digit that is computed in the scope that is open, under its name."""
         name = self.name(digit)
         self._writer.line(f"{name} = {value}")
         self.set(digit, Expr(name, self._writer.depth))
 
-    def set(self, digit: LoopDigit, value: Expr) -> None:
-        """The value of a digit in the scope that is open. The last of a dimension gives the whole index."""
+    def set(self, digit: LoopDigit, value: Expr, name: str = "") -> None:
+        """The value of a digit in the scope that is open. The last of a dimension gives the whole index, under its
+        dimension's name or one of its own."""
         known = self._values.setdefault(digit.dimension, [])
         known[:] = [(d, v) for d, v in known if d.divisor > digit.divisor]  # the rest is of a loop that was closed
         known.append((digit, value))
         if digit.divisor == 1 and len(known) > 1:
-            component = Expr(self._names[digit.dimension], self._writer.depth)
+            component = Expr(name or self._names[digit.dimension], self._writer.depth)
+            self._indices[digit.dimension] = component
             self._writer.line(f"{component} = {self._base(digit.dimension, 0)}")
             for part, own in known:
                 self._places.know(component, part.divisor, part.modulus, own)
@@ -167,9 +188,7 @@ class TileLoops:
     def index(self, dimension: int) -> Expr:
         """The index of a dimension whose loops are all open."""
         known = self._values[dimension]
-        if len(known) == 1:
-            return known[0][1]
-        return Expr(self._names[dimension], max(v.depth for _, v in known))
+        return known[0][1] if len(known) == 1 else self._indices[dimension]
 
     def name(self, digit: LoopDigit) -> str:
         """Of the loop's variable: the index's name, with the digit's number if there are several."""
