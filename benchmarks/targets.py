@@ -71,7 +71,7 @@ def training_step() -> Case:
         return build
 
     programs = {peer: builder(target) for peer, target in PEERS.items()}
-    return Case("target-mlp", f"MLP training step, {batch}x784-512-512-10, momentum", programs)
+    return Case("target-mlp", f"the same MLP step, batch {batch}, for cpu and tpu", programs)
 
 
 def _chain(hloom: Any, jnp: Any) -> Callable[..., Any]:

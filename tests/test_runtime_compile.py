@@ -91,7 +91,7 @@ import llvmlite.binding as llvm
 source = "def add(lo, hi, x, y, out):\\n for i in range(lo, hi):\\n  out[i] = x[i] + y[i]\\n"
 k = KernelSource("add", source, (("pointer", "f32"),) * 3)
 module = llvm.parse_assembly(f.to_llvm(k, {}))
-b.optimise(module)
+b.optimise(module, True)
 text = str(module)
 print("vector.body" in text, "memcheck" in text, "x float>" in text)
 """

@@ -34,6 +34,39 @@ SET = KernelSource(
 )
 
 
+DIGITS = """def digits(lo, hi, x, out, n0, m0, m1):
+    for i in range(lo, hi):
+        for j in range(n0):
+            digit0 = (i * n0 + j) // 20
+            digit1 = (i * n0 + j) % 5
+            digit2 = digit1 // 4
+            digit3 = (i * n0 + j) // 5 % 4
+            digit4 = digit3 // 3
+            digit5 = digit1 // 2 % 2
+            digit6 = digit3 % 3
+            digit7 = digit1 % 2
+            v0 = x[((((digit0 * m0 + digit2) * m1 + digit4) * 2 + digit5) * 2 * 3 + digit6) * 2 + digit7]
+            out[i * n0 + j] = v0
+"""
+
+
+def test_digits_of_an_index_are_what_they_are_in_python() -> None:
+    """With straight-line code made into vectors, LLVM 20 computes some of these in registers that nothing has set."""
+    words = Parameter("pointer", "s32")
+    kernel = KernelSource("digits", DIGITS, (words, words, SIZE, SIZE, SIZE))
+    builder = ProgramBuilder()
+    builder.kernel(kernel, [pointer(0, 0), pointer(1, 0), size(61), size(2), size(2)], 3)
+    program = builder.build()
+    x, expected = np.arange(960, dtype=np.int32), np.zeros(183, np.int32)
+    scope: dict[str, Callable[..., None]] = {}
+    exec(DIGITS, scope)  # a kernel's text is Python
+    scope["digits"](0, 3, x, expected, 61, 2, 2)
+    for _ in range(5):
+        out = np.zeros(183, np.int32)
+        program.run([x.ctypes.data, out.ctypes.data])
+        np.testing.assert_array_equal(out, expected)
+
+
 @pytest.mark.parametrize("extent", [0, 1, 3, 17, 64, 1001])
 @pytest.mark.parametrize("grain", [0, 1, 7, 64])
 def test_a_kernel_stays_within_its_buffers(extent: int, grain: int) -> None:

@@ -18,7 +18,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.rules import RuleTable
-from .place_index import PlaceIndex
+from .place_index import PlaceIndex, Spot
 from .places import Place
 from .sizes import Sizes
 from .source import ZERO, Expr, Index, PointerParameter, ScalarParameter, Writer, binary, call
@@ -93,15 +93,6 @@ def stored(element_type: ElementType, text: str) -> str:
     if element_type.is_small and element_type.is_integral:
         return f"{_wide_integer(element_type)}_to_{element_type.value}({text})"
     return text
-
-
-def packed_place(writer: Writer, offset: Expr, bits: int) -> tuple[Expr, Expr]:
-    """(byte, shift): where an element of a packed array lies; the first of a byte has the lowest bits."""
-    if not offset.text.isidentifier() and not offset.text.isdecimal():
-        offset = writer.let("at", offset)
-    count = Expr(str(8 // bits))
-    byte = binary("//", offset, count)
-    return byte, Expr(f"({binary('%', offset, count).within(7)} * {bits})", offset.depth)
 
 
 class ElementEmitter:
@@ -197,17 +188,14 @@ class ElementEmitter:
         number = instruction.attributes.number
         self.used.add(number)
         place = self.places.get(number)
-        offset = self.place_index.offset(place, instruction, index)
-        return self.read(self.pointers[number], offset, place)
+        return self.read(self.pointers[number], self.place_index.spot(place, instruction, index), place)
 
-    def read(self, pointer: PointerParameter, offset: Expr, place: Place | None) -> Expr:
-        """Element `offset` of a buffer, as it is held."""
-        if place is None or not place.packed_bits:
-            return loaded(pointer.element_type, Expr(f"{pointer.name}[{offset}]", offset.depth))
-        byte, shift = packed_place(self.writer, offset, place.packed_bits)
-        mask = (1 << place.packed_bits) - 1
-        text = f"uint8((int64({pointer.name}[{byte}]) >> {shift}) & {mask})"
-        return loaded(pointer.element_type, Expr(text, offset.depth))
+    def read(self, pointer: PointerParameter, spot: Spot, place: Place | None) -> Expr:
+        """An element of a buffer, as it is held."""
+        text = f"{pointer.name}[{spot.at}]"
+        if place is not None and spot.shift is not None:
+            text = f"uint8((int64({text}) >> {spot.shift}) & {(1 << place.packed_bits) - 1})"
+        return loaded(pointer.element_type, Expr(text, spot.at.depth))
 
     @staticmethod
     def stem(instruction: HloInstruction) -> str:

@@ -31,9 +31,9 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from .alignment import roots_of
 from .collapse import FusedBody
-from .element import ElementEmitter, packed_place, stored
+from .element import ElementEmitter, stored
 from .movement import clamped_starts
-from .place_index import LoopDigit, TileLoops, guide_of, loop_digits, reached_parameters
+from .place_index import LoopDigit, Spot, TileLoops, guide_of, loop_digits, reached_parameters
 from .places import Place
 from .sizes import Sizes
 from .source import EmittedKernel, Expr, Index, KernelParameter, PointerParameter, Writer, binary, plus
@@ -63,6 +63,8 @@ class NestEmitter:
         self.elements = ElementEmitter(body, self.writer, self.sizes)
         self.elements.places.update(fused.parameter_places)
         self.sharing = sharing
+        self._bytes: dict[tuple[int, str], list[str]] = {}
+        """By output and byte: the elements that are known of those that fill it."""
         self.outputs: list[PointerParameter] = []
         shared = {operand: output for output, operand in sharing.items()}
         for parameter in body.parameters:
@@ -78,28 +80,39 @@ class NestEmitter:
             else:
                 self.outputs.append(PointerParameter("out" if single else f"out{k}", root.shape.element, None, k))
 
-    def offset(self, output: int, index: Index) -> Expr:
-        """Where the element of an output lies."""
-        return self.elements.place_index.offset(self.fused.root_places.get(output), self.roots[output], index)
+    def spot(self, output: int, index: Index) -> Spot:
+        """Where the element of an output is."""
+        return self.elements.place_index.spot(self.fused.root_places.get(output), self.roots[output], index)
 
-    def store(self, output: int, offset: Expr, value: Expr) -> None:
+    def store(self, output: int, spot: Spot, value: Expr) -> None:
         """Write an element of an output. Packed ones are written into the byte that they share with others::
 
             out[at0 // 2] = uint8((int64(out[at0 // 2]) & ~(15 << (at0 % 2 * 4))) | ((int64(x) & 15) << (at0 % 2 * 4)))
+
+        but for those of an unrolled loop, which fill the byte::
+
+            out[i_0 * 32 + i_1] = uint8(((int64(x) & 15) << 0) | ((int64(y) & 15) << 4))
         """
         pointer, place = self.outputs[output], self.fused.root_places.get(output)
         text = stored(pointer.element_type, value.text)
-        if place is None or not place.packed_bits:
-            self.writer.line(f"{pointer.name}[{offset}] = {text}")
+        if place is None or spot.shift is None:
+            self.writer.line(f"{pointer.name}[{spot.at}] = {text}")
             return
-        byte, shift = packed_place(self.writer, offset, place.packed_bits)
         mask = (1 << place.packed_bits) - 1
-        others = f"int64({pointer.name}[{byte}]) & ~({mask} << {shift})"
-        self.writer.line(f"{pointer.name}[{byte}] = uint8(({others}) | ((int64({text}) & {mask}) << {shift}))")
+        part = f"((int64({text}) & {mask}) << {spot.shift})"
+        if spot.shift.text.isdecimal():
+            parts = self._bytes.setdefault((output, spot.at.text), [])
+            parts.append(part)
+            if len(parts) < 8 // place.packed_bits:
+                return
+            line = " | ".join(self._bytes.pop((output, spot.at.text)))
+        else:
+            line = f"(int64({pointer.name}[{spot.at}]) & ~({mask} << {spot.shift})) | {part}"
+        self.writer.line(f"{pointer.name}[{spot.at}] = uint8({line})")
 
-    def stored_value(self, output: int, offset: Expr) -> Expr:
+    def stored_value(self, output: int, spot: Spot) -> Expr:
         """What an element of an output holds now."""
-        return self.elements.read(self.outputs[output], offset, self.fused.root_places.get(output))
+        return self.elements.read(self.outputs[output], spot, self.fused.root_places.get(output))
 
     def tile_loops(self, domain: HloInstruction, digits: Sequence[LoopDigit], names: Mapping[int, str]) -> TileLoops:
         """Loops over `digits` of the indices of `domain`."""
@@ -113,7 +126,7 @@ class NestEmitter:
                 if not values[output].text.isidentifier():
                     values[output] = self.writer.let(self.elements.stem(self.roots[output]), values[output])
         for output in sorted(range(len(self.roots)), key=lambda k: k in self.sharing):
-            self.store(output, self.offset(output, index), values[output])
+            self.store(output, self.spot(output, index), values[output])
 
     @contextmanager
     def loops(self, sizes: Sequence[Expr], first: int) -> Iterator[list[Expr]]:
@@ -187,7 +200,8 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
 
 
 PACKED_BLOCK = 64
-"""Elements of a packed array of one dimension that one iteration of the outer loop writes: whole bytes of any type."""
+"""Elements of a packed array of one dimension that one iteration of the outer loop reads or writes: whole bytes of any
+type."""
 
 
 def _tiled_nest(
@@ -195,9 +209,16 @@ def _tiled_nest(
 ) -> EmittedKernel:
     """A nest that goes through an array as it lies; see `place_index.py`. The loops over tiles are sliced as one."""
     packed = [place for place in nest.fused.root_places.values() if place.packed_bits]
-    in_blocks = bool(packed) and len(digits) == 1 and all(place.is_linear for place in packed)
+    places = (*nest.fused.root_places.values(), *nest.fused.parameter_places.values())
+    linear = [place for place in places if place.packed_bits and place.is_linear]
+    in_blocks = len(digits) == 1 and bool(linear) and all(place.is_linear for place in packed)
     if in_blocks:
-        digits = (LoopDigit(0, PACKED_BLOCK, None), LoopDigit(0, 1, PACKED_BLOCK))
+        in_byte = 8 // min(place.packed_bits for place in linear)
+        digits = (
+            LoopDigit(0, PACKED_BLOCK, None),
+            LoopDigit(0, in_byte, PACKED_BLOCK // in_byte),
+            LoopDigit(0, 1, in_byte, in_words=True),
+        )
     outer = [digits[0]]
     for digit in digits[1:-1]:
         if digit.modulus is not None or digit.divisor == 1:
@@ -223,10 +244,14 @@ def _tiled_nest(
             loops.let(outer[0], rest)
         rows = loops.unrolled(inner)
         stack.enter_context(loops.over([digit for digit in inner if digit is not rows]))
-        for row in range((rows and rows.modulus) or 1):
-            if rows is not None:
-                loops.set(rows, Expr(str(row)), f"row{row}")
-            write(tuple(loops.index(d) for d in range(domain.shape.rank)))
+        dimensions = range(domain.shape.rank)
+        if rows is None:
+            write(tuple(loops.index(d) for d in dimensions))
+        else:
+            for number in range(rows.modulus or 0):
+                with loops.row(rows, number):
+                    write(tuple(loops.index(d) for d in dimensions))
+        assert not nest._bytes, "bytes that lack an element"
     whole_bytes = in_blocks or all(_in_whole_bytes(place, outer) for place in packed)
     return nest.finish(extent, nest.sizes.count(domain) // max(extent, 1) + 1, whole_bytes=whole_bytes)
 
@@ -307,7 +332,7 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     def write(index: Index) -> None:
         place = tuple(plus(s, i) for s, i in zip(starts, index, strict=True))
         value = nest.elements.value(update, index)
-        nest.store(0, nest.offset(0, place), value)
+        nest.store(0, nest.spot(0, place), value)
 
     place = fused.root_places.get(0)
     rank = update.shape.rank

@@ -115,12 +115,12 @@ class _ReductionNest(NestEmitter):
             for output, root in enumerate(self.roots):
                 if output not in self.full_roots:
                     value = self.elements.value(root, kept_index)
-                    self.store(output, self.offset(output, kept_index), value)
+                    self.store(output, self.spot(output, kept_index), value)
             if self.full_roots:
                 with self._reduced_loops(kept) as index:
                     values = [self.elements.value(self.roots[output], index) for output in self.full_roots]
                     for output, value in zip(self.full_roots, values, strict=True):
-                        self.store(output, self.offset(output, index), value)
+                        self.store(output, self.spot(output, index), value)
         inner = math.prod(self.domain.shape.dimensions[d] for d in self.reduced)
         return self.finish(math.prod(self.kept_sizes), inner)
 
@@ -227,8 +227,8 @@ class _ReductionNest(NestEmitter):
         if not value.text.isidentifier():
             value = self.writer.let("kept", value)
             self.writer.remember((instruction, index), value)
-        self.store(output, self.offset(output, index), value)
-        self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.offset(output, index))
+        self.store(output, self.spot(output, index), value)
+        self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.spot(output, index))
 
     def columns(self) -> EmittedKernel:
         last_reduced = max(self.reduced)
@@ -295,7 +295,7 @@ class _ReductionNest(NestEmitter):
                 for place_of, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
                     if place_of is not None:
                         value = self.elements.value(init, ())
-                        self.store(place_of, self.offset(place_of, kept_index), value)
+                        self.store(place_of, self.spot(place_of, kept_index), value)
         inside = position + len(self.reduced)
         with self._loops_over(self.reduced, position) as rows, minor_loops(inside) as minor:
             self._column_step({**outer, **rows, **minor})
@@ -307,8 +307,8 @@ class _ReductionNest(NestEmitter):
                 for output in again:
                     first = self.roots.index(self.roots[output])
                     assert first != output, "a column reduction's result that is no accumulator"
-                    value = self.stored_value(first, self.offset(first, kept_index))
-                    self.store(output, self.offset(output, kept_index), value)
+                    value = self.stored_value(first, self.spot(first, kept_index))
+                    self.store(output, self.spot(output, kept_index), value)
 
     def _kept_index(self, place: Mapping[int, Expr]) -> Index:
         return tuple(place[d] for d in self.kept)
@@ -332,12 +332,12 @@ class _ReductionNest(NestEmitter):
         kept_index = self._kept_index(place)
         for output in self.full_roots:
             value = self.elements.value(self.roots[output], index)
-            self.store(output, self.offset(output, index), value)
+            self.store(output, self.spot(output, index), value)
         for reduce in self.reductions:
             half = len(reduce.operands) // 2
             outputs = [output for output in self._outputs_of(reduce) if output is not None]
             assert len(outputs) == half, "a result of a column reduction that nobody reads"
-            accumulators = [self.stored_value(output, self.offset(output, kept_index)) for output in outputs]
+            accumulators = [self.stored_value(output, self.spot(output, kept_index)) for output in outputs]
             values = [self.elements.value(o, index) for o in reduce.operands[:half]]
             if half > 1:
                 accumulators = [self.writer.let("acc", a) for a in accumulators]
@@ -345,7 +345,7 @@ class _ReductionNest(NestEmitter):
             if half > 1:
                 results = [self.writer.let("next", r) for r in results]
             for output, result in zip(outputs, results, strict=True):
-                self.store(output, self.offset(output, kept_index), result)
+                self.store(output, self.spot(output, kept_index), result)
 
     def _outputs_of(self, reduce: HloInstruction) -> list[int | None]:
         """Which output each result of a reduction is."""

@@ -28,18 +28,71 @@ from .sizes import Sizes
 from .source import ZERO, Expr, Index, Writer, binary, minus, plus, times
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where an element is: the number of the pointer's element, and if that is a byte that holds several, how many bits
+    are below it."""
+
+    at: Expr
+    shift: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Of `count` elements that lie next to each other and are written one after the other: number `number`, of which
+    `component` is the index."""
+
+    component: Expr
+    count: int
+    number: int
+
+
 class PlaceIndex:
     """Emits places into a kernel."""
 
     def __init__(self, writer: Writer, sizes: Sizes) -> None:
         self._writer = writer
         self._sizes = sizes
+        self.row: Row | None = None
+        """What is being written where a loop is unrolled."""
 
-    def offset(self, place: Place | None, instruction: HloInstruction, index: Index) -> Expr:
-        """The place of the element of `instruction` at `index`, counted in elements."""
+    def spot(self, place: Place | None, instruction: HloInstruction, index: Index) -> Spot:
+        """Where the element of `instruction` at `index` is."""
         if place is None:
-            return self._sizes.offset(instruction, index)
-        return self._number(place.digits, instruction, index)
+            return Spot(self._sizes.offset(instruction, index))
+        if not place.packed_bits:
+            return Spot(self._number(place.digits, instruction, index))
+        return self._in_a_word(place, instruction, index) or self._in_a_byte(place, instruction, index)
+
+    def _in_a_byte(self, place: Place, instruction: HloInstruction, index: Index) -> Spot:
+        """The first element of a byte has its lowest bits."""
+        offset = self._number(place.digits, instruction, index)
+        if not offset.text.isidentifier() and not offset.text.isdecimal():
+            offset = self._writer.let("at", offset)
+        count = Expr(str(8 // place.packed_bits))
+        shift = Expr(f"({binary('%', offset, count).within(7)} * {place.packed_bits})", offset.depth)
+        return Spot(binary("//", offset, count), shift)
+
+    def _in_a_word(self, place: Place, instruction: HloInstruction, index: Index) -> Spot | None:
+        """The same for one of several that fill whole bytes: which byte and which bits is known but for the word."""
+        row, bits = self.row, place.packed_bits
+        if row is None or row.count * bits % 8 or not place.digits:
+            return None
+        last = place.digits[-1]
+        if not isinstance(last.source, int) or last.divisor != 1:
+            return None
+        if index[last.source] != row.component:
+            return None
+        if place.is_linear:
+            word = self.digit(row.component, row.count, None)
+        elif last.modulus == last.extent and last.extent % row.count == 0:
+            words = last.extent // row.count
+            word = times(self._number(place.digits[:-1], instruction, index), Expr(str(words)))
+            word = plus(word, ZERO if words == 1 else self.digit(row.component, row.count, words))
+        else:
+            return None
+        byte = plus(times(word, Expr(str(row.count * bits // 8))), Expr(str(row.number * bits // 8)))
+        return Spot(byte, Expr(str(row.number * bits % 8)))
 
     def know(self, component: Expr, divisor: int, modulus: int | None, value: Expr) -> None:
         """``(component // divisor) % modulus`` is `value`, in the scope that is open."""
@@ -106,13 +159,22 @@ def loop_digits(
     found = [LoopDigit(d, 1, None) for d in range(rank) if d not in split]
     own = [(where[d.source], d) for d in place.digits if isinstance(d.source, int)]
     found += [LoopDigit(n, digit.divisor, digit.modulus) for n, digit in own if n in split]
-    if len(found) > 1 and 0 < (found[-1].modulus or 0) <= SHORT < (found[-2].modulus or 0):
-        found[-2:] = replace(found[-1], in_words=True), found[-2]
-    return tuple(found)
+    if not found:
+        return ()
+    rows = found.pop()
+    words: list[LoopDigit] = []
+    if place.packed_bits and rows.modulus and rows.modulus > SHORT and rows.modulus % SHORT == 0:
+        words.append(LoopDigit(rows.dimension, SHORT * rows.divisor, rows.modulus // SHORT))
+        rows = replace(rows, modulus=SHORT)
+    long_row = len(place.digits) > 1 and place.digits[-2].extent > SHORT
+    if found and rows.dimension != found[-1].dimension and 0 < (rows.modulus or 0) <= SHORT and long_row:
+        return (*found[:-1], *words, replace(rows, in_words=True), found[-1])
+    return (*found, *words, rows)
 
 
 SHORT = 8
-"""A loop of so few iterations is not the innermost one: the rows that (8,128)(4,1) packs into words."""
+"""A loop of so few iterations is not the innermost one: the rows that (8,128)(4,1) packs into words. Of more rows, as
+with single bits, it is the loop over so many."""
 
 
 class TileLoops:
@@ -166,6 +228,15 @@ class TileLoops:
                 return digit if full else None
         return None
 
+    @contextmanager
+    def row(self, digit: LoopDigit, number: int) -> Iterator[None]:
+        """The unrolled loop's body for one of its values."""
+        assert digit.modulus is not None
+        self.set(digit, Expr(str(number)), f"row{number}")
+        self._places.row = Row(self.index(digit.dimension), digit.modulus, number)
+        yield
+        self._places.row = None
+
     def let(self, digit: LoopDigit, value: Expr) -> None:
         """A digit that is computed in the scope that is open, under its name."""
         name = self.name(digit)
@@ -184,6 +255,8 @@ class TileLoops:
             self._writer.line(f"{component} = {self._base(digit.dimension, 0)}")
             for part, own in known:
                 self._places.know(component, part.divisor, part.modulus, own)
+            if digit.in_words and digit.modulus is not None:
+                self._places.know(component, digit.modulus, None, self._base(digit.dimension, 1, digit.modulus))
 
     def index(self, dimension: int) -> Expr:
         """The index of a dimension whose loops are all open."""
@@ -196,12 +269,12 @@ class TileLoops:
         own = [d for d in self._digits if d.dimension == digit.dimension]
         return name if len(own) == 1 else f"{name}_{own.index(digit)}"
 
-    def _base(self, dimension: int, divisor: int) -> Expr:
-        """What the digits say that are more major than one of `divisor`."""
+    def _base(self, dimension: int, divisor: int, unit: int = 1) -> Expr:
+        """What the digits say that are more major than one of `divisor`, in units of which all are multiples."""
         result = ZERO
         for digit, value in self._values.get(dimension, ()):
             if digit.divisor > divisor:
-                result = plus(result, times(value, Expr(str(digit.divisor))))
+                result = plus(result, times(value, Expr(str(digit.divisor // unit))))
         return result
 
     def _bound(self, digit: LoopDigit) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import threading
 from typing import Any
 
@@ -51,11 +52,24 @@ def module_header() -> tuple[str, str]:
     return _native_target()[0], str(target_machine().target_data)
 
 
-def optimise(module: Any) -> None:
-    """Run LLVM's pipeline, once, on a parsed module."""
+_NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b|\b[su](div|rem) i\d+ [^,\n]+, \d")
+"""In LLVM IR: integers of 8 or 16 bits, and divisions by literals, whose operands LLVM narrows to such."""
+
+
+def widens_straight_lines(text: str) -> bool:
+    """True for a module that LLVM may vectorise outside of loops too (SLP).
+
+    Not one with narrow integers: where two comparisons of them become one of `<2 x i8>`, and both results are used
+    one by one, LLVM 20's code for AVX-512 reads a mask register that nothing has set. (Numba leaves SLP out always.)
+    """
+    return _NARROW.search(text) is None
+
+
+def optimise(module: Any, straight_lines: bool) -> None:
+    """Run LLVM's pipeline, once, on a parsed module. `straight_lines`: see `widens_straight_lines`."""
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = True
-    options.slp_vectorization = True
+    options.slp_vectorization = straight_lines
     builder = llvm.create_pass_builder(target_machine(), options)
     _unlocked(ffi.lib.LLVMPY_RunNewModulePassManager)(builder.getModulePassManager(), module, builder)
 
@@ -66,7 +80,7 @@ def emit_object(text: str) -> bytes:
     Several threads may do so at the same time, each in an LLVM context of its own.
     """
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
-        optimise(module)
+        optimise(module, widens_straight_lines(text))
         with ffi.OutputString() as error:
             emit = _unlocked(ffi.lib.LLVMPY_TargetMachineEmitToMemory)
             buffer = emit(target_machine(), module, 1, error)

@@ -74,7 +74,8 @@ def compiled(expressions: Sequence[str], inputs: Sequence[str], output: str) -> 
 
 def optimised_ir(kernel: KernelSource) -> str:
     """LLVM's IR after its pipeline: what the vectoriser made of the loops."""
-    module = llvm.parse_assembly(numba_frontend.to_llvm(kernel, dialect.SCOPE))
+    text = numba_frontend.to_llvm(kernel, dialect.SCOPE)
+    module = llvm.parse_assembly(text)
     module.verify()
-    llvm_backend.optimise(module)
+    llvm_backend.optimise(module, llvm_backend.widens_straight_lines(text))
     return str(module)
