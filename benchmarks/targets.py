@@ -43,7 +43,7 @@ def _case(
 
             return build
 
-        return Case(f"target-{name}", title, {peer: builder(target) for peer, target in PEERS.items()})
+        return Case(f"target-{name}", f"cpu, tpu: {title}", {peer: builder(target) for peer, target in PEERS.items()})
 
     return case
 
@@ -71,7 +71,7 @@ def training_step() -> Case:
         return build
 
     programs = {peer: builder(target) for peer, target in PEERS.items()}
-    return Case("target-mlp", f"the same MLP step, batch {batch}, for cpu and tpu", programs)
+    return Case("target-mlp", f"cpu, tpu: MLP training step, {batch}x784-512-512-10, momentum", programs)
 
 
 def _chain(hloom: Any, jnp: Any) -> Callable[..., Any]:
