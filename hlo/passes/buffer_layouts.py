@@ -202,7 +202,7 @@ def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
         return True
     if replace(a, minor_to_major=()) != replace(b, minor_to_major=()) or a.padded_dimensions or not a.tiles:
         return False
-    if any(layout.minor_to_major != tuple(range(len(layout.minor_to_major) - 1, -1, -1)) for layout in (a, b)):
+    if not (a.is_monotonic_with_dim0_major and b.is_monotonic_with_dim0_major):
         return False
     tile = a.tiles[0].dimensions
     inner = len(tile) - 1

@@ -56,11 +56,8 @@ class _Normalizer:
         self.new = new
         self.is_entry = computation is module.entry
         self.wanted = module.entry_result_layouts
-        self.given: dict[HloInstruction, list[Layout | None]] = {}
-        if self.is_entry:
-            layouts = iter(module.entry_parameter_layouts)
-            for parameter in computation.parameters:
-                self.given[parameter] = [next(layouts, None) for _ in parameter.shape.leaves()]
+        self.given = dict(zip(computation.parameters, module.entry_parameter_shapes)) if self.is_entry else {}
+        """The shapes of the entry's parameters as the caller sees them."""
 
     def run(self) -> HloComputation:
         changed = rewrite_computation(self.computation, self._visit)
@@ -94,7 +91,7 @@ class _Normalizer:
         if not self.is_entry:
             shape = _numbered(old.shape)
             return old if shape == old.shape else replace(old, shape=shape)
-        outer = _stated(old.shape, iter(self.given[old]))
+        outer = self.given[old]
         value = old if outer == old.shape else replace(old, shape=outer)
         return _entered(value, old.shape)
 
@@ -193,16 +190,6 @@ def _bitcast(value: HloInstruction, shape: Shape) -> HloInstruction:
 
 
 # The caller's layouts
-
-
-def _stated(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
-    """The shape that the caller sees: the entry layouts, one a leaf, count before the instruction's."""
-    if shape.is_token:
-        return shape
-    if shape.tuple_shapes is not None:
-        return Shape.tuple([_stated(s, layouts) for s in shape.tuple_shapes])
-    layout = next(layouts, None)
-    return shape if layout is None else shape.with_layout(layout)
 
 
 def in_memory_order(shape: Shape) -> Shape:

@@ -22,8 +22,7 @@ from ...hlo.shape import Shape
 @dataclass(frozen=True, slots=True)
 class Digit:
     """``(source // divisor) % modulus``; the source is a dimension, or digits whose mixed-radix number counts (none:
-    the digit is 0, and only its extent matters). The last one of a place has no use for its extent's reason, the first
-    none for its extent."""
+    the digit is 0, and only its extent matters). Of the first digit of a place the extent does not matter."""
 
     source: int | tuple[Digit, ...]
     divisor: int
@@ -114,7 +113,7 @@ def place_of(shape: Shape) -> Place | None:
     """The place of an array's elements by the index without its dimensions of size 1; None for row-major order."""
     layout = shape.array_layout
     bits = shape.bits_per_element if shape.bits_per_element < 8 else 0
-    if layout.is_dense and layout.minor_to_major == tuple(range(shape.rank - 1, -1, -1)):
+    if layout.is_dense and layout.is_monotonic_with_dim0_major:
         return None
     kept = [d for d, size in enumerate(shape.dimensions) if size != 1]
     position = {d: i for i, d in enumerate(kept)}
