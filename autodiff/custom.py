@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.attributes import CallAttributes, Composite
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
+from ..hlo.ops.control_flow import CallAttributes, Composite
 from ..hlo.shape import Shape
 from ..tracer import tree
 from ..tracer.array import as_value

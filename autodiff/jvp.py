@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..hlo.attributes import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.ops.control_flow import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import (

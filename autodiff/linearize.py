@@ -12,17 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..hlo.attributes import (
-    CallAttributes,
-    Composite,
-    ConditionalAttributes,
-    GetTupleElementAttributes,
-    WhileAttributes,
-)
 from ..hlo.builder import make_computation, make_constant, make_parameter, make_tuple
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
+from ..hlo.ops.control_flow import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
+from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..tracer.array import Array
 from ..tracer.aval import ShapedArray, aval_of_shape

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..hlo.attributes import CallAttributes, Composite
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.ops.control_flow import CallAttributes, Composite
 from ..hlo.shape import Shape
 from ..tracer import tree
 from ..tracer.array import as_value

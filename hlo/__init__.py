@@ -9,13 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .attributes import (
-        ComparisonDirection,
-        ComparisonType,
-        ConvolutionDimensionNumbers,
-        FusionKind,
-        RandomAlgorithm,
-    )
     from .builder import (
         make_call,
         make_computation,
@@ -53,6 +46,10 @@ if TYPE_CHECKING:
     from .layout import Layout, PaddingValue, Tile
     from .literal import Literal
     from .opcode import Opcode
+    from .ops.convolution import ConvolutionDimensionNumbers
+    from .ops.elementwise import ComparisonDirection, ComparisonType
+    from .ops.random import RandomAlgorithm
+    from .ops.structure import FusionKind
     from .passes.pipeline import optimize
     from .physical_array import from_physical, to_physical
     from .pictures.layout_figure import layout_svg
@@ -65,16 +62,10 @@ if TYPE_CHECKING:
     from .verifier import verify
 
 _NAMES = {
-    **dict.fromkeys(
-        (
-            "ComparisonDirection",
-            "ComparisonType",
-            "ConvolutionDimensionNumbers",
-            "FusionKind",
-            "RandomAlgorithm",
-        ),
-        ".attributes",
-    ),
+    **dict.fromkeys(("ComparisonDirection", "ComparisonType"), ".ops.elementwise"),
+    "ConvolutionDimensionNumbers": ".ops.convolution",
+    "FusionKind": ".ops.structure",
+    "RandomAlgorithm": ".ops.random",
     **dict.fromkeys(
         (
             "make_call",

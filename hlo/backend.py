@@ -24,7 +24,7 @@ from .shape import Shape
 from .target import Target
 
 if TYPE_CHECKING:
-    from .passes.memory_report import MemoryReport
+    from .buffers.report import MemoryReport
 
 NDArray = np.ndarray[Any, Any]
 

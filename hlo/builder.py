@@ -8,12 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .attributes import (
-    CallAttributes,
-    ConstantAttributes,
-    GetTupleElementAttributes,
-    ParameterAttributes,
-)
 from .errors import ShapeError
 from .ir import (
     NO_ATTRIBUTES,
@@ -28,6 +22,8 @@ from .ir import (
 from .literal import Literal
 from .opcode import Opcode
 from .ops import spec_of
+from .ops.control_flow import CallAttributes
+from .ops.structure import ConstantAttributes, GetTupleElementAttributes, ParameterAttributes
 from .shape import Shape
 
 

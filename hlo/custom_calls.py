@@ -21,11 +21,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .attributes import CustomCallApiVersion, CustomCallAttributes
 from .custom_call_targets.call import Call, NDArray, Run, Value
 from .custom_call_targets.config import read_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
 from .errors import CustomCallError, UnsupportedError
+from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from .shape import Shape
 
 

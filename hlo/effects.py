@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from .attributes import CustomCallAttributes
 from .ir import NO_ATTRIBUTES, HloComputation, HloInstruction
 from .opcode import Opcode
 from .ops import SPECS, Trait
+from .ops.custom_call import CustomCallAttributes
 
 _ACTING = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits)
 _known: WeakKeyDictionary[HloComputation, tuple[HloInstruction, ...]] = WeakKeyDictionary()

@@ -6,8 +6,30 @@ Shape rules, passes and code generation use it. The evaluator does not: it is wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from .attributes import Window, WindowDimension
+
+@dataclass(frozen=True, slots=True)
+class WindowDimension:
+    """How a window moves along one dimension. Source: XLA's WindowDimension.
+
+    The base area is first dilated (`base_dilation - 1` holes between neighbours), then padded (negative: cropped). The
+    window is dilated by `window_dilation`, placed every `stride` elements wherever it fits, and read backwards if
+    `reversed`.
+    """
+
+    size: int = 1
+    stride: int = 1
+    padding_low: int = 0
+    padding_high: int = 0
+    base_dilation: int = 1
+    window_dilation: int = 1
+    reversed: bool = False
+
+
+Window = tuple[WindowDimension, ...]
+
+
 
 LARGEST = (1 << 63) - 1
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..hlo.backend import Compiler, PassRecord
+from ..hlo.buffers.assignment import assign_buffers
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule, InputOutputAlias
-from ..hlo.passes.buffer_assignment import assign_buffers
 from ..hlo.passes.pipeline import optimize
 from ..hlo.shape import Shape
 from ..hlo.target import Target

@@ -17,10 +17,10 @@ from ..hlo.backend import (
     buffer_of,
     held_alone,
 )
+from ..hlo.buffers.assignment import AllocationKind, BufferAssignment
 from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
 from ..hlo.layout import row_major
-from ..hlo.passes.buffer_assignment import AllocationKind, BufferAssignment
 from ..hlo.shape import Shape
 from ..hlo.text.escape import escape
 from .lowering import LoweredModule

@@ -12,20 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from ..hlo.buffers.assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
-from ..hlo.passes.buffer_assignment import (
-    ALIGNMENT,
-    AllocationKind,
-    BufferAssignment,
-    BufferCopy,
-    BufferSlice,
-    is_alias,
-)
-from ..hlo.passes.layout_erasure import keeps_layouts
+from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from .dot import gemm_of
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of

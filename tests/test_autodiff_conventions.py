@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hloom.autodiff.rules.build import scalar_reducer
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo.attributes import ReduceAttributes
+from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.tracer.core import Value, bind
 
 from hloom import grad, jvp, vjp

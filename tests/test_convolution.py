@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloModule, Opcode, Shape
-from hloom.hlo import attributes as a
 from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
-from hloom.hlo.passes.expand import Expand
-from hloom.hlo.passes.expand_convolution import MAX_PHASES, canonical_numbers
+from hloom.hlo.ops.convolution import ConvolutionAttributes
+from hloom.hlo.passes.expand.convolution import MAX_PHASES, canonical_numbers
+from hloom.hlo.passes.expand.expand import Expand
+from hloom.hlo.window import Window, WindowDimension
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.rows import convolution as rows
 
@@ -32,16 +33,16 @@ def test_blocks_of_patches(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _module(
-    image: tuple[int, ...], kernel: tuple[int, ...], window: a.Window, form: str, element_type: ElementType = E.F32,
+    image: tuple[int, ...], kernel: tuple[int, ...], window: Window, form: str, element_type: ElementType = E.F32,
     groups: int = 1,
 ) -> HloModule:  # fmt: skip
     x, w = (make_parameter(k, Shape.array(element_type, dims)) for k, dims in enumerate((image, kernel)))
-    attributes = a.ConvolutionAttributes(window, canonical_numbers(len(window), form == LAST), groups)
+    attributes = ConvolutionAttributes(window, canonical_numbers(len(window), form == LAST), groups)
     root = make_instruction(O.CONVOLUTION, [x, w], attributes)
     return make_module("convolution", make_computation("main", root, [x, w]))
 
 
-_SAME = (a.WindowDimension(3, 1, 1, 1), a.WindowDimension(3, 1, 1, 1))
+_SAME = (WindowDimension(3, 1, 1, 1), WindowDimension(3, 1, 1, 1))
 
 
 def _kernels(module: HloModule) -> set[str]:
@@ -68,7 +69,7 @@ def test_all_blocks_share_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_window_of_one_needs_no_patches() -> None:
-    one = (a.WindowDimension(1), a.WindowDimension(1))
+    one = (WindowDimension(1), WindowDimension(1))
     assert _kernels(_module((3, 20, 9, 9), (5, 20, 1, 1), one, FIRST)) == set()
     assert _kernels(_module((3, 9, 9, 20), (1, 1, 20, 5), one, LAST)) == set()
 
@@ -78,14 +79,14 @@ def _expanded(module: HloModule) -> str:
 
 
 def test_an_input_with_holes_becomes_phases() -> None:
-    holes = (a.WindowDimension(3, 1, 2, 2, 2), a.WindowDimension(2, 1, 1, 1, 3))
+    holes = (WindowDimension(3, 1, 2, 2, 2), WindowDimension(2, 1, 1, 1, 3))
     text = _expanded(_module((2, 16, 20, 20), (16, 16, 3, 2), holes, FIRST))
     assert "lhs_dilate" not in text
     assert text.count(" convolution(") == 2 * 2, "of three phases along the last dimension, two meet the kernel"
 
 
 def test_an_input_with_holes_and_a_stride_stays() -> None:
-    holes = (a.WindowDimension(3, 2, 2, 2, 2), a.WindowDimension(3, 1, 2, 2, MAX_PHASES + 1))
+    holes = (WindowDimension(3, 2, 2, 2, 2), WindowDimension(3, 1, 2, 2, MAX_PHASES + 1))
     assert "lhs_dilate" in _expanded(_module((2, 16, 20, 20), (16, 16, 3, 3), holes, FIRST))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hloom.hlo import attributes as a
 from hloom.hlo import parse
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.evaluator import evaluate_op
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops.dot import DotAttributes
 from hloom.hlo.shape import Shape
 from hloom.numba_backend.compiler import NumbaCompiler
 
@@ -73,6 +73,6 @@ def test_sums_are_converted_at_the_end(
       q = {rhs}[{len(x)}] parameter(1)
       ROOT r = {result}[] dot(p, q), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
     }}"""
-    attributes = a.DotAttributes((), (), (0,), (0,))
+    attributes = DotAttributes((), (), (0,), (0,))
     assert evaluate_op(Opcode.DOT, operands, attributes, Shape.array(types[2])) == expected
     assert hloom.run_hlo(text, *operands)[0] == expected

@@ -30,11 +30,15 @@ from hloom.hlo import (
     make_parameter,
     make_tuple,
 )
-from hloom.hlo import attributes as a
 from hloom.hlo.builder import check_shape
 from hloom.hlo.evaluator import EVALUATE, evaluate_op
 from hloom.hlo.evaluator.random import threefry_2x32
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes
+from hloom.hlo.ops.dot import DotAttributes
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
+from hloom.hlo.ops.movement import BroadcastAttributes, PadAttributes
+from hloom.hlo.ops.random import RandomAlgorithm, RngBitGeneratorAttributes
+from hloom.hlo.ops.reduce import ReduceAttributes
 
 from support.op_table import CASES, binary_computation, build_module, check_results, make_inputs
 
@@ -150,7 +154,7 @@ def test_convert(source: Any, expected: Any) -> None:
 def test_total_order() -> None:
     values = np.array([-NAN, -INF, -1, -0.0, 0.0, 1, INF, NAN], np.float32)
     values[0] = np.copysign(np.float32(NAN), np.float32(-1))
-    less = a.CompareAttributes(a.ComparisonDirection.LT, a.ComparisonType.TOTALORDER)
+    less = CompareAttributes(ComparisonDirection.LT, ComparisonType.TOTALORDER)
     for i, j in product(range(8), range(8)):
         assert run(O.COMPARE, values[i : i + 1], values[j : j + 1], attributes=less) == (i < j)
 
@@ -179,7 +183,7 @@ def test_broadcast_in_any_order_of_dimensions() -> None:
         sizes = [0, 0, 0]
         for d, size in zip(order, x.shape, strict=True):
             sizes[d] = size
-        actual = run(O.BROADCAST, x, attributes=a.BroadcastAttributes(order), result=Shape.array(E.S32, sizes))
+        actual = run(O.BROADCAST, x, attributes=BroadcastAttributes(order), result=Shape.array(E.S32, sizes))
         np.testing.assert_array_equal(actual, x.transpose(np.argsort(order)))
 
 
@@ -193,7 +197,7 @@ def test_pad_by_its_definition() -> None:
         for i in range(size):
             if 0 <= low + i * (interior + 1) < length:
                 expected[low + i * (interior + 1)] = i
-        attributes = a.PadAttributes((low,), (high,), (interior,))
+        attributes = PadAttributes((low,), (high,), (interior,))
         np.testing.assert_array_equal(
             run(O.PAD, np.arange(size, dtype=np.int32), value, attributes=attributes), expected
         )
@@ -220,23 +224,23 @@ def test_dot_against_einsum() -> None:
             free = [c for c in lhs + rhs if (c in lhs) != (c in rhs)]
             lhs_batch, rhs_batch = (tuple(map(names.index, batch)) for names in (lhs, rhs))
             lhs_contracting, rhs_contracting = (tuple(map(names.index, contracting)) for names in (lhs, rhs))
-            attributes = a.DotAttributes(lhs_batch, rhs_batch, lhs_contracting, rhs_contracting)
+            attributes = DotAttributes(lhs_batch, rhs_batch, lhs_contracting, rhs_contracting)
             expected = np.einsum(f"{lhs},{rhs}->{batch}{''.join(free)}", x, y)
             np.testing.assert_array_equal(run(O.DOT, x, y, attributes=attributes), expected)
 
 
 def test_dot_of_narrow_integers_wraps_around() -> None:
     x = np.full((1, 4), 100, np.int8)
-    attributes = a.DotAttributes((), (), (1,), (0,))
+    attributes = DotAttributes((), (), (1,), (0,))
     assert run(O.DOT, x, x.T.copy(), attributes=attributes).item() == (40000 + 128) % 256 - 128
 
 
 def test_narrow_floats_are_summed_in_f32() -> None:
     for dtype in (np.float16, ml_dtypes.bfloat16):
         ones = np.ones(5000, dtype)
-        attributes = a.ReduceAttributes((0,), binary_computation(O.ADD, element_type_of(dtype)))
+        attributes = ReduceAttributes((0,), binary_computation(O.ADD, element_type_of(dtype)))
         assert run(O.REDUCE, ones, np.zeros((), dtype), attributes=attributes) == dtype(5000)
-        dot = a.DotAttributes((), (), (0,), (0,))
+        dot = DotAttributes((), (), (0,), (0,))
         assert run(O.DOT, ones, ones, attributes=dot) == dtype(5000)
 
 
@@ -256,11 +260,11 @@ def _called(reducer: HloComputation) -> HloComputation:
 def test_reduce_keeps_the_order_of_elements(through: Any) -> None:
     x, init = np.arange(35, dtype=np.int32).reshape(5, 7), np.array(-1, np.int32)
     for dimensions, last in [((0,), x[-1]), ((1,), x[:, -1]), ((0, 1), x[-1, -1])]:
-        first = a.ReduceAttributes(dimensions, through(_choose(0)))
+        first = ReduceAttributes(dimensions, through(_choose(0)))
         np.testing.assert_array_equal(run(O.REDUCE, x, init, attributes=first), np.full_like(last, -1))
-        second = a.ReduceAttributes(dimensions, through(_choose(1)))
+        second = ReduceAttributes(dimensions, through(_choose(1)))
         np.testing.assert_array_equal(run(O.REDUCE, x, init, attributes=second), last)
-    added = a.ReduceAttributes((0,), through(binary_computation(O.ADD, E.S32)))
+    added = ReduceAttributes((0,), through(binary_computation(O.ADD, E.S32)))
     np.testing.assert_array_equal(run(O.REDUCE, x, np.array(3, np.int32), attributes=added), x.sum(0) + 3)
 
 
@@ -279,7 +283,7 @@ def test_threefry_known_answers(key: tuple[int, int], counter: tuple[int, int], 
 
 
 def test_random_state_moves_on() -> None:
-    attributes = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+    attributes = RngBitGeneratorAttributes(RandomAlgorithm.THREEFRY)
     state = np.array([7, 2**64 - 2], np.uint64)
     result = Shape.tuple([Shape.array(E.U64, (2,)), Shape.array(E.U64, (4,))])
     new_state, bits = run(O.RNG_BIT_GENERATOR, state, attributes=attributes, result=result)
@@ -291,7 +295,7 @@ def test_random_state_moves_on() -> None:
 def test_philox() -> None:
     """Salmon et al.'s known answers for Philox-4x32-10, in the order in which XLA gives words."""
     result = Shape.tuple([Shape.array(E.U64, (3,)), Shape.array(E.U32, (4,))])
-    attributes = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
+    attributes = RngBitGeneratorAttributes(RandomAlgorithm.PHILOX)
     _, zeros = run(O.RNG_BIT_GENERATOR, np.zeros(3, np.uint64), attributes=attributes, result=result)
     assert [f"{word:08x}" for word in zeros] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
     ones = np.full(3, 2**64 - 1, np.uint64)
@@ -369,7 +373,7 @@ def test_long_programs() -> None:
     """Neither Python's stack nor memory grows with the number of instructions."""
     x = make_parameter(0, Shape.array(E.S32, (3,)))
     value = x
-    one = make_instruction(O.BROADCAST, [make_constant(np.int32(1))], a.BroadcastAttributes(()), x.shape)
+    one = make_instruction(O.BROADCAST, [make_constant(np.int32(1))], BroadcastAttributes(()), x.shape)
     for _ in range(3000):
         value = make_instruction(O.ADD, [value, one])
     computation = make_computation("main", value, [x])

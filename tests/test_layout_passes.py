@@ -16,11 +16,11 @@ from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.hlo.layout import Layout
 from hloom.hlo.opcode import Opcode
-from hloom.hlo.passes.layout_assignment import LayoutAssignment
-from hloom.hlo.passes.layout_erasure import LayoutErasure
-from hloom.hlo.passes.layout_normalization import LayoutNormalization
-from hloom.hlo.passes.layout_renumber import RENUMBER
-from hloom.hlo.passes.order_rules import ROW_MAJOR, RULES, STRUCTURE
+from hloom.hlo.passes.layout.layout_assignment import LayoutAssignment
+from hloom.hlo.passes.layout.layout_erasure import LayoutErasure
+from hloom.hlo.passes.layout.layout_normalization import LayoutNormalization
+from hloom.hlo.passes.layout.order_rules import ROW_MAJOR, RULES, STRUCTURE
+from hloom.hlo.passes.layout.renumber import RENUMBER
 from hloom.hlo.passes.pipeline import cpu_pipeline
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape

@@ -7,8 +7,8 @@ import random
 import time
 
 import pytest
-from hloom.hlo.passes.layout_problem import Edge, Problem, Solver
-from hloom.hlo.passes.orders import Order, completed, meets, reshaped_order
+from hloom.hlo.passes.layout.orders import Order, completed, meets, reshaped_order
+from hloom.hlo.passes.layout.problem import Edge, Problem, Solver
 
 ROWS, COLUMNS = (0, 1), (1, 0)
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from hloom.hlo import CpuTarget, ElementType, Layout, Shape, Target, Tile, TpuTarget, optimize, parse
-from hloom.hlo.analyses.coalescing import never_share
 from hloom.hlo.analyses.layout_report import (
     LayoutReport,
     report_as_written,
@@ -19,7 +18,8 @@ from hloom.hlo.analyses.layout_report import (
     with_entry_on_device,
 )
 from hloom.hlo.analyses.layout_search import better_layout
-from hloom.hlo.passes.buffer_assignment import assign_buffers
+from hloom.hlo.buffers.assignment import assign_buffers
+from hloom.hlo.buffers.coalescing import never_share
 from hloom.hlo.pictures.report_text import readable, report_text
 from hypothesis import given
 from hypothesis import strategies as st

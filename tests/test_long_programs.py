@@ -18,14 +18,14 @@ from hloom.hlo import (
     make_tuple,
     target_named,
 )
-from hloom.hlo import attributes as a
-from hloom.hlo.passes.buffer_assignment import assign_buffers
+from hloom.hlo.buffers.assignment import assign_buffers
+from hloom.hlo.ops.dot import DotAttributes
 from hloom.hlo.passes.pipeline import optimize
 from hloom.numba_backend.dot import is_gemm
 from hloom.numba_backend.lowering import Bodies
 
 VECTOR, MATRIX = Shape.parse("f32[64]"), Shape.parse("f32[8,8]")
-DOT = a.DotAttributes(lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
+DOT = DotAttributes(lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
 
 
 def _chain(length: int) -> HloModule:

@@ -7,9 +7,10 @@ import threading
 
 import numpy as np
 import pytest
-from hloom.hlo import attributes as a
 from hloom.hlo.builder import make_computation, make_constant, make_instruction, make_module, make_parameter, make_tuple
-from hloom.hlo.passes.reducers import binary_reducer
+from hloom.hlo.ops.movement import BroadcastAttributes
+from hloom.hlo.ops.reduce import ReduceAttributes
+from hloom.hlo.passes.simplify.reducers import binary_reducer
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.runtime.store import default_store
 
@@ -39,10 +40,10 @@ def softmax_module(rows: int, columns: int) -> hlo.HloModule:
 
     def reduced(value: hlo.HloInstruction, opcode: hlo.Opcode, init: float) -> hlo.HloInstruction:
         operands = (value, make_constant(np.float32(init)))
-        return make_instruction(O.REDUCE, operands, a.ReduceAttributes((1,), binary_reducer(opcode, F32)))
+        return make_instruction(O.REDUCE, operands, ReduceAttributes((1,), binary_reducer(opcode, F32)))
 
     def spread(value: hlo.HloInstruction) -> hlo.HloInstruction:
-        return make_instruction(O.BROADCAST, (value,), a.BroadcastAttributes((0,)), x.shape)
+        return make_instruction(O.BROADCAST, (value,), BroadcastAttributes((0,)), x.shape)
 
     shifted = make_instruction(O.SUBTRACT, (x, spread(reduced(x, O.MAXIMUM, -np.inf))))
     exp = make_instruction(O.EXP, (shifted,))
@@ -68,7 +69,7 @@ def test_new_sizes_do_not_compile() -> None:
 
 def scaled_module(factor: float) -> hlo.HloModule:
     x = make_parameter(0, hlo.Shape.array(F32, (100,)))
-    c = make_instruction(O.BROADCAST, (make_constant(np.float32(factor)),), a.BroadcastAttributes(()), x.shape)
+    c = make_instruction(O.BROADCAST, (make_constant(np.float32(factor)),), BroadcastAttributes(()), x.shape)
     return make_module("scaled", make_computation("main", make_instruction(O.MULTIPLY, (x, c)), [x]))
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloComputation, make_computation, make_constant, make_instruction, make_parameter
 from hloom.hlo import Opcode as O
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.elementwise import ComparisonType
+from hloom.hlo.ops.sort import SortAttributes
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import radix_sort
 from hloom.numba_backend.emit.sort_keys import keys_of
@@ -27,7 +28,7 @@ E = ElementType
 def _sort(types: Sequence[ElementType], dims: tuple[int, ...], axis: int, by: HloComputation) -> hlo.HloModule:
     results = [shape_of(t, dims) for t in types]
     result = results[0] if len(results) == 1 else hlo.Shape.tuple(results)
-    attributes = a.SortAttributes(axis, by, is_stable=True)
+    attributes = SortAttributes(axis, by, is_stable=True)
     return build_module(make_case(O.SORT, [Operand(t, dims, few) for t in types], result, attributes))
 
 
@@ -56,7 +57,7 @@ def test_both_ways_give_the_stable_order(t: ElementType, least: int, monkeypatch
     monkeypatch.setattr(radix_sort, "LEAST_PER_DIGIT", least)
     rng = np.random.default_rng(0)
     dims, axis = (4, 90, 2), 1
-    descending = plain([t, E.U8], D.GT, kind=a.ComparisonType.TOTALORDER if t.is_floating else None)
+    descending = plain([t, E.U8], D.GT, kind=ComparisonType.TOTALORDER if t.is_floating else None)
     for types, by in (
         ([t], comparator([t])), ([t, E.U8], descending), ([E.U8, t, t], comparator([E.U8, t, t], 2)),
     ):  # fmt: skip

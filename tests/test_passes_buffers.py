@@ -11,15 +11,7 @@ from dataclasses import replace
 import hypothesis
 import hypothesis.strategies as st
 import pytest
-from hloom.hlo.analyses.coalescing import Buffer, Move, sequentialise
-from hloom.hlo.analyses.heap import Request, place
-from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
-from hloom.hlo.element_type import ElementType
-from hloom.hlo.errors import VerificationError
-from hloom.hlo.evaluator import evaluate
-from hloom.hlo.ir import HloInstruction, HloModule, InputOutputAlias
-from hloom.hlo.opcode import Opcode
-from hloom.hlo.passes.buffer_assignment import (
+from hloom.hlo.buffers.assignment import (
     ALIGNMENT,
     Allocation,
     AllocationKind,
@@ -27,10 +19,18 @@ from hloom.hlo.passes.buffer_assignment import (
     BufferSlice,
     assign_buffers,
 )
-from hloom.hlo.passes.buffer_checker import verify_buffers
-from hloom.hlo.passes.flatten_call_graph import FlattenCallGraph
+from hloom.hlo.buffers.checker import verify_buffers
+from hloom.hlo.buffers.coalescing import Buffer, Move, sequentialise
+from hloom.hlo.buffers.heap import Request, place
+from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
+from hloom.hlo.element_type import ElementType
+from hloom.hlo.errors import VerificationError
+from hloom.hlo.evaluator import evaluate
+from hloom.hlo.ir import HloInstruction, HloModule, InputOutputAlias
+from hloom.hlo.opcode import Opcode
+from hloom.hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
+from hloom.hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.memory_scheduler import MemoryScheduler
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse

@@ -15,18 +15,18 @@ from hloom.hlo.element_type import ElementType
 from hloom.hlo.evaluator import elementwise as evaluator
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
-from hloom.hlo.passes.algebraic_simplifier import RULES, AlgebraicSimplifier, simplified
-from hloom.hlo.passes.dead_code_elimination import DeadCodeElimination
 from hloom.hlo.passes.rewrite import map_computations, rewrite_computation
-from hloom.hlo.passes.simplify_arithmetic import (
+from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier, simplified
+from hloom.hlo.passes.simplify.arithmetic import (
     ARITHMETIC_RULES,
     compute_before_broadcast,
     compute_before_reshape,
     is_lossless,
 )
-from hloom.hlo.passes.simplify_indexing import INDEXING_RULES
-from hloom.hlo.passes.simplify_movement import MOVEMENT_RULES, empty_result
-from hloom.hlo.passes.simplify_reduce_dot import REDUCE_DOT_RULES
+from hloom.hlo.passes.simplify.dead_code_elimination import DeadCodeElimination
+from hloom.hlo.passes.simplify.indexing import INDEXING_RULES
+from hloom.hlo.passes.simplify.movement import MOVEMENT_RULES, empty_result
+from hloom.hlo.passes.simplify.reduce_dot import REDUCE_DOT_RULES
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
 

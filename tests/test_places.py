@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hloom.hlo.passes.buffer_layouts import reshape_is_bitcast
+from hloom.hlo.passes.layout.buffer_layouts import reshape_is_bitcast
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import canonical, emit_fusion
 from hloom.numba_backend.emit.places import Digit, Place, place_of

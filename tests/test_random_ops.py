@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hloom.hlo import attributes as a
 from hloom.hlo import evaluate, make_computation, make_constant, make_instruction, make_module, parse
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops.random import RandomDistribution, RngAttributes
 from hloom.hlo.random_state import RANDOM_STATE, RandomState
 from hloom.hlo.shape import Shape
 from hloom.numba_backend.compiler import NumbaCompiler
@@ -29,11 +29,11 @@ def _fixed_state() -> Iterator[None]:
     RANDOM_STATE.reset()
 
 
-def _draw(distribution: a.RandomDistribution, type_: ElementType, *parameters: float, backend: str) -> np.ndarray:
-    given = ElementType.F32 if distribution is a.RandomDistribution.BERNOULLI else type_
+def _draw(distribution: RandomDistribution, type_: ElementType, *parameters: float, backend: str) -> np.ndarray:
+    given = ElementType.F32 if distribution is RandomDistribution.BERNOULLI else type_
     operands = [make_constant(np.asarray(p).astype(given.dtype)) for p in parameters]
     shape = Shape.array(type_, (COUNT,))
-    root = make_instruction(Opcode.RNG, operands, a.RngAttributes(distribution), shape)
+    root = make_instruction(Opcode.RNG, operands, RngAttributes(distribution), shape)
     return hloom.run_hlo(make_module("m", make_computation("main", root)), backend=backend)[0]
 
 
@@ -44,7 +44,7 @@ BACKENDS = ["numba", "evaluator"]
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("type_", FLOATS, ids=lambda t: t.value)
 def test_uniform_floats(type_: ElementType, backend: str) -> None:
-    drawn = _draw(a.RandomDistribution.UNIFORM, type_, -1, 3, backend=backend).astype(np.float64)
+    drawn = _draw(RandomDistribution.UNIFORM, type_, -1, 3, backend=backend).astype(np.float64)
     assert drawn.min() >= -1 and drawn.max() < 3
     jitter = np.random.default_rng(0).uniform(-0.5, 0.5, COUNT) * (2.0**-7 if type_.byte_width == 2 else 0)
     assert stats.kstest(drawn + jitter, stats.uniform(-1, 4).cdf).pvalue > 1e-3
@@ -53,7 +53,7 @@ def test_uniform_floats(type_: ElementType, backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("type_", [ElementType.F32, ElementType.F64], ids=lambda t: t.value)
 def test_normal(type_: ElementType, backend: str) -> None:
-    drawn = _draw(a.RandomDistribution.NORMAL, type_, 2, 0.5, backend=backend)
+    drawn = _draw(RandomDistribution.NORMAL, type_, 2, 0.5, backend=backend)
     assert np.isfinite(drawn).all()
     assert stats.kstest(drawn, stats.norm(2, 0.5).cdf).pvalue > 1e-3
 
@@ -63,7 +63,7 @@ def test_normal(type_: ElementType, backend: str) -> None:
 def test_uniform_integers(name: str, backend: str) -> None:
     type_ = ElementType(name)
     low = -3 if type_.is_signed else 2
-    drawn = _draw(a.RandomDistribution.UNIFORM, type_, low, 7, backend=backend).astype(np.int64)
+    drawn = _draw(RandomDistribution.UNIFORM, type_, low, 7, backend=backend).astype(np.int64)
     counts = np.bincount(drawn - low, minlength=7 - low)
     assert len(counts) == 7 - low
     assert stats.chisquare(counts).pvalue > 1e-3
@@ -71,12 +71,12 @@ def test_uniform_integers(name: str, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_bernoulli(backend: str) -> None:
-    drawn = _draw(a.RandomDistribution.BERNOULLI, ElementType.PRED, 0.3, backend=backend)
+    drawn = _draw(RandomDistribution.BERNOULLI, ElementType.PRED, 0.3, backend=backend)
     assert abs(drawn.mean() - 0.3) < 0.02
 
 
 def test_a_wrong_distribution_is_noticed() -> None:
-    drawn = _draw(a.RandomDistribution.UNIFORM, ElementType.F32, -1, 2.8, backend="numba")
+    drawn = _draw(RandomDistribution.UNIFORM, ElementType.F32, -1, 2.8, backend="numba")
     assert stats.kstest(drawn, stats.uniform(-1, 4).cdf).pvalue < 1e-3
 
 

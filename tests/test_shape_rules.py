@@ -8,10 +8,40 @@ from itertools import product
 
 import pytest
 from hloom.hlo import ElementType, Opcode, Shape, ShapeError, make_computation, make_instruction, make_parameter
-from hloom.hlo import attributes as a
 from hloom.hlo.builder import check_shape, make_constant
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
 from hloom.hlo.ops import SPECS, Trait
+from hloom.hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
+from hloom.hlo.ops.custom_call import CustomCallAttributes, OutputOperandAlias
+from hloom.hlo.ops.dot import DotAttributes, RaggedDotAttributes
+from hloom.hlo.ops.elementwise import (
+    CompareAttributes,
+    ComparisonDirection,
+    ComparisonType,
+    MapAttributes,
+    ReducePrecisionAttributes,
+)
+from hloom.hlo.ops.linalg import CholeskyAttributes, FftAttributes, FftType, TriangularSolveAttributes
+from hloom.hlo.ops.movement import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from hloom.hlo.ops.normalization import BatchNormAttributes
+from hloom.hlo.ops.random import (
+    RandomAlgorithm,
+    RandomDistribution,
+    RngAttributes,
+    RngBitGeneratorAttributes,
+    RngGetAndUpdateStateAttributes,
+)
+from hloom.hlo.ops.reduce import ReduceAttributes
+from hloom.hlo.ops.structure import FusionAttributes, FusionKind, GetTupleElementAttributes, ParameterAttributes
 
 from support.op_case import Token
 from support.op_table import CASES, Array, Operand, binary_computation
@@ -49,7 +79,7 @@ def _shape(operand: Operand) -> Shape:
 def test_cases_of_the_table_are_well_formed(opcode: Opcode) -> None:
     for case in [c for c in CASES if c.opcode is opcode]:
         operands = [] if opcode is O.PARAMETER else [_shape(o) for o in case.operands]
-        attributes = a.ParameterAttributes(0) if opcode is O.PARAMETER else case.attributes
+        attributes = ParameterAttributes(0) if opcode is O.PARAMETER else case.attributes
         assert check_shape(opcode, operands, attributes, case.result) is case.result, case.id
         if opcode in NEEDS_DECLARED:
             with pytest.raises(ShapeError, match="must be given"):
@@ -90,40 +120,40 @@ def _returns(argument: str, value: object) -> HloComputation:
 _ADD_F32 = binary_computation(O.ADD, E.F32)
 _ADD_S32 = binary_computation(O.ADD, E.S32)
 _BAD_ROOT = make_computation("bad_root", make_constant(1), [make_parameter(i, s("f32[]")) for i in range(2)])
-_THREEFRY = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
-_SCALED = a.DotAttributes((), (), (1,), (0,))
+_THREEFRY = RngBitGeneratorAttributes(RandomAlgorithm.THREEFRY)
+_SCALED = DotAttributes((), (), (1,), (0,))
 
 
-def _ragged(ragged: tuple[int, ...], groups: tuple[int, ...]) -> a.RaggedDotAttributes:
-    return a.RaggedDotAttributes(a.DotAttributes((), (), (1,), (1,)), ragged, groups)
+def _ragged(ragged: tuple[int, ...], groups: tuple[int, ...]) -> RaggedDotAttributes:
+    return RaggedDotAttributes(DotAttributes((), (), (1,), (1,)), ragged, groups)
 
 
-_MAP_F32 = a.MapAttributes((0,), _identity(s("f32[]")))
-_BATCH_NORM = a.BatchNormAttributes(0.1, 0)
-_UNIFORM = a.RngAttributes(a.RandomDistribution.UNIFORM)
-_PHILOX = a.RngBitGeneratorAttributes(a.RandomAlgorithm.PHILOX)
+_MAP_F32 = MapAttributes((0,), _identity(s("f32[]")))
+_BATCH_NORM = BatchNormAttributes(0.1, 0)
+_UNIFORM = RngAttributes(RandomDistribution.UNIFORM)
+_PHILOX = RngBitGeneratorAttributes(RandomAlgorithm.PHILOX)
 _IDENTITY_F32 = _identity(s("f32[]"))
 _IDENTITY_S32 = _identity(s("s32[]"))
-_LT = a.CompareAttributes(a.ComparisonDirection.LT)
+_LT = CompareAttributes(ComparisonDirection.LT)
 
 
-def _compare_as(comparison: a.ComparisonType) -> a.CompareAttributes:
-    return a.CompareAttributes(a.ComparisonDirection.EQ, comparison)
+def _compare_as(comparison: ComparisonType) -> CompareAttributes:
+    return CompareAttributes(ComparisonDirection.EQ, comparison)
 
 
-_LEFT = a.TriangularSolveAttributes(left_side=True)
+_LEFT = TriangularSolveAttributes(left_side=True)
 
 
-def _fft(kind: str, *lengths: int) -> a.FftAttributes:
-    return a.FftAttributes(a.FftType(kind), lengths)
+def _fft(kind: str, *lengths: int) -> FftAttributes:
+    return FftAttributes(FftType(kind), lengths)
 
 
 def _custom_call(
     *aliases: tuple[tuple[int, ...], int, tuple[int, ...]], layouts: list[str] | None = None
-) -> a.CustomCallAttributes:
+) -> CustomCallAttributes:
     constraints = None if layouts is None else tuple(s(text) for text in layouts)
-    pairs = tuple(a.OutputOperandAlias(*alias) for alias in aliases)
-    return a.CustomCallAttributes("x", operand_layout_constraints=constraints, output_to_operand_aliasing=pairs)
+    pairs = tuple(OutputOperandAlias(*alias) for alias in aliases)
+    return CustomCallAttributes("x", operand_layout_constraints=constraints, output_to_operand_aliasing=pairs)
 
 
 VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
@@ -150,7 +180,7 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("triangular-solve_c2", O.TRIANGULAR_SOLVE, ["f32[2]", "f32[2]"], _LEFT, None),
     ("triangular-solve_c3", O.TRIANGULAR_SOLVE, ["f32[2,3]", "f32[2,3]"], _LEFT, None),
     ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[3,2]"], _LEFT, None),
-    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2,3]"], a.TriangularSolveAttributes(), None),
+    ("triangular-solve_c4", O.TRIANGULAR_SOLVE, ["f32[2,2]", "f32[2,3]"], TriangularSolveAttributes(), None),
     ("triangular-solve_c5", O.TRIANGULAR_SOLVE, ["f32[1,2,2]", "f32[3,2,2]"], _LEFT, None),
     ("iota_attributes", O.IOTA, [], NO_ATTRIBUTES, "f32[2]"),
     ("add_result", O.ADD, ["f32[2]", "f32[2]"], NO_ATTRIBUTES, "f32[3]"),
@@ -158,10 +188,10 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("compare_c2", O.COMPARE, ["f32[2]", "s32[2]"], _LT, None),
     ("compare_c3", O.COMPARE, ["f32[2]", "f32[3]"], _LT, None),
     ("compare_c4", O.COMPARE, ["c64[2]", "c64[2]"], _LT, None),
-    ("compare_c5", O.COMPARE, ["s32[2]", "s32[2]"], _compare_as(a.ComparisonType.UNSIGNED), None),
-    ("compare_c5", O.COMPARE, ["u32[2]", "u32[2]"], _compare_as(a.ComparisonType.SIGNED), None),
-    ("compare_c5", O.COMPARE, ["c64[2]", "c64[2]"], _compare_as(a.ComparisonType.TOTALORDER), None),
-    ("compare_c5", O.COMPARE, ["s32[2]", "s32[2]"], _compare_as(a.ComparisonType.FLOAT), None),
+    ("compare_c5", O.COMPARE, ["s32[2]", "s32[2]"], _compare_as(ComparisonType.UNSIGNED), None),
+    ("compare_c5", O.COMPARE, ["u32[2]", "u32[2]"], _compare_as(ComparisonType.SIGNED), None),
+    ("compare_c5", O.COMPARE, ["c64[2]", "c64[2]"], _compare_as(ComparisonType.TOTALORDER), None),
+    ("compare_c5", O.COMPARE, ["s32[2]", "s32[2]"], _compare_as(ComparisonType.FLOAT), None),
     ("select_c1", O.SELECT, ["s32[2]", "f32[2]", "f32[2]"], NO_ATTRIBUTES, None),
     ("select_c2", O.SELECT, ["pred[2]", "f32[2]", "s32[2]"], NO_ATTRIBUTES, None),
     ("select_c2", O.SELECT, ["pred[]", "(f32[2])", "(f32[2])"], NO_ATTRIBUTES, None),
@@ -181,23 +211,23 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("bitcast_c1", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "(f32[2])"),
     ("bitcast_c2", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "f32[3]"),
     ("bitcast_c2", O.BITCAST, ["f32[2]"], NO_ATTRIBUTES, "f64[2]"),
-    ("broadcast_c1", O.BROADCAST, ["f32[]"], a.BroadcastAttributes(()), "s32[2]"),
-    ("broadcast_c2", O.BROADCAST, ["f32[2]"], a.BroadcastAttributes(()), "f32[2]"),
-    ("broadcast_c3", O.BROADCAST, ["f32[2]"], a.BroadcastAttributes((1,)), "f32[2]"),
-    ("broadcast_c3", O.BROADCAST, ["f32[2,2]"], a.BroadcastAttributes((0, 0)), "f32[2,2]"),
-    ("broadcast_c4", O.BROADCAST, ["f32[1]"], a.BroadcastAttributes((0,)), "f32[2]"),
-    ("concatenate_c1", O.CONCATENATE, [], a.ConcatenateAttributes(0), None),
-    ("concatenate_c1", O.CONCATENATE, ["(f32[2])"], a.ConcatenateAttributes(0), None),
-    ("concatenate_c2", O.CONCATENATE, ["f32[2]", "s32[2]"], a.ConcatenateAttributes(0), None),
-    ("concatenate_c3", O.CONCATENATE, ["f32[2]", "f32[2]"], a.ConcatenateAttributes(1), None),
-    ("concatenate_c4", O.CONCATENATE, ["f32[2,3]", "f32[2,4]"], a.ConcatenateAttributes(0), None),
-    ("concatenate_c4", O.CONCATENATE, ["f32[2]", "f32[2,2]"], a.ConcatenateAttributes(0), None),
-    ("cholesky_c1", O.CHOLESKY, ["s32[2,2]"], a.CholeskyAttributes(True), None),
-    ("cholesky_c1", O.CHOLESKY, ["(f32[2,2])"], a.CholeskyAttributes(True), None),
-    ("cholesky_c2", O.CHOLESKY, ["f32[2]"], a.CholeskyAttributes(True), None),
-    ("cholesky_c3", O.CHOLESKY, ["f32[2,3]"], a.CholeskyAttributes(True), None),
+    ("broadcast_c1", O.BROADCAST, ["f32[]"], BroadcastAttributes(()), "s32[2]"),
+    ("broadcast_c2", O.BROADCAST, ["f32[2]"], BroadcastAttributes(()), "f32[2]"),
+    ("broadcast_c3", O.BROADCAST, ["f32[2]"], BroadcastAttributes((1,)), "f32[2]"),
+    ("broadcast_c3", O.BROADCAST, ["f32[2,2]"], BroadcastAttributes((0, 0)), "f32[2,2]"),
+    ("broadcast_c4", O.BROADCAST, ["f32[1]"], BroadcastAttributes((0,)), "f32[2]"),
+    ("concatenate_c1", O.CONCATENATE, [], ConcatenateAttributes(0), None),
+    ("concatenate_c1", O.CONCATENATE, ["(f32[2])"], ConcatenateAttributes(0), None),
+    ("concatenate_c2", O.CONCATENATE, ["f32[2]", "s32[2]"], ConcatenateAttributes(0), None),
+    ("concatenate_c3", O.CONCATENATE, ["f32[2]", "f32[2]"], ConcatenateAttributes(1), None),
+    ("concatenate_c4", O.CONCATENATE, ["f32[2,3]", "f32[2,4]"], ConcatenateAttributes(0), None),
+    ("concatenate_c4", O.CONCATENATE, ["f32[2]", "f32[2,2]"], ConcatenateAttributes(0), None),
+    ("cholesky_c1", O.CHOLESKY, ["s32[2,2]"], CholeskyAttributes(True), None),
+    ("cholesky_c1", O.CHOLESKY, ["(f32[2,2])"], CholeskyAttributes(True), None),
+    ("cholesky_c2", O.CHOLESKY, ["f32[2]"], CholeskyAttributes(True), None),
+    ("cholesky_c3", O.CHOLESKY, ["f32[2,3]"], CholeskyAttributes(True), None),
     ("custom-call_c1", O.CUSTOM_CALL, ["f32[2]"], _custom_call(), None),
-    ("custom-call_c2", O.CUSTOM_CALL, ["f32[2]"], a.CustomCallAttributes(""), "f32[2]"),
+    ("custom-call_c2", O.CUSTOM_CALL, ["f32[2]"], CustomCallAttributes(""), "f32[2]"),
     ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[2]", "f32[2]"]), "f32[2]"),
     ("custom-call_c3", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=[]), "f32[2]"),
     ("custom-call_c4", O.CUSTOM_CALL, ["f32[2]"], _custom_call(layouts=["f32[3]"]), "f32[2]"),
@@ -206,51 +236,51 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("custom-call_c5", O.CUSTOM_CALL, ["(f32[2])"], _custom_call(((), 0, (1,))), "f32[2]"),
     ("custom-call_c6", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ())), "f32[3]"),
     ("custom-call_c7", O.CUSTOM_CALL, ["f32[2]"], _custom_call(((), 0, ()), ((), 0, ())), "f32[2]"),
-    ("dynamic-slice_c1", O.DYNAMIC_SLICE, [], a.DynamicSliceAttributes(()), None),
-    ("dynamic-slice_c2", O.DYNAMIC_SLICE, ["f32[2]"], a.DynamicSliceAttributes((1,)), None),
-    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2]", "f32[]"], a.DynamicSliceAttributes((1,)), None),
-    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2]", "s32[1]"], a.DynamicSliceAttributes((1,)), None),
-    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2,2]", "s32[]", "s64[]"], a.DynamicSliceAttributes((1, 1)), None),
-    ("dynamic-slice_c4", O.DYNAMIC_SLICE, ["f32[2]", "s32[]"], a.DynamicSliceAttributes((3,)), None),
-    ("dynamic-slice_c4", O.DYNAMIC_SLICE, ["f32[2]", "s32[]"], a.DynamicSliceAttributes(()), None),
+    ("dynamic-slice_c1", O.DYNAMIC_SLICE, [], DynamicSliceAttributes(()), None),
+    ("dynamic-slice_c2", O.DYNAMIC_SLICE, ["f32[2]"], DynamicSliceAttributes((1,)), None),
+    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2]", "f32[]"], DynamicSliceAttributes((1,)), None),
+    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2]", "s32[1]"], DynamicSliceAttributes((1,)), None),
+    ("dynamic-slice_c3", O.DYNAMIC_SLICE, ["f32[2,2]", "s32[]", "s64[]"], DynamicSliceAttributes((1, 1)), None),
+    ("dynamic-slice_c4", O.DYNAMIC_SLICE, ["f32[2]", "s32[]"], DynamicSliceAttributes((3,)), None),
+    ("dynamic-slice_c4", O.DYNAMIC_SLICE, ["f32[2]", "s32[]"], DynamicSliceAttributes(()), None),
     ("dynamic-update-slice_c1", O.DYNAMIC_UPDATE_SLICE, ["f32[2]"], NO_ATTRIBUTES, None),
     ("dynamic-update-slice_c1", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "s32[1]", "s32[]"], NO_ATTRIBUTES, None),
     ("dynamic-update-slice_c2", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "f32[1]"], NO_ATTRIBUTES, None),
     ("dynamic-update-slice_c3", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "f32[1]", "pred[]"], NO_ATTRIBUTES, None),
     ("dynamic-update-slice_c4", O.DYNAMIC_UPDATE_SLICE, ["f32[2]", "f32[3]", "s32[]"], NO_ATTRIBUTES, None),
-    ("iota_c1", O.IOTA, [], a.IotaAttributes(0), "pred[2]"),
-    ("iota_c2", O.IOTA, [], a.IotaAttributes(0), "f32[]"),
-    ("pad_c1", O.PAD, ["f32[2]", "s32[]"], a.PadAttributes((0,), (0,), (0,)), None),
-    ("pad_c1", O.PAD, ["f32[2]", "f32[1]"], a.PadAttributes((0,), (0,), (0,)), None),
-    ("pad_c2", O.PAD, ["f32[2]", "f32[]"], a.PadAttributes((0,), (0, 0), (0,)), None),
-    ("pad_c3", O.PAD, ["f32[2]", "f32[]"], a.PadAttributes((0,), (0,), (-1,)), None),
-    ("pad_c4", O.PAD, ["f32[2]", "f32[]"], a.PadAttributes((-2,), (-1,), (0,)), None),
+    ("iota_c1", O.IOTA, [], IotaAttributes(0), "pred[2]"),
+    ("iota_c2", O.IOTA, [], IotaAttributes(0), "f32[]"),
+    ("pad_c1", O.PAD, ["f32[2]", "s32[]"], PadAttributes((0,), (0,), (0,)), None),
+    ("pad_c1", O.PAD, ["f32[2]", "f32[1]"], PadAttributes((0,), (0,), (0,)), None),
+    ("pad_c2", O.PAD, ["f32[2]", "f32[]"], PadAttributes((0,), (0, 0), (0,)), None),
+    ("pad_c3", O.PAD, ["f32[2]", "f32[]"], PadAttributes((0,), (0,), (-1,)), None),
+    ("pad_c4", O.PAD, ["f32[2]", "f32[]"], PadAttributes((-2,), (-1,), (0,)), None),
     ("reshape_c1", O.RESHAPE, ["f32[2]"], NO_ATTRIBUTES, "s32[2]"),
     ("reshape_c2", O.RESHAPE, ["f32[2]"], NO_ATTRIBUTES, "f32[3]"),
-    ("reverse_c1", O.REVERSE, ["(f32[2])"], a.ReverseAttributes(()), None),
-    ("reverse_c2", O.REVERSE, ["f32[2]"], a.ReverseAttributes((0, 0)), None),
-    ("slice_c1", O.SLICE, ["(f32[2])"], a.SliceAttributes((), (), ()), None),
-    ("slice_c2", O.SLICE, ["f32[2]"], a.SliceAttributes((0,), (1,), ()), None),
-    ("slice_c3", O.SLICE, ["f32[2]"], a.SliceAttributes((0,), (3,), (1,)), None),
-    ("slice_c3", O.SLICE, ["f32[2]"], a.SliceAttributes((2,), (1,), (1,)), None),
-    ("slice_c4", O.SLICE, ["f32[2]"], a.SliceAttributes((0,), (1,), (0,)), None),
-    ("transpose_c1", O.TRANSPOSE, ["(f32[2])"], a.TransposeAttributes((0,)), None),
-    ("transpose_c2", O.TRANSPOSE, ["f32[2,3]"], a.TransposeAttributes((0,)), None),
-    ("reduce_c1", O.REDUCE, ["f32[2]"], a.ReduceAttributes((0,), _ADD_F32), None),
-    ("reduce_c1", O.REDUCE, [], a.ReduceAttributes((), _ADD_F32), None),
-    ("reduce_c2", O.REDUCE, ["f32[2]", "f32[3]", "f32[]", "f32[]"], a.ReduceAttributes((0,), _ADD_F32), None),
-    ("reduce_c3", O.REDUCE, ["f32[2]", "s32[]"], a.ReduceAttributes((0,), _ADD_F32), None),
-    ("reduce_c3", O.REDUCE, ["f32[2]", "f32[1]"], a.ReduceAttributes((0,), _ADD_F32), None),
-    ("reduce_c4", O.REDUCE, ["f32[2]", "f32[]"], a.ReduceAttributes((1,), _ADD_F32), None),
-    ("reduce_c5", O.REDUCE, ["f32[2]", "f32[]"], a.ReduceAttributes((0,), _ADD_S32), None),
-    ("reduce_c6", O.REDUCE, ["f32[2]", "f32[]"], a.ReduceAttributes((0,), _BAD_ROOT), None),
-    ("dot_c1", O.DOT, ["(f32[2])", "f32[2]"], a.DotAttributes(), None),
-    ("dot_c2", O.DOT, ["f32[2]", "f64[2]"], a.DotAttributes((), (), (0,), (0,)), None),
-    ("dot_c3", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (1,), (0,)), None),
-    ("dot_c3", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((0,), (0,), (0,), (0,)), None),
-    ("dot_c4", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (0,), ()), None),
-    ("dot_c5", O.DOT, ["f32[2]", "f32[3]"], a.DotAttributes((), (), (0,), (0,)), None),
-    ("dot_c6", O.DOT, ["f32[2]", "f32[2]"], a.DotAttributes((), (), (0,), (0,), algorithm="dot_f8"), "f32[]"),
+    ("reverse_c1", O.REVERSE, ["(f32[2])"], ReverseAttributes(()), None),
+    ("reverse_c2", O.REVERSE, ["f32[2]"], ReverseAttributes((0, 0)), None),
+    ("slice_c1", O.SLICE, ["(f32[2])"], SliceAttributes((), (), ()), None),
+    ("slice_c2", O.SLICE, ["f32[2]"], SliceAttributes((0,), (1,), ()), None),
+    ("slice_c3", O.SLICE, ["f32[2]"], SliceAttributes((0,), (3,), (1,)), None),
+    ("slice_c3", O.SLICE, ["f32[2]"], SliceAttributes((2,), (1,), (1,)), None),
+    ("slice_c4", O.SLICE, ["f32[2]"], SliceAttributes((0,), (1,), (0,)), None),
+    ("transpose_c1", O.TRANSPOSE, ["(f32[2])"], TransposeAttributes((0,)), None),
+    ("transpose_c2", O.TRANSPOSE, ["f32[2,3]"], TransposeAttributes((0,)), None),
+    ("reduce_c1", O.REDUCE, ["f32[2]"], ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c1", O.REDUCE, [], ReduceAttributes((), _ADD_F32), None),
+    ("reduce_c2", O.REDUCE, ["f32[2]", "f32[3]", "f32[]", "f32[]"], ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c3", O.REDUCE, ["f32[2]", "s32[]"], ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c3", O.REDUCE, ["f32[2]", "f32[1]"], ReduceAttributes((0,), _ADD_F32), None),
+    ("reduce_c4", O.REDUCE, ["f32[2]", "f32[]"], ReduceAttributes((1,), _ADD_F32), None),
+    ("reduce_c5", O.REDUCE, ["f32[2]", "f32[]"], ReduceAttributes((0,), _ADD_S32), None),
+    ("reduce_c6", O.REDUCE, ["f32[2]", "f32[]"], ReduceAttributes((0,), _BAD_ROOT), None),
+    ("dot_c1", O.DOT, ["(f32[2])", "f32[2]"], DotAttributes(), None),
+    ("dot_c2", O.DOT, ["f32[2]", "f64[2]"], DotAttributes((), (), (0,), (0,)), None),
+    ("dot_c3", O.DOT, ["f32[2]", "f32[2]"], DotAttributes((), (), (1,), (0,)), None),
+    ("dot_c3", O.DOT, ["f32[2]", "f32[2]"], DotAttributes((0,), (0,), (0,), (0,)), None),
+    ("dot_c4", O.DOT, ["f32[2]", "f32[2]"], DotAttributes((), (), (0,), ()), None),
+    ("dot_c5", O.DOT, ["f32[2]", "f32[3]"], DotAttributes((), (), (0,), (0,)), None),
+    ("dot_c6", O.DOT, ["f32[2]", "f32[2]"], DotAttributes((), (), (0,), (0,), algorithm="dot_f8"), "f32[]"),
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u32[2]"], _THREEFRY, "(u32[2], u32[4])"),
     ("rng-bit-generator_c1", O.RNG_BIT_GENERATOR, ["u64[4]"], _PHILOX, "(u64[4], u32[4])"),
     ("rng-bit-generator_c2", O.RNG_BIT_GENERATOR, ["u64[2]"], _THREEFRY, "(u64[2], f32[4])"),
@@ -267,10 +297,10 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("map_c2", O.MAP, ["f32[2]", "f32[3]"], _MAP_F32, None),
     ("map_c3", O.MAP, ["f32[2,3]"], _MAP_F32, None),
     ("map_c4", O.MAP, ["s32[2]"], _MAP_F32, None),
-    ("map_c5", O.MAP, ["f32[2]"], a.MapAttributes((0,), _returns("f32[]", [1, 2, 3])), None),
-    ("reduce-precision_c1", O.REDUCE_PRECISION, ["s32[2]"], a.ReducePrecisionAttributes(5, 2), None),
-    ("reduce-precision_c2", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(0, 2), None),
-    ("reduce-precision_c3", O.REDUCE_PRECISION, ["f32[2]"], a.ReducePrecisionAttributes(5, -1), None),
+    ("map_c5", O.MAP, ["f32[2]"], MapAttributes((0,), _returns("f32[]", [1, 2, 3])), None),
+    ("reduce-precision_c1", O.REDUCE_PRECISION, ["s32[2]"], ReducePrecisionAttributes(5, 2), None),
+    ("reduce-precision_c2", O.REDUCE_PRECISION, ["f32[2]"], ReducePrecisionAttributes(0, 2), None),
+    ("reduce-precision_c3", O.REDUCE_PRECISION, ["f32[2]"], ReducePrecisionAttributes(5, -1), None),
     ("stochastic-convert_c1", O.STOCHASTIC_CONVERT, ["s32[2]", "u32[2]"], NO_ATTRIBUTES, "s8[2]"),
     ("stochastic-convert_c2", O.STOCHASTIC_CONVERT, ["f32[2]", "u16[2]"], NO_ATTRIBUTES, "s8[2]"),
     ("stochastic-convert_c3", O.STOCHASTIC_CONVERT, ["f32[2]", "u32[3]"], NO_ATTRIBUTES, "s8[2]"),
@@ -289,31 +319,31 @@ VIOLATIONS: list[tuple[str, Opcode, list[str], Attributes, str | None]] = [
     ("rng_c2", O.RNG, ["f32[]"], _UNIFORM, "f32[2]"),
     ("rng_c3", O.RNG, ["f32[]", "f32[2]"], _UNIFORM, "f32[2]"),
     ("rng_c4", O.RNG, ["f32[]", "f64[]"], _UNIFORM, "f32[2]"),
-    ("rng_c4", O.RNG, ["s32[]"], a.RngAttributes(a.RandomDistribution.BERNOULLI), "pred[2]"),
-    ("rng_c5", O.RNG, ["s32[]", "s32[]"], a.RngAttributes(a.RandomDistribution.NORMAL), "s32[2]"),
-    ("rng-get-and-update-state_c1", O.RNG_GET_AND_UPDATE_STATE, [], a.RngGetAndUpdateStateAttributes(-1), "u64[2]"),
-    ("call_c1", O.CALL, ["f32[]"], a.CallAttributes(_ADD_F32), None),
-    ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("f32[]", True), _IDENTITY_S32), None),
-    ("while_c1", O.WHILE, ["s32[]"], a.WhileAttributes(_returns("s32[]", True), _IDENTITY_F32), None),
-    ("while_c2", O.WHILE, ["s32[]"], a.WhileAttributes(_IDENTITY_S32, _IDENTITY_S32), None),
-    ("while_c3", O.WHILE, ["s32[]"], a.WhileAttributes(*[_returns("s32[]", True)] * 2), None),
-    ("conditional_c1", O.CONDITIONAL, ["u32[]", "f32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
-    ("conditional_c1", O.CONDITIONAL, ["s32[1]", "f32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
-    ("conditional_c2", O.CONDITIONAL, ["pred[]", "f32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
-    ("conditional_c2", O.CONDITIONAL, ["s32[]"], a.ConditionalAttributes(()), None),
-    ("conditional_c3", O.CONDITIONAL, ["s32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
-    ("conditional_c4", O.CONDITIONAL, ["s32[]", "s32[]"], a.ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("rng_c4", O.RNG, ["s32[]"], RngAttributes(RandomDistribution.BERNOULLI), "pred[2]"),
+    ("rng_c5", O.RNG, ["s32[]", "s32[]"], RngAttributes(RandomDistribution.NORMAL), "s32[2]"),
+    ("rng-get-and-update-state_c1", O.RNG_GET_AND_UPDATE_STATE, [], RngGetAndUpdateStateAttributes(-1), "u64[2]"),
+    ("call_c1", O.CALL, ["f32[]"], CallAttributes(_ADD_F32), None),
+    ("while_c1", O.WHILE, ["s32[]"], WhileAttributes(_returns("f32[]", True), _IDENTITY_S32), None),
+    ("while_c1", O.WHILE, ["s32[]"], WhileAttributes(_returns("s32[]", True), _IDENTITY_F32), None),
+    ("while_c2", O.WHILE, ["s32[]"], WhileAttributes(_IDENTITY_S32, _IDENTITY_S32), None),
+    ("while_c3", O.WHILE, ["s32[]"], WhileAttributes(*[_returns("s32[]", True)] * 2), None),
+    ("conditional_c1", O.CONDITIONAL, ["u32[]", "f32[]"], ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c1", O.CONDITIONAL, ["s32[1]", "f32[]"], ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c2", O.CONDITIONAL, ["pred[]", "f32[]"], ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c2", O.CONDITIONAL, ["s32[]"], ConditionalAttributes(()), None),
+    ("conditional_c3", O.CONDITIONAL, ["s32[]"], ConditionalAttributes((_IDENTITY_F32,)), None),
+    ("conditional_c4", O.CONDITIONAL, ["s32[]", "s32[]"], ConditionalAttributes((_IDENTITY_F32,)), None),
     (
         "conditional_c5",
         *(O.CONDITIONAL, ["pred[]", "f32[]", "s32[]"]),
-        *(a.ConditionalAttributes((_IDENTITY_F32, _IDENTITY_S32)), None),
+        *(ConditionalAttributes((_IDENTITY_F32, _IDENTITY_S32)), None),
     ),
-    ("fusion_c1", O.FUSION, ["f32[]"], a.FusionAttributes(a.FusionKind.LOOP, _ADD_F32), None),
-    ("get-tuple-element_c1", O.GET_TUPLE_ELEMENT, ["f32[2]"], a.GetTupleElementAttributes(0), None),
-    ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(1), None),
-    ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], a.GetTupleElementAttributes(-1), None),
-    ("parameter_c1", O.PARAMETER, [], a.ParameterAttributes(0), None),
-    ("parameter_c2", O.PARAMETER, [], a.ParameterAttributes(-1), "f32[]"),
+    ("fusion_c1", O.FUSION, ["f32[]"], FusionAttributes(FusionKind.LOOP, _ADD_F32), None),
+    ("get-tuple-element_c1", O.GET_TUPLE_ELEMENT, ["f32[2]"], GetTupleElementAttributes(0), None),
+    ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], GetTupleElementAttributes(1), None),
+    ("get-tuple-element_c2", O.GET_TUPLE_ELEMENT, ["(f32[2])"], GetTupleElementAttributes(-1), None),
+    ("parameter_c1", O.PARAMETER, [], ParameterAttributes(0), None),
+    ("parameter_c2", O.PARAMETER, [], ParameterAttributes(-1), "f32[]"),
     *INDEXING_VIOLATIONS,
     *STRUCTURE_VIOLATIONS,
     *WINDOW_VIOLATIONS,

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hloom.hlo import ExecutionError, HloModule, Shape, UnsupportedError, evaluate, verify
+from hloom.hlo.buffers.assignment import assign_buffers
+from hloom.hlo.buffers.checker import verify_buffers
 from hloom.hlo.element_type import ElementType
-from hloom.hlo.passes.buffer_assignment import assign_buffers
-from hloom.hlo.passes.buffer_checker import verify_buffers
 from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse

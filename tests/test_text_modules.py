@@ -30,9 +30,9 @@ from hloom.hlo import (
     parse,
     verify,
 )
-from hloom.hlo.attributes import CallAttributes, Composite
 from hloom.hlo.ir import NO_ATTRIBUTES, BufferDonor
 from hloom.hlo.ops import SPECS
+from hloom.hlo.ops.control_flow import CallAttributes, Composite
 from hloom.hlo.text.attribute_reader import FORMS
 from hloom.hlo.text.printer import print_computation, print_module
 from hloom.numba_backend.compiler import NumbaCompiler

@@ -24,7 +24,7 @@ from hloom.hlo import (
     make_tuple,
     verify,
 )
-from hloom.hlo.attributes import CallAttributes
+from hloom.hlo.ops.control_flow import CallAttributes
 
 from support.op_table import CASES, build_module
 

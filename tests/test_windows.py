@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloComputation, HloModule, Opcode, Shape
-from hloom.hlo import attributes as a
 from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
+from hloom.hlo.ops.window import ReduceWindowAttributes
 from hloom.hlo.passes.pipeline import optimize
+from hloom.hlo.window import Window
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit.window_scan import FEW_ROWS, LANES, PIECE
 
@@ -20,15 +21,15 @@ O = Opcode  # noqa: E741
 
 
 def _module(
-    types: tuple[ElementType, ...], dims: tuple[int, ...], window: a.Window, reducer: HloComputation
+    types: tuple[ElementType, ...], dims: tuple[int, ...], window: Window, reducer: HloComputation
 ) -> HloModule:
     arrays = [make_parameter(k, Shape.array(t, dims)) for k, t in enumerate(types)]
     inits = [make_parameter(len(types) + k, Shape.array(t)) for k, t in enumerate(types)]
-    root = make_instruction(O.REDUCE_WINDOW, [*arrays, *inits], a.ReduceWindowAttributes(window, reducer))
+    root = make_instruction(O.REDUCE_WINDOW, [*arrays, *inits], ReduceWindowAttributes(window, reducer))
     return make_module("window", make_computation("main", root, [*arrays, *inits]))
 
 
-def _cumulative(rank: int, dimension: int, size: int, backwards: bool) -> a.Window:
+def _cumulative(rank: int, dimension: int, size: int, backwards: bool) -> Window:
     part = (size, 1, 0, size - 1) if backwards else (size, 1, size - 1, 0)
     return window_of(*(part if d == dimension else (1,) for d in range(rank)))
 

@@ -20,20 +20,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ..hlo.attributes import (
-    CallAttributes,
-    Composite,
-    ConditionalAttributes,
-    ConstantAttributes,
-    GetTupleElementAttributes,
-    WhileAttributes,
-)
 from ..hlo.builder import check_shape, make_computation, make_constant, make_parameter
 from ..hlo.errors import ShapeError
 from ..hlo.evaluator import evaluate_op
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
+from ..hlo.ops.control_flow import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
+from ..hlo.ops.structure import ConstantAttributes, GetTupleElementAttributes
 from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray, aval_of_shape

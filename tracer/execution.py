@@ -8,11 +8,11 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
-from ..hlo.attributes import WhileAttributes
 from ..hlo.backend import DeviceBuffer, Executable, HostBuffer, get_compiler, held_alone
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
+from ..hlo.ops.control_flow import WhileAttributes
 from ..hlo.shape import Shape
 from ..hlo.target import Target
 from . import tree

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..hlo.attributes import Composite
 from ..hlo.ir import HloComputation
+from ..hlo.ops.control_flow import Composite
 from . import dtypes, lax, tree
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..hlo.attributes import Composite
 from ..hlo.ir import HloComputation, HloModule
+from ..hlo.ops.control_flow import Composite
 from . import tree
 from .arguments import NO_STATICS, StaticArguments, identifier, merge_static
 from .array import as_value

@@ -11,20 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.attributes import (
-    BroadcastAttributes,
-    CompareAttributes,
-    ComparisonDirection,
-    PadAttributes,
-    ReduceAttributes,
-    ReverseAttributes,
-    SliceAttributes,
-    TransposeAttributes,
-)
 from ...hlo.builder import make_computation, make_instruction, make_parameter
 from ...hlo.element_type import ElementType, element_type_of
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
+from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from ...hlo.ops.movement import (
+    BroadcastAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from ...tracer.array import Array
 from ...tracer.aval import ShapedArray

@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...hlo.attributes import (
-    CallAttributes,
-    ConditionalAttributes,
-    GetTupleElementAttributes,
-    WhileAttributes,
-)
 from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
+from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray
 from ...tracer.core import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...hlo.attributes import DotAttributes
 from ...hlo.opcode import Opcode
+from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from .build import add_tangents, array_shape, convert, is_inexact, transpose

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...hlo.attributes import (
+from ...hlo.ir import Attributes
+from ...hlo.opcode import Opcode
+from ...hlo.ops.movement import (
     BroadcastAttributes,
     ConcatenateAttributes,
     DynamicSliceAttributes,
@@ -14,8 +16,6 @@ from ...hlo.attributes import (
     SliceAttributes,
     TransposeAttributes,
 )
-from ...hlo.ir import Attributes
-from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from .build import (

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.attributes import ConcatenateAttributes, ReduceAttributes
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ...hlo.ops.movement import ConcatenateAttributes
+from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from ...tracer.array import Array
 from ...tracer.core import Value, bind, bind_multi

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ...hlo.attributes import CallAttributes, Composite
 from ...hlo.builder import make_computation, make_tuple
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.control_flow import CallAttributes, Composite
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.core import Tracer, Value, bind_call, eval_computation, trace_to_computation

@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..buffers.allocation import AllocationKind
+from ..buffers.values import is_alias
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
-from .allocation import AllocationKind
 from .layout_search import BetterLayout, ChooseLayout, better_layout
-from .values import is_alias
 
 if TYPE_CHECKING:
-    from ..passes.buffer_assignment import BufferAssignment
+    from ..buffers.assignment import BufferAssignment
     from ..target import Target
 
 _PASSED_ON = frozenset(

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..attributes import ComparisonDirection
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..ops.elementwise import ComparisonDirection
 
 _MIRRORED = {
     ComparisonDirection.LT: ComparisonDirection.GT,

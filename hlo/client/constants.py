@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ..attributes import ConstantAttributes, ParameterAttributes
 from ..element_type import ElementType, element_type_of
 from ..evaluator import evaluate_computation
 from ..ir import HloComputation, HloInstruction, post_order
 from ..layout import Layout
 from ..literal import Literal
 from ..opcode import Opcode
+from ..ops.structure import ConstantAttributes, ParameterAttributes
 from ..shape import Shape
 from .core import BuilderCore, Handle, operation
 from .data import GlobalData, LiteralValue, literal_of

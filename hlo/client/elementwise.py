@@ -9,17 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..attributes import (
-    BroadcastAttributes,
-    CompareAttributes,
-    ComparisonDirection,
-    GetTupleElementAttributes,
-    ReducePrecisionAttributes,
-)
 from ..broadcasting import Expansion, plan_broadcast
 from ..element_type import ElementType
 from ..ir import NO_ATTRIBUTES, Attributes
 from ..opcode import Opcode
+from ..ops.elementwise import CompareAttributes, ComparisonDirection, ReducePrecisionAttributes
+from ..ops.movement import BroadcastAttributes
+from ..ops.structure import GetTupleElementAttributes
 from ..shape import Shape
 from .constants import Constants
 from .core import Handle, Integers, operation

@@ -9,23 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from ..attributes import (
+from ..builder import make_instruction, make_parameter
+from ..element_type import ElementType
+from ..ir import HloComputation
+from ..opcode import Opcode
+from ..ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
+from ..ops.movement import (
     BroadcastAttributes,
-    CompareAttributes,
-    ComparisonDirection,
-    ComparisonType,
     ConcatenateAttributes,
     DynamicSliceAttributes,
     PadAttributes,
     ReverseAttributes,
     SliceAttributes,
-    SortAttributes,
     TransposeAttributes,
 )
-from ..builder import make_instruction, make_parameter
-from ..element_type import ElementType
-from ..ir import HloComputation
-from ..opcode import Opcode
+from ..ops.sort import SortAttributes
 from ..shape import Shape
 from .core import Handle, Integers, operation
 from .elementwise import Elementwise

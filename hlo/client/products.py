@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..attributes import (
-    ConvolutionAttributes,
-    ConvolutionDimensionNumbers,
-    DotAttributes,
-    WindowDimension,
-)
 from ..errors import ShapeError
 from ..opcode import Opcode
+from ..ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from ..ops.dot import DotAttributes
+from ..window import WindowDimension
 from .core import Handle, Integers, operation
 from .movement import Movement
 from .padding import Padding, make_padding

@@ -10,19 +10,16 @@ from functools import cache
 
 import numpy as np
 
-from ..attributes import (
-    BatchNormAttributes,
-    CollectiveAttributes,
-    ReduceAttributes,
-    ReduceWindowAttributes,
-    SelectAndScatterAttributes,
-    WindowDimension,
-)
 from ..builder import make_instruction, make_parameter
 from ..element_type import ElementType
 from ..ir import HloComputation
 from ..opcode import Opcode
+from ..ops.collective import CollectiveAttributes
+from ..ops.normalization import BatchNormAttributes
+from ..ops.reduce import ReduceAttributes
+from ..ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from ..shape import Shape
+from ..window import WindowDimension
 from .core import Handle, Integers, operation
 from .handle import Computation
 from .padding import Padding

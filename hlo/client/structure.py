@@ -11,20 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..attributes import (
-    BroadcastAttributes,
-    CallAttributes,
-    CustomCallAttributes,
-    DynamicSliceAttributes,
-    GetTupleElementAttributes,
-    InfeedAttributes,
-    MapAttributes,
-    OutfeedAttributes,
-    RandomDistribution,
-    RngAttributes,
-    WhileAttributes,
-)
 from ..opcode import Opcode
+from ..ops.asynchronous import InfeedAttributes, OutfeedAttributes
+from ..ops.control_flow import CallAttributes, WhileAttributes
+from ..ops.custom_call import CustomCallAttributes
+from ..ops.elementwise import MapAttributes
+from ..ops.movement import BroadcastAttributes, DynamicSliceAttributes
+from ..ops.random import RandomDistribution, RngAttributes
+from ..ops.structure import GetTupleElementAttributes
 from ..shape import Shape
 from .core import Handle, Integers, effect, operation
 from .handle import Computation

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..attributes import CompareAttributes, ComparisonDirection, TopKAttributes
 from ..builder import check_shape
 from ..opcode import Opcode
+from ..ops.elementwise import CompareAttributes, ComparisonDirection
+from ..ops.sort import TopKAttributes
 from .call import Call, NDArray, Run, Value
 
 

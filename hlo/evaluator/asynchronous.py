@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import AsyncAttributes, ChannelAttributes
 from ..host_queues import HOST_QUEUES, INFEED, OUTFEED, channel
 from ..opcode import Opcode
+from ..ops.asynchronous import AsyncAttributes, ChannelAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray, Value, interpret
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import CollectiveAttributes
 from ..errors import ExecutionError
 from ..opcode import Opcode
+from ..ops.collective import CollectiveAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray, Value
 

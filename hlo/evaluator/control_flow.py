@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import CallAttributes, ConditionalAttributes, ScanAttributes, WhileAttributes
 from ..opcode import Opcode
+from ..ops.control_flow import CallAttributes, ConditionalAttributes, ScanAttributes, WhileAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray, Value, interpret
 

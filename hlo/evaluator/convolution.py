@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import ConvolutionAttributes, Window
 from ..element_type import ElementType
 from ..opcode import Opcode
+from ..ops.convolution import ConvolutionAttributes
 from ..shape import Shape
+from ..window import Window
 from .table import EVALUATE, NDArray
 
 _NARROW = (ElementType.F16, ElementType.BF16)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..attributes import CustomCallAttributes
 from ..custom_calls import bind_custom_call, call_of
 from ..element_type import element_type_of
 from ..opcode import Opcode
+from ..ops.custom_call import CustomCallAttributes
 from ..shape import Shape
 from .table import EVALUATE, Value
 

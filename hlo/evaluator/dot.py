@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..attributes import DotAttributes, RaggedDotAttributes
 from ..element_type import ElementType, element_type_of
 from ..opcode import Opcode
+from ..ops.dot import DotAttributes, RaggedDotAttributes
 from ..shape import Shape
 from .elementwise import converted
 from .table import EVALUATE, NDArray

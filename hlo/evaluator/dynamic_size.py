@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import DimensionAttributes
 from ..errors import ExecutionError
 from ..opcode import Opcode
+from ..ops.dynamic_size import DimensionAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import (
+from ..element_type import ElementType, element_type_of
+from ..opcode import Opcode
+from ..ops.elementwise import (
     CompareAttributes,
     ComparisonDirection,
     ComparisonType,
     MapAttributes,
     ReducePrecisionAttributes,
 )
-from ..element_type import ElementType, element_type_of
-from ..opcode import Opcode
 from ..shape import Shape
 from . import special
 from .applied import Applied

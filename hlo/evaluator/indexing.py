@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..attributes import GatherAttributes, ScatterAttributes
 from ..ir import HloComputation
 from ..opcode import Opcode
+from ..ops.indexing import GatherAttributes, ScatterAttributes
 from ..shape import Shape
 from .applied import Applied, as_ufunc
 from .table import EVALUATE, NDArray, Value

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import CholeskyAttributes, FftAttributes, FftType, TransposeKind, TriangularSolveAttributes
 from ..element_type import ElementType
 from ..opcode import Opcode
+from ..ops.linalg import CholeskyAttributes, FftAttributes, FftType, TransposeKind, TriangularSolveAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray
 

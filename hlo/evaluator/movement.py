@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import (
+from ..element_type import ElementType
+from ..opcode import Opcode
+from ..ops.movement import (
     BroadcastAttributes,
     ConcatenateAttributes,
     DynamicSliceAttributes,
@@ -16,8 +18,6 @@ from ..attributes import (
     SliceAttributes,
     TransposeAttributes,
 )
-from ..element_type import ElementType
-from ..opcode import Opcode
 from ..physical_array import from_physical, is_packed
 from ..shape import Shape
 from .table import EVALUATE, NDArray

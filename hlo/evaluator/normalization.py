@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from ..attributes import BatchNormAttributes
 from ..opcode import Opcode
+from ..ops.normalization import BatchNormAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray
 

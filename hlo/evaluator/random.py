@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import (
+from ..element_type import ElementType, element_type_of
+from ..opcode import Opcode
+from ..ops.random import (
     RandomAlgorithm,
     RandomDistribution,
     RngAttributes,
     RngBitGeneratorAttributes,
     RngGetAndUpdateStateAttributes,
 )
-from ..element_type import ElementType, element_type_of
-from ..opcode import Opcode
 from ..random_state import RANDOM_STATE
 from ..shape import Shape
 from .elementwise import converted

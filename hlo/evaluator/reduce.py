@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..attributes import ReduceAttributes
 from ..element_type import ElementType
 from ..ir import HloComputation
 from ..opcode import Opcode
+from ..ops.reduce import ReduceAttributes
 from ..shape import Shape
 from .applied import Applied, as_ufunc
 from .table import EVALUATE, NDArray, Value

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ..attributes import SortAttributes, TopKAttributes
 from ..element_type import element_type_of
 from ..opcode import Opcode
+from ..ops.sort import SortAttributes, TopKAttributes
 from ..shape import Shape
 from .applied import Applied
 from .table import EVALUATE, NDArray, Value

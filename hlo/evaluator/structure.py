@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..attributes import ConstantAttributes, FusionAttributes, GetTupleElementAttributes
 from ..opcode import Opcode
+from ..ops.structure import ConstantAttributes, FusionAttributes, GetTupleElementAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray, Value, interpret
 

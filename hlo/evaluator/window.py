@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..attributes import ReduceWindowAttributes, SelectAndScatterAttributes, Window
 from ..element_type import ElementType
 from ..opcode import Opcode
+from ..ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from ..shape import Shape
+from ..window import Window
 from .applied import Applied, as_ufunc
 from .table import EVALUATE, NDArray, Value
 

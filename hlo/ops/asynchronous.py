@@ -7,14 +7,46 @@ done other instructions may run. Source: XLA's ShapeVerifier (HandleAsyncStart, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import AsyncAttributes, ChannelAttributes, InfeedAttributes, OutfeedAttributes
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import fail, require_declared, require_signature
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncAttributes(Attributes):
+    """`calls` runs in between start and done; only the start names it."""
+
+    calls: HloComputation | None = None
+    async_execution_thread: str = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class InfeedAttributes(Attributes):
+    """Operand: a token. Result: (what was fed in, token)."""
+
+    infeed_config: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutfeedAttributes(Attributes):
+    """Operands: the value to feed out, a token. Result: a token."""
+
+    outfeed_shape: Shape | None = None
+    outfeed_config: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelAttributes(Attributes):
+    """Of send, recv and their -done halves."""
+
+    channel_id: int | None = None
+    is_host_transfer: bool = False
+
 
 _FAMILY = "asynchronous"
 _O = Opcode

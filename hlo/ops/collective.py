@@ -7,14 +7,41 @@ InferCollectivePermuteShape, ...) and ShapeVerifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import CollectiveAttributes
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import fail, in_default_layout
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaGroups:
+    """Which devices do a collective together; no group: all of them in one. `text` is how it was written."""
+
+    groups: tuple[tuple[int, ...], ...] = ()
+    text: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveAttributes(Attributes):
+    """Of all collectives; a field that an opcode has no use for keeps its default."""
+
+    replica_groups: ReplicaGroups = ReplicaGroups()
+    channel_id: int | None = None
+    use_global_device_ids: bool = False
+    constrain_layout: bool = False
+    dimension: int | None = None
+    """all-gather, reduce-scatter: along which arrays are joined or cut; all-to-all: None for the tuple form."""
+    to_apply: HloComputation | None = None
+    """all-reduce, reduce-scatter."""
+    source_target_pairs: tuple[tuple[int, int], ...] = ()
+    """collective-permute."""
+    slice_sizes: tuple[tuple[int, ...], ...] = ()
+    """collective-permute of slices."""
+
 
 _FAMILY = "collective"
 _O = Opcode

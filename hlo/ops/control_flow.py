@@ -6,13 +6,59 @@ Source: XLA's ShapeInference::InferCallShape, InferWhileShape, InferConditionalS
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import CallAttributes, ConditionalAttributes, ScanAttributes, WhileAttributes
 from ..element_type import ElementType
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import fail, require_signature
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """A call that stands for something HLO has no opcode for: its name and what it needs to be differentiated.
+
+    `parameters` is printed as the composite's attributes. `rule` is a Python object that the transformation of
+    that name understands (a custom_jvp's rule, say); it is compared by identity and not printed.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    rule: object = None
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CallAttributes(Attributes):
+    to_apply: HloComputation
+    composite: Composite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhileAttributes(Attributes):
+    condition: HloComputation
+    body: HloComputation
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalAttributes(Attributes):
+    """Branch k is taken for index k; out of range, the last. For a PRED operand, branch 0 is taken when it is true."""
+
+    branch_computations: tuple[HloComputation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanAttributes(Attributes):
+    """Operands: N arrays, then M initial carries; `to_apply` takes N slices and M carries."""
+
+    dimension: int
+    to_apply: HloComputation
+    is_reverse: bool = False
+    is_associative: bool | None = None
+    num_carries: int = 1
+
 
 
 def _call_rule(operands: Sequence[Shape], attributes: CallAttributes, declared: Shape | None) -> Shape:

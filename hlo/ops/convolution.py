@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import ConvolutionAttributes
 from ..element_type import ElementType
+from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
-from ..window import places, problem
+from ..window import Window, places, problem
 from .checks import array_of, fail, require_arrays
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionDimensionNumbers:
+    """Which dimension of the operands and of the result is what; XLA's text is `b01f_01io->b01f`."""
+
+    input_batch: int
+    input_feature: int
+    input_spatial: tuple[int, ...]
+    kernel_input_feature: int
+    kernel_output_feature: int
+    kernel_spatial: tuple[int, ...]
+    output_batch: int
+    output_feature: int
+    output_spatial: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionAttributes(Attributes):
+    """Operands: input and kernel. `window` has one entry a spatial dimension.
+
+    The result's element type may be wider than the operands' (preferred_element_type).
+    """
+
+    window: Window
+    dimension_numbers: ConvolutionDimensionNumbers
+    feature_group_count: int = 1
+    batch_group_count: int = 1
+    operand_precision: tuple[str, str] = ("default", "default")
+
 
 
 def _is_order(numbers: Sequence[int]) -> bool:

@@ -6,12 +6,53 @@ Source: the section "CustomCall" of the operation semantics; XLA's HloVerifier::
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
-from ..attributes import CustomCallAttributes
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import fail, require_declared
 from .spec import OpSpec, Trait
+
+
+class CustomCallSchedule(Enum):
+    NONE = "SCHEDULE_NONE"
+    EARLIEST = "SCHEDULE_EARLIEST"
+    LATEST = "SCHEDULE_LATEST"
+
+
+class CustomCallApiVersion(Enum):
+    UNSPECIFIED = "API_VERSION_UNSPECIFIED"
+    ORIGINAL = "API_VERSION_ORIGINAL"
+    STATUS_RETURNING = "API_VERSION_STATUS_RETURNING"
+    STATUS_RETURNING_UNIFIED = "API_VERSION_STATUS_RETURNING_UNIFIED"
+    TYPED_FFI = "API_VERSION_TYPED_FFI"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOperandAlias:
+    """Leaf `output_index` of a custom call's result lies in the buffer of leaf `operand_index` of operand `operand`."""
+
+    output_index: tuple[int, ...]
+    operand: int
+    operand_index: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCallAttributes(Attributes):
+    """A call of code that has a name only: `custom_call_target`, looked up in the registry of custom calls."""
+
+    custom_call_target: str
+    backend_config: str = ""
+    """For API_VERSION_TYPED_FFI an MLIR dictionary, else any text."""
+    api_version: CustomCallApiVersion = CustomCallApiVersion.ORIGINAL
+    has_side_effect: bool = False
+    callees: tuple[HloComputation, ...] = ()
+    operand_layout_constraints: tuple[Shape, ...] | None = None
+    output_to_operand_aliasing: tuple[OutputOperandAlias, ...] = ()
+    schedule: CustomCallSchedule = CustomCallSchedule.NONE
+
 
 _O = Opcode.CUSTOM_CALL
 

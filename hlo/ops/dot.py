@@ -6,13 +6,39 @@ Source: XLA's ShapeInference::InferDotOpShape; the section "DotGeneral" of the o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ..attributes import DotAttributes, RaggedDotAttributes
+from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import INTEGERS, array_of, fail, require_arrays, require_distinct_dimensions
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class DotAttributes(Attributes):
+    """dot_general: the result has the batch dimensions, then lhs's free ones, then rhs's free ones.
+
+    The result's element type may be wider than the operands' (preferred_element_type).
+    """
+
+    lhs_batch_dims: tuple[int, ...] = ()
+    rhs_batch_dims: tuple[int, ...] = ()
+    lhs_contracting_dims: tuple[int, ...] = ()
+    rhs_contracting_dims: tuple[int, ...] = ()
+    operand_precision: tuple[str, str] = ("default", "default")
+    algorithm: str = ""
+    """One of `DOT_ALGORITHMS`, e.g. "dot_bf16_bf16_f32"; "" leaves the choice to the compiler."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaggedDotAttributes(Attributes):
+    """Operands: lhs, rhs, group sizes. As dot, but for one lhs dimension, of which each group has its own rhs."""
+
+    dot: DotAttributes
+    lhs_ragged_dims: tuple[int, ...] = ()
+    rhs_group_dims: tuple[int, ...] = ()
+
 
 DOT_ALGORITHMS = frozenset({
     "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_f16_f16_f16", "dot_f16_f16_f32",

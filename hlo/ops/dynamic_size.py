@@ -6,14 +6,22 @@ Source: XLA's ShapeInference (InferGetDimensionSizeShape, InferSetDimensionSizeS
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import DimensionAttributes
 from ..element_type import ElementType
 from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import fail, require_declared
 from .spec import OpSpec
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionAttributes(Attributes):
+    """One dimension: of get- and set-dimension-size."""
+
+    dimension: int
+
 
 _FAMILY = "dynamic_size"
 _O = Opcode

@@ -7,17 +7,12 @@ InferBitcastConvertShape. HLO has no implicit broadcast: operands have equal dim
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
-from ..attributes import (
-    CompareAttributes,
-    ComparisonDirection,
-    ComparisonType,
-    MapAttributes,
-    ReducePrecisionAttributes,
-)
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import (
@@ -36,6 +31,46 @@ from .checks import (
     require_signature,
 )
 from .spec import OpSpec, ShapeRule, Trait
+
+
+class ComparisonDirection(Enum):
+    EQ = "EQ"
+    NE = "NE"
+    GE = "GE"
+    GT = "GT"
+    LE = "LE"
+    LT = "LT"
+
+
+class ComparisonType(Enum):
+    """How compare orders values; TOTALORDER puts -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+
+    FLOAT = "FLOAT"
+    TOTALORDER = "TOTALORDER"
+    SIGNED = "SIGNED"
+    UNSIGNED = "UNSIGNED"
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAttributes(Attributes):
+    direction: ComparisonDirection
+    type: ComparisonType | None = None
+    """None: by the operands' element type, as XLA does."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapAttributes(Attributes):
+    """`to_apply` takes one scalar an operand. `dimensions` are all dimensions, in order."""
+
+    dimensions: tuple[int, ...]
+    to_apply: HloComputation
+
+
+@dataclass(frozen=True, slots=True)
+class ReducePrecisionAttributes(Attributes):
+    exponent_bits: int
+    mantissa_bits: int
+
 
 TypeMap = Callable[[ElementType], ElementType]
 _COMPLEX_OF = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}

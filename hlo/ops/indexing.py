@@ -6,12 +6,43 @@ Source: XLA's ShapeInference::InferGatherShape and InferScatterShape, and https:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import GatherAttributes, ScatterAttributes
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import array_of, fail, in_default_layout, require_arrays, require_distinct_dimensions, require_signature
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class GatherAttributes(Attributes):
+    """Operands: the array, and the integer start indices of the slices to take from it."""
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    index_vector_dim: int
+    slice_sizes: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+    indices_are_sorted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterAttributes(Attributes):
+    """Operands: N arrays, the integer indices, N arrays of updates. `to_apply` takes N + N scalars."""
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    index_vector_dim: int
+    to_apply: HloComputation
+    input_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+
 
 
 def _require_sorted(

@@ -7,13 +7,52 @@ operation semantics of these names.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
-from ..attributes import CholeskyAttributes, FftAttributes, FftType, TriangularSolveAttributes
 from ..element_type import ElementType
+from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import array_of, fail, in_default_layout, names, require_arrays
 from .spec import OpSpec, Trait
+
+
+class FftType(Enum):
+    FFT = "FFT"
+    IFFT = "IFFT"
+    RFFT = "RFFT"
+    IRFFT = "IRFFT"
+
+
+class TransposeKind(Enum):
+    """What a triangular solve does to its matrix before it solves."""
+
+    NO_TRANSPOSE = "NO_TRANSPOSE"
+    TRANSPOSE = "TRANSPOSE"
+    ADJOINT = "ADJOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class FftAttributes(Attributes):
+    """`fft_length`: the transformed sizes, one for each of the last 1 to 3 dimensions (of the real side)."""
+
+    fft_type: FftType
+    fft_length: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CholeskyAttributes(Attributes):
+    lower: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TriangularSolveAttributes(Attributes):
+    left_side: bool = False
+    lower: bool = False
+    unit_diagonal: bool = False
+    transpose_a: TransposeKind = TransposeKind.NO_TRANSPOSE
+
 
 _FAMILY = "linalg"
 _O = Opcode

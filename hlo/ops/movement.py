@@ -8,17 +8,8 @@ checks of its ShapeVerifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import (
-    BroadcastAttributes,
-    ConcatenateAttributes,
-    DynamicSliceAttributes,
-    IotaAttributes,
-    PadAttributes,
-    ReverseAttributes,
-    SliceAttributes,
-    TransposeAttributes,
-)
 from ..element_type import ElementType
 from ..ir import Attributes
 from ..opcode import Opcode
@@ -32,6 +23,59 @@ from .checks import (
     require_distinct_dimensions,
 )
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastAttributes(Attributes):
+    """Dimension i of the operand is dimension `dimensions[i]` of the result."""
+
+    dimensions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IotaAttributes(Attributes):
+    iota_dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeAttributes(Attributes):
+    """Dimension i of the result is dimension `dimensions[i]` of the operand."""
+
+    dimensions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseAttributes(Attributes):
+    dimensions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SliceAttributes(Attributes):
+    start_indices: tuple[int, ...]
+    limit_indices: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PadAttributes(Attributes):
+    """Per dimension: elements added before, after (negative: removed), and between neighbours (not negative)."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    interior: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatenateAttributes(Attributes):
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicSliceAttributes(Attributes):
+    """Operands: the array, then one scalar start index a dimension (clamped so that the slice fits)."""
+
+    dynamic_slice_sizes: tuple[int, ...]
+
 
 
 def _broadcast_rule(operands: Sequence[Shape], attributes: BroadcastAttributes, declared: Shape | None) -> Shape:

@@ -7,12 +7,20 @@ Source: XLA's ShapeInference::InferBatchNormTrainingShape and its sisters; the s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import BatchNormAttributes
+from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import FLOATS, array_of, fail, in_default_layout, names
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNormAttributes(Attributes):
+    epsilon: float
+    feature_index: int
+
 
 _FAMILY = "normalization"
 _O = Opcode

@@ -4,19 +4,50 @@ XLA's RngBitGeneratorExpander and RngGetAndUpdateState."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
-from ..attributes import (
-    RandomAlgorithm,
-    RandomDistribution,
-    RngAttributes,
-    RngBitGeneratorAttributes,
-    RngGetAndUpdateStateAttributes,
-)
 from ..element_type import ElementType
+from ..ir import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import FLOATS, INTEGERS, PRED, array_of, fail, names, require_declared
 from .spec import OpSpec, Trait
+
+
+class RandomAlgorithm(Enum):
+    DEFAULT = "rng_default"
+    THREEFRY = "rng_three_fry"
+    PHILOX = "rng_philox"
+
+
+@dataclass(frozen=True, slots=True)
+class RngBitGeneratorAttributes(Attributes):
+    """Operand: the state (u64[2] for threefry). Result: (new state, random bits)."""
+
+    algorithm: RandomAlgorithm
+
+
+class RandomDistribution(Enum):
+    UNIFORM = "rng_uniform"
+    """Operands: the lowest value and the one above the highest."""
+    NORMAL = "rng_normal"
+    """Operands: mean and standard deviation."""
+    BERNOULLI = "rng_bernoulli"
+    """Operand: the probability of 1. Of the seeds' interface; today's XLA has no text for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RngAttributes(Attributes):
+    distribution: RandomDistribution
+
+
+@dataclass(frozen=True, slots=True)
+class RngGetAndUpdateStateAttributes(Attributes):
+    """The result is the process's 128-bit state (u64[2], low word first, or u64[1]) before `delta` is added to it."""
+
+    delta: int
+
 
 _STATE_SIZES = {
     RandomAlgorithm.DEFAULT: (2, 3),

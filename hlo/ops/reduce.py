@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import ReduceAttributes
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import array_of, fail, require_arrays, require_distinct_dimensions, require_signature
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceAttributes(Attributes):
+    """Operands: N arrays of equal dimensions, then N scalar init values. `to_apply` takes N + N scalars."""
+
+    dimensions: tuple[int, ...]
+    to_apply: HloComputation
+
 
 
 def _reduce_rule(operands: Sequence[Shape], attributes: ReduceAttributes, declared: Shape | None) -> Shape:

@@ -6,13 +6,32 @@ Source: XLA's ShapeVerifier::HandleSort and ShapeInference::InferTopK.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import SortAttributes, TopKAttributes
 from ..element_type import ElementType
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import array_of, fail, in_default_layout, require_arrays, require_signature
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class SortAttributes(Attributes):
+    """Operands: N arrays of equal dimensions. `to_apply` takes 2 N scalars, (a0, b0, a1, b1, ...): is a before b?"""
+
+    dimension: int
+    to_apply: HloComputation
+    is_stable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopKAttributes(Attributes):
+    """The k largest (or smallest) along the last dimension, and where they stood."""
+
+    k: int
+    largest: bool = True
+
 
 
 def _sort_rule(operands: Sequence[Shape], attributes: SortAttributes, declared: Shape | None) -> Shape:

@@ -6,19 +6,55 @@ Source: XLA's ShapeInference and ShapeVerifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
-from ..attributes import (
-    ConstantAttributes,
-    DomainAttributes,
-    FusionAttributes,
-    GetTupleElementAttributes,
-    ParameterAttributes,
-)
-from ..ir import Attributes
+from ..ir import Attributes, HloComputation
+from ..literal import Literal
 from ..opcode import Opcode
 from ..shape import Shape
 from .checks import fail, require_declared, require_signature
 from .spec import OpSpec, Trait
+
+
+class FusionKind(Enum):
+    """What shape of loop nest a fusion becomes. The names are XLA's; `kCustom` carries a name of our own in text."""
+
+    LOOP = "kLoop"
+    """Element by element over one iteration space."""
+    INPUT = "kInput"
+    """A nest with one or more reductions in it."""
+    OUTPUT = "kOutput"
+    CUSTOM = "kCustom"
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterAttributes(Attributes):
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantAttributes(Attributes):
+    literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class GetTupleElementAttributes(Attributes):
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class FusionAttributes(Attributes):
+    kind: FusionKind
+    calls: HloComputation
+
+
+@dataclass(frozen=True, slots=True)
+class DomainAttributes(Attributes):
+    """What separates two domains, as text: `{kind="sharding", entry={...}, exit={...}}`."""
+
+    domain: str
+
 
 
 def _parameter_rule(operands: Sequence[Shape], attributes: ParameterAttributes, declared: Shape | None) -> Shape:

@@ -7,14 +7,33 @@ sections "ReduceWindow" and "SelectAndScatter" of the operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..attributes import ReduceWindowAttributes, SelectAndScatterAttributes, Window
 from ..element_type import ElementType
+from ..ir import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
-from ..window import places, problem
+from ..window import Window, places, problem
 from .checks import array_of, fail, require_arrays, require_signature
 from .spec import OpSpec, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceWindowAttributes(Attributes):
+    """Operands: N arrays of equal dimensions, then N scalar init values. `window` has one entry a dimension."""
+
+    window: Window
+    to_apply: HloComputation
+
+
+@dataclass(frozen=True, slots=True)
+class SelectAndScatterAttributes(Attributes):
+    """Operands: array, source (one element a window), scalar init value. `window` has one entry a dimension."""
+
+    window: Window
+    select: HloComputation
+    scatter: HloComputation
+
 
 _FAMILY = "window"
 _O = Opcode

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import BroadcastAttributes, TransposeAttributes
 from ..builder import make_constant, make_instruction, make_tuple
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..ops.movement import BroadcastAttributes, TransposeAttributes
 from ..shape import Shape
 
 SIMPLE_REDUCERS = frozenset({Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR})

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analyses.coalescing import CanShare, never_share
 from ..backend import PassRecord
+from ..buffers.coalescing import CanShare, never_share
+from ..buffers.memory_space_assignment import MemorySpaceAssignment
 from ..ir import HloModule
 from ..target import CpuTarget, Target
 from ..targets import target_named
-from .algebraic_simplifier import AlgebraicSimplifier
-from .buffer_layouts import BufferLayouts
-from .call_inliner import CallInliner
-from .common_subexpression_elimination import CommonSubexpressionElimination
-from .constant_folding import ConstantFolding
-from .control_flow_simplifier import ControlFlowSimplifier
-from .dead_code_elimination import DeadCodeElimination
-from .dot_canonicalizer import DotCanonicalizer, IsGemm, blas_takes
-from .expand import Expand
-from .flatten_call_graph import FlattenCallGraph
-from .fusion import Fusion
-from .layout_assignment import LayoutAssignment
-from .layout_erasure import LayoutErasure
-from .layout_flow import Preferences
-from .layout_normalization import LayoutNormalization
-from .loop_invariant_code_motion import LoopInvariantCodeMotion
+from .expand.expand import Expand
+from .fuse.dot_canonicalizer import DotCanonicalizer, IsGemm, blas_takes
+from .fuse.flatten_call_graph import FlattenCallGraph
+from .fuse.fusion import Fusion
+from .fuse.memory_scheduler import MemoryScheduler
+from .fuse.split_reductions import SplitReductions
+from .fuse.unshare_loop_state import UnshareLoopState
+from .layout.buffer_layouts import BufferLayouts
+from .layout.flow import Preferences
+from .layout.layout_assignment import LayoutAssignment
+from .layout.layout_erasure import LayoutErasure
+from .layout.layout_normalization import LayoutNormalization
 from .manager import FixedPoint, PassOptions, Pipeline
-from .memory_scheduler import MemoryScheduler
-from .memory_space_assignment import MemorySpaceAssignment
-from .split_reductions import SplitReductions
-from .unshare_loop_state import UnshareLoopState
+from .simplify.algebraic_simplifier import AlgebraicSimplifier
+from .simplify.call_inliner import CallInliner
+from .simplify.common_subexpression_elimination import CommonSubexpressionElimination
+from .simplify.constant_folding import ConstantFolding
+from .simplify.control_flow_simplifier import ControlFlowSimplifier
+from .simplify.dead_code_elimination import DeadCodeElimination
+from .simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
 
 
 def pipeline(

@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-from ..attributes import (
-    BatchNormAttributes,
-    BroadcastAttributes,
-    CholeskyAttributes,
+from ..ir import Attributes
+from ..ops.control_flow import ScanAttributes
+from ..ops.convolution import ConvolutionAttributes
+from ..ops.dot import DotAttributes, RaggedDotAttributes
+from ..ops.dynamic_size import DimensionAttributes
+from ..ops.elementwise import (
     CompareAttributes,
     ComparisonDirection,
     ComparisonType,
-    ConcatenateAttributes,
-    ConvolutionAttributes,
-    DimensionAttributes,
-    DotAttributes,
-    DynamicSliceAttributes,
-    FftAttributes,
-    FftType,
-    GatherAttributes,
-    IotaAttributes,
     MapAttributes,
+    ReducePrecisionAttributes,
+)
+from ..ops.indexing import GatherAttributes, ScatterAttributes
+from ..ops.linalg import CholeskyAttributes, FftAttributes, FftType, TransposeKind, TriangularSolveAttributes
+from ..ops.movement import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
     PadAttributes,
-    RaggedDotAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ..ops.normalization import BatchNormAttributes
+from ..ops.random import (
     RandomAlgorithm,
     RandomDistribution,
-    ReduceAttributes,
-    ReducePrecisionAttributes,
-    ReduceWindowAttributes,
-    ReverseAttributes,
     RngAttributes,
     RngBitGeneratorAttributes,
     RngGetAndUpdateStateAttributes,
-    ScanAttributes,
-    ScatterAttributes,
-    SelectAndScatterAttributes,
-    SliceAttributes,
-    SortAttributes,
-    TopKAttributes,
-    TransposeAttributes,
-    TransposeKind,
-    TriangularSolveAttributes,
 )
-from ..ir import Attributes
+from ..ops.reduce import ReduceAttributes
+from ..ops.sort import SortAttributes, TopKAttributes
+from ..ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from .attribute_form import Form, Reader, Values, keywords, with_dimension
 from .attribute_values import (
     read_bool,

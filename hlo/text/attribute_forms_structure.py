@@ -5,26 +5,19 @@
 
 from __future__ import annotations
 
-from ..attributes import (
-    AsyncAttributes,
-    CallAttributes,
-    ChannelAttributes,
-    CollectiveAttributes,
-    ConditionalAttributes,
+from ..ir import NO_ATTRIBUTES, Attributes
+from ..ops.asynchronous import AsyncAttributes, ChannelAttributes, InfeedAttributes, OutfeedAttributes
+from ..ops.collective import CollectiveAttributes
+from ..ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
+from ..ops.custom_call import CustomCallApiVersion, CustomCallAttributes, CustomCallSchedule
+from ..ops.structure import (
     ConstantAttributes,
-    CustomCallApiVersion,
-    CustomCallAttributes,
-    CustomCallSchedule,
     DomainAttributes,
     FusionAttributes,
     FusionKind,
     GetTupleElementAttributes,
-    InfeedAttributes,
-    OutfeedAttributes,
     ParameterAttributes,
-    WhileAttributes,
 )
-from ..ir import NO_ATTRIBUTES, Attributes
 from ..shape import read_shape
 from .attribute_form import Form, Values, keywords
 from .attribute_values import (

@@ -16,8 +16,10 @@ from .mlir_dictionary import write_dictionary
 from .scanner import Scanner
 
 if TYPE_CHECKING:
-    from ..attributes import Composite, ConvolutionDimensionNumbers, Window
     from ..ir import HloComputation, HloInstruction
+    from ..ops.control_flow import Composite
+    from ..ops.convolution import ConvolutionDimensionNumbers
+    from ..window import Window
 
 ComputationName = Callable[["HloComputation"], str]
 Writer = Callable[["HloInstruction", ComputationName], Iterable[str]]

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TypeVar
 
-from ..attributes import ConvolutionDimensionNumbers, OutputOperandAlias, ReplicaGroups, WindowDimension
+from ..ops.collective import ReplicaGroups
+from ..ops.convolution import ConvolutionDimensionNumbers
+from ..ops.custom_call import OutputOperandAlias
 from ..shape import Shape, read_shape
+from ..window import WindowDimension
 from .scanner import Scanner
 from .syntax import ComputationName
 

@@ -9,36 +9,26 @@ from ..opcode import Opcode
 from .attribute_text import ComputationName, Writer, boolean, dim_labels, integers, precision_text, window_text
 
 if TYPE_CHECKING:
-    from ..attributes import (
-        BatchNormAttributes,
-        CholeskyAttributes,
-        CompareAttributes,
-        ConcatenateAttributes,
-        ConvolutionAttributes,
-        DimensionAttributes,
-        DotAttributes,
-        DynamicSliceAttributes,
-        FftAttributes,
-        GatherAttributes,
-        IotaAttributes,
-        MapAttributes,
-        PadAttributes,
-        RaggedDotAttributes,
-        ReduceAttributes,
-        ReducePrecisionAttributes,
-        ReduceWindowAttributes,
-        RngAttributes,
-        RngBitGeneratorAttributes,
-        RngGetAndUpdateStateAttributes,
-        ScanAttributes,
-        ScatterAttributes,
-        SelectAndScatterAttributes,
-        SliceAttributes,
-        SortAttributes,
-        TopKAttributes,
-        TriangularSolveAttributes,
-    )
     from ..ir import HloInstruction
+    from ..ops.control_flow import ScanAttributes
+    from ..ops.convolution import ConvolutionAttributes
+    from ..ops.dot import DotAttributes, RaggedDotAttributes
+    from ..ops.dynamic_size import DimensionAttributes
+    from ..ops.elementwise import CompareAttributes, MapAttributes, ReducePrecisionAttributes
+    from ..ops.indexing import GatherAttributes, ScatterAttributes
+    from ..ops.linalg import CholeskyAttributes, FftAttributes, TriangularSolveAttributes
+    from ..ops.movement import (
+        ConcatenateAttributes,
+        DynamicSliceAttributes,
+        IotaAttributes,
+        PadAttributes,
+        SliceAttributes,
+    )
+    from ..ops.normalization import BatchNormAttributes
+    from ..ops.random import RngAttributes, RngBitGeneratorAttributes, RngGetAndUpdateStateAttributes
+    from ..ops.reduce import ReduceAttributes
+    from ..ops.sort import SortAttributes, TopKAttributes
+    from ..ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 
 
 def _dimensions(instruction: HloInstruction, name: ComputationName) -> Iterator[str]:

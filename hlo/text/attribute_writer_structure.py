@@ -13,21 +13,12 @@ from .attribute_text import ComputationName, Writer, dictionary_or_quoted, integ
 from .escape import escape
 
 if TYPE_CHECKING:
-    from ..attributes import (
-        AsyncAttributes,
-        CallAttributes,
-        ChannelAttributes,
-        CollectiveAttributes,
-        ConditionalAttributes,
-        CustomCallAttributes,
-        DomainAttributes,
-        FusionAttributes,
-        GetTupleElementAttributes,
-        InfeedAttributes,
-        OutfeedAttributes,
-        WhileAttributes,
-    )
     from ..ir import HloInstruction
+    from ..ops.asynchronous import AsyncAttributes, ChannelAttributes, InfeedAttributes, OutfeedAttributes
+    from ..ops.collective import CollectiveAttributes
+    from ..ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
+    from ..ops.custom_call import CustomCallAttributes
+    from ..ops.structure import DomainAttributes, FusionAttributes, GetTupleElementAttributes
 
 
 def _get_tuple_element(instruction: HloInstruction, name: ComputationName) -> Iterator[str]:

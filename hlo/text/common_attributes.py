@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..attributes import Composite
 from ..ir import Metadata
 from ..opcode import Opcode
+from ..ops.control_flow import Composite
 from .mlir_dictionary import read_dictionary
 from .scanner import Scanner
 from .source_table import SourceTable

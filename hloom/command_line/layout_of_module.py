@@ -6,8 +6,8 @@ import json
 from argparse import Namespace
 
 from ..hlo.analyses.layout_report import LayoutReport, report_as_written, report_of_program, with_entry_on_device
+from ..hlo.buffers.assignment import assign_buffers
 from ..hlo.ir import HloModule
-from ..hlo.passes.buffer_assignment import assign_buffers
 from ..hlo.passes.pipeline import optimize
 from ..hlo.pictures.report_text import report_text
 from ..hlo.target import Target

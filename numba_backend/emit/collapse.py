@@ -11,18 +11,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...hlo.attributes import (
-    BroadcastAttributes,
-    IotaAttributes,
-    ReduceAttributes,
-    ReverseAttributes,
-    SliceAttributes,
-    TransposeAttributes,
-)
 from ...hlo.builder import make_instruction
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ...hlo.ops.movement import (
+    BroadcastAttributes,
+    IotaAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from .alignment import alignment_of, roots_of
 from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ...hlo.attributes import GatherAttributes
 from ...hlo.ir import HloInstruction
+from ...hlo.ops.indexing import GatherAttributes
 
 NOWHERE = -1
 """In start_index_map: the component is for a dimension of size 1, which is not there any more."""

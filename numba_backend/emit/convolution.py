@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from ...hlo.attributes import Window
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
-from ...hlo.passes.expand_convolution import is_channels_last
-from ...hlo.window import dilated
+from ...hlo.passes.expand.convolution import is_channels_last
+from ...hlo.window import Window, dilated
 from .applied import KernelText
 from .element import CAST
 from .source import EmittedKernel

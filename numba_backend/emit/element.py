@@ -4,7 +4,7 @@
 op families. Elements are held in a type that Numba computes in: f16 and bf16 as float32 (rounded after every op, as
 HLO defines), pred as a boolean, integers of less than a byte as int8 and uint8, all others as themselves. Floats of a
 byte or less are held as the byte that stores them: kernels move and convert them, and compute in wider types
-(`hlo/passes/expand_small_types.py` sees to that).
+(`hlo/passes/expand/small_types.py` sees to that).
 """
 
 from __future__ import annotations

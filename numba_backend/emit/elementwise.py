@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...hlo.attributes import ComparisonDirection, ComparisonType
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.elementwise import ComparisonDirection, ComparisonType
 from .element import CAST, ELEMENT, NARROW, ElementEmitter, loaded, rounded, stored
 from .source import ZERO, Expr, Index, binary, call, unary
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...hlo.attributes import BroadcastAttributes
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ...hlo.ops.movement import BroadcastAttributes
 from ...hlo.shape import Shape
 from .alignment import roots_of
 

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from ...hlo.attributes import ScatterAttributes
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.shape import Shape
 from .element import ElementEmitter, loaded, stored
 from .nest import loop_variable

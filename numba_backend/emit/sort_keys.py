@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...hlo.attributes import ComparisonDirection, ComparisonType
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.elementwise import ComparisonDirection, ComparisonType
 from .element import CAST
 from .source import Expr, call
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...hlo.attributes import Window, WindowDimension
-from ...hlo.window import dilated, is_plain, is_trivial
+from ...hlo.window import Window, WindowDimension, dilated, is_plain, is_trivial
 from .applied import LITERAL_LIMIT, KernelText
 
 UNROLLED = 32

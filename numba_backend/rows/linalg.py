@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...hlo.attributes import TransposeKind
 from ...hlo.custom_call_targets.library import each, use_loop
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.linalg import TransposeKind
 from ..runtime.lapack import loop_natively
 from ..runtime.threads import get_num_threads
 from .host import NDArray, host_row

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from hloom.hlo.buffers.assignment import AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
 from hloom.hlo.evaluator import evaluate_op
 from hloom.hlo.ir import HloComputation, HloInstruction
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops import Trait, has_trait
-from hloom.hlo.passes.buffer_assignment import AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
 from hloom.hlo.shape import Shape
 
 Array = np.ndarray[Any, Any]

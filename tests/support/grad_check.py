@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from hloom.hlo import ElementType, HloComputation, HloInstruction, Literal, Shape
-from hloom.hlo.attributes import ConstantAttributes
 from hloom.hlo.ir import NO_ATTRIBUTES
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops.structure import ConstantAttributes
 from hloom.tracer.array import Array, as_value
 from hloom.tracer.aval import ShapedArray
 

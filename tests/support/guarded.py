@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hloom.hlo.ir import HloInstruction, HloModule
-from hloom.hlo.passes.buffer_assignment import (
+from hloom.hlo.buffers.assignment import (
     Allocation,
     AllocationKind,
     BufferAssignment,
@@ -24,6 +23,7 @@ from hloom.hlo.passes.buffer_assignment import (
     BufferSlice,
     assign_buffers,
 )
+from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.physical_array import from_physical, to_physical

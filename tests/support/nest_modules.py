@@ -15,7 +15,6 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-from hloom.hlo import attributes as a
 from hloom.hlo.builder import (
     make_call,
     make_computation,
@@ -29,6 +28,20 @@ from hloom.hlo.builder import (
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
+from hloom.hlo.ops.dot import DotAttributes
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.movement import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.hlo.shape import Shape
 
 from .random_modules import scalar_reducer
@@ -50,15 +63,15 @@ def argmax_reducer(values: ElementType, indices: ElementType) -> HloComputation:
     types = (values, indices)
     x, i, y, j = (make_parameter(n, Shape.array(types[n % 2]), name) for n, name in enumerate("xiyj"))
 
-    def compare(direction: a.ComparisonDirection, p: HloInstruction, q: HloInstruction) -> HloInstruction:
-        return make_instruction(O.COMPARE, [p, q], a.CompareAttributes(direction))
+    def compare(direction: ComparisonDirection, p: HloInstruction, q: HloInstruction) -> HloInstruction:
+        return make_instruction(O.COMPARE, [p, q], CompareAttributes(direction))
 
-    is_nan, other_is_nan = (compare(a.ComparisonDirection.NE, v, v) for v in (x, y))
-    larger = make_instruction(O.OR, [compare(a.ComparisonDirection.GT, x, y), is_nan])
+    is_nan, other_is_nan = (compare(ComparisonDirection.NE, v, v) for v in (x, y))
+    larger = make_instruction(O.OR, [compare(ComparisonDirection.GT, x, y), is_nan])
     larger = make_instruction(O.AND, [larger, make_instruction(O.NOT, [other_is_nan])])
     both_nan = make_instruction(O.AND, [is_nan, other_is_nan])
-    same = make_instruction(O.OR, [compare(a.ComparisonDirection.EQ, x, y), both_nan])
-    first = make_instruction(O.AND, [same, compare(a.ComparisonDirection.LT, i, j)])
+    same = make_instruction(O.OR, [compare(ComparisonDirection.EQ, x, y), both_nan])
+    first = make_instruction(O.AND, [same, compare(ComparisonDirection.LT, i, j)])
     keep = make_instruction(O.OR, [larger, first])
     chosen = [make_instruction(O.SELECT, [keep, p, q]) for p, q in ((x, y), (i, j))]
     return make_computation("argmax", make_tuple(chosen), [x, i, y, j])
@@ -115,10 +128,10 @@ class NestDrawer:
             if rows and self.rng.random() < 0.6:
                 kept = tuple(e for e in range(shape.rank) if e != d)
                 source = self.rng.choice(rows)
-                return self.derived(make_instruction(O.BROADCAST, [source], a.BroadcastAttributes(kept), shape), source)
+                return self.derived(make_instruction(O.BROADCAST, [source], BroadcastAttributes(kept), shape), source)
         if self.rng.random() < 0.5 or shape.num_elements > 100:
             scalar = self.scalar(shape.element, exact)
-            return self.derived(make_instruction(O.BROADCAST, [scalar], a.BroadcastAttributes(()), shape), scalar)
+            return self.derived(make_instruction(O.BROADCAST, [scalar], BroadcastAttributes(()), shape), scalar)
         return self.add(self.constant(shape.element, shape.dimensions))
 
     def scalar(self, element_type: ElementType, exact: bool = True) -> HloInstruction:
@@ -205,8 +218,8 @@ class NestDrawer:
     def compare_select(self) -> None:
         x = self.any(*FLOATS, *INTEGERS, E.PRED, exact=True)
         y = self.like(x.shape, exact=True)
-        direction = self.rng.choice(list(a.ComparisonDirection))
-        pred = self.add(make_instruction(O.COMPARE, [x, y], a.CompareAttributes(direction)))
+        direction = self.rng.choice(list(ComparisonDirection))
+        pred = self.add(make_instruction(O.COMPARE, [x, y], CompareAttributes(direction)))
         if self.rng.random() < 0.2:
             pred = self.scalar(E.PRED)
         on_true, on_false = self.rng.sample([x, y], 2)
@@ -239,7 +252,7 @@ class NestDrawer:
             dims[d] = size
         if int(np.prod(dims, dtype=int)) <= LARGEST:
             shape = Shape.array(x.shape.element, dims)
-            self.derived(make_instruction(O.BROADCAST, [x], a.BroadcastAttributes(tuple(kept)), shape), x)
+            self.derived(make_instruction(O.BROADCAST, [x], BroadcastAttributes(tuple(kept)), shape), x)
 
     def reducer(self, element: ElementType) -> tuple[HloComputation, HloInstruction]:
         """A reducer and an init value that it leaves alone (or nearly)."""
@@ -277,7 +290,7 @@ class NestDrawer:
 
     def reduced(self, x: HloInstruction, axes: Dimensions) -> HloInstruction:
         computation, init = self.reducer(x.shape.element)
-        result = make_instruction(O.REDUCE, [x, init], a.ReduceAttributes(axes, computation))
+        result = make_instruction(O.REDUCE, [x, init], ReduceAttributes(axes, computation))
         rough = x in self.rough or init in self.rough or x.shape.element in (E.F16, E.BF16)
         return self.tamed(result, rough)
 
@@ -294,7 +307,7 @@ class NestDrawer:
             y = self.reduced(self.rng.choice([x, self.like(x.shape)]), axes)
             if self.rng.random() < 0.5:
                 shape = x.shape.with_element_type(y.shape.element)
-                spread = self.derived(make_instruction(O.BROADCAST, [y], a.BroadcastAttributes(kept), shape), y)
+                spread = self.derived(make_instruction(O.BROADCAST, [y], BroadcastAttributes(kept), shape), y)
                 x = self.derived(make_instruction(O.MAXIMUM, [x, spread]), x, spread) if (
                     not x.shape.element.is_complex) else x
 
@@ -303,11 +316,11 @@ class NestDrawer:
         axes = self.axes(x)
         index = self.rng.choice([E.S32, E.U8, E.S64])
         d = self.rng.choice(axes) if axes else 0
-        iota = make_instruction(O.IOTA, (), a.IotaAttributes(d), x.shape.with_element_type(index))
+        iota = make_instruction(O.IOTA, (), IotaAttributes(d), x.shape.with_element_type(index))
         indices = self.rng.choice([iota, self.like(iota.shape)])
         low = make_constant(np.asarray(0, x.shape.element.dtype))
         high = make_constant(np.asarray(100, index.dtype))
-        attributes = a.ReduceAttributes(axes, argmax_reducer(x.shape.element, index))
+        attributes = ReduceAttributes(axes, argmax_reducer(x.shape.element, index))
         result = make_instruction(O.REDUCE, [x, indices, low, high], attributes)
         chosen = self.rng.choice([(0, 1), (1,), (0,)])
         for k in chosen:
@@ -322,13 +335,13 @@ class NestDrawer:
 
         def reduced(value: HloInstruction, opcode: Opcode) -> HloInstruction:
             operands = [value, make_constant(np.asarray(0, element.dtype))]
-            result = make_instruction(O.REDUCE, operands, a.ReduceAttributes(axes, scalar_reducer(opcode, element)))
-            return make_instruction(O.BROADCAST, [result], a.BroadcastAttributes(kept), x.shape)
+            result = make_instruction(O.REDUCE, operands, ReduceAttributes(axes, scalar_reducer(opcode, element)))
+            return make_instruction(O.BROADCAST, [result], BroadcastAttributes(kept), x.shape)
 
         shifted = make_instruction(O.SUBTRACT, [x, reduced(x, O.MAXIMUM)])
         value = make_instruction(self.rng.choice([O.EXP, O.TANH]), [shifted])
         one = make_constant(np.ones((), element.dtype))
-        ones = make_instruction(O.BROADCAST, [one], a.BroadcastAttributes(()), x.shape)
+        ones = make_instruction(O.BROADCAST, [one], BroadcastAttributes(()), x.shape)
         total = make_instruction(O.ADD, [make_instruction(O.ABS, [reduced(value, O.ADD)]), ones])
         if self.rng.random() < 0.4:
             self.add(value, True)
@@ -339,7 +352,7 @@ class NestDrawer:
     def transpose(self) -> None:
         x = self.any(ranked=True)
         dims = tuple(self.rng.sample(range(x.shape.rank), x.shape.rank))
-        self.derived(make_instruction(O.TRANSPOSE, [x], a.TransposeAttributes(dims)), x)
+        self.derived(make_instruction(O.TRANSPOSE, [x], TransposeAttributes(dims)), x)
 
     def reshape(self) -> None:
         x = self.any()
@@ -362,7 +375,7 @@ class NestDrawer:
             starts.append(0 if whole else self.rng.randint(0, size))
             limits.append(size if whole else self.rng.randint(starts[-1], size))
             strides.append(1 if whole else self.rng.choice([1, 1, 2, 5]))
-        attributes = a.SliceAttributes(tuple(starts), tuple(limits), tuple(strides))
+        attributes = SliceAttributes(tuple(starts), tuple(limits), tuple(strides))
         self.derived(make_instruction(O.SLICE, [x], attributes), x)
 
     def concatenate(self) -> None:
@@ -375,7 +388,7 @@ class NestDrawer:
                 dims[d] = self.rng.choice((0, 1, 2, 5))
             parts.append(self.like(Shape.array(x.shape.element, dims)))
         self.rng.shuffle(parts)
-        result = make_instruction(O.CONCATENATE, parts, a.ConcatenateAttributes(d))
+        result = make_instruction(O.CONCATENATE, parts, ConcatenateAttributes(d))
         if result.shape.num_elements <= LARGEST:
             self.derived(result, *parts)
 
@@ -392,7 +405,7 @@ class NestDrawer:
             if spread + low[-1] + high[-1] < 0:
                 low[-1] = high[-1] = 1
         value = self.scalar(x.shape.element)
-        attributes = a.PadAttributes(tuple(low), tuple(high), tuple(interior))
+        attributes = PadAttributes(tuple(low), tuple(high), tuple(interior))
         result = make_instruction(O.PAD, [x, value], attributes)
         if result.shape.num_elements <= LARGEST:
             self.derived(result, x, value)
@@ -400,7 +413,7 @@ class NestDrawer:
     def reverse(self) -> None:
         x = self.any(ranked=True)
         dims = tuple(sorted(self.rng.sample(range(x.shape.rank), self.rng.randint(0, x.shape.rank))))
-        self.derived(make_instruction(O.REVERSE, [x], a.ReverseAttributes(dims)), x)
+        self.derived(make_instruction(O.REVERSE, [x], ReverseAttributes(dims)), x)
 
     def dot(self) -> None:
         x = self.any(E.F32, E.F64, E.S32, E.F16, E.PRED, E.C64, ranked=True)
@@ -415,7 +428,7 @@ class NestDrawer:
         y = self.like(Shape.array(x.shape.element, dims))
         batch = tuple(d for d in shared if groups[d] == "b")
         contracting = tuple(d for d in shared if groups[d] == "c")
-        attributes = a.DotAttributes(
+        attributes = DotAttributes(
             batch, tuple(order.index(d) for d in batch), contracting, tuple(order.index(d) for d in contracting)
         )
         result = make_instruction(O.DOT, [x, y], attributes)
@@ -442,7 +455,7 @@ class NestDrawer:
         x = self.any(ranked=True)
         sizes = tuple(self.rng.choice([d, self.rng.randint(0, d), min(d, 1)]) for d in x.shape.dimensions)
         operands = [x, *self.starts(x.shape.rank)]
-        self.derived(make_instruction(O.DYNAMIC_SLICE, operands, a.DynamicSliceAttributes(sizes)), x)
+        self.derived(make_instruction(O.DYNAMIC_SLICE, operands, DynamicSliceAttributes(sizes)), x)
 
     def dynamic_update_slice(self) -> None:
         x = self.any(ranked=True)
@@ -451,7 +464,7 @@ class NestDrawer:
             sizes = tuple(self.rng.choice([d, self.rng.randint(0, d), min(d, 1)]) for d in x.shape.dimensions)
             if self.rng.random() < 0.4:
                 there = starts if self.rng.random() < 0.7 else self.starts(x.shape.rank)
-                update = make_instruction(O.DYNAMIC_SLICE, [x, *there], a.DynamicSliceAttributes(sizes))
+                update = make_instruction(O.DYNAMIC_SLICE, [x, *there], DynamicSliceAttributes(sizes))
                 if x.shape.element in (*FLOATS, E.S8, E.S16, E.S32, E.S64):
                     update = make_instruction(self.rng.choice([O.NEGATE, O.ABS]), [update])
                     if self.rng.random() < 0.4:
@@ -469,12 +482,12 @@ class NestDrawer:
             sizes = tuple(self.rng.choice([d, (d + 1) // 2, min(d, 1)]) for d in x.shape.dimensions)
             starts = self.starts(x.shape.rank)
             there = self.rng.choice([starts, self.starts(x.shape.rank)])
-            update = make_instruction(O.DYNAMIC_SLICE, [x, *there], a.DynamicSliceAttributes(sizes))
+            update = make_instruction(O.DYNAMIC_SLICE, [x, *there], DynamicSliceAttributes(sizes))
             match self.rng.randrange(5):
                 case 0:
                     update = make_instruction(O.ABS, [update])
                 case 1:
-                    update = make_instruction(O.REVERSE, [update], a.ReverseAttributes((0,)))
+                    update = make_instruction(O.REVERSE, [update], ReverseAttributes((0,)))
                 case 2:
                     update = make_instruction(O.MAXIMUM, [update, self.like(update.shape, exact=x not in self.rough)])
                 case 3:
@@ -483,7 +496,7 @@ class NestDrawer:
                         limits = tuple(min(n, k) for n, k in zip(sizes, other.shape.dimensions, strict=False))
                         if limits == sizes and other.shape.rank == len(sizes):
                             whole = (0,) * len(sizes), limits, (1,) * len(sizes)
-                            update = make_instruction(O.SLICE, [other], a.SliceAttributes(*whole))
+                            update = make_instruction(O.SLICE, [other], SliceAttributes(*whole))
             x = make_instruction(O.DYNAMIC_UPDATE_SLICE, [x, update, *starts])
         self.add(x, True)
 
@@ -491,7 +504,7 @@ class NestDrawer:
         dims = self.dimensions()
         shape = Shape.array(self.rng.choice([E.F32, E.S32, E.U8, E.BF16]), dims)
         rough = shape.element is E.BF16
-        self.add(make_instruction(O.IOTA, (), a.IotaAttributes(self.rng.randrange(shape.rank)), shape), rough)
+        self.add(make_instruction(O.IOTA, (), IotaAttributes(self.rng.randrange(shape.rank)), shape), rough)
 
     def fresh(self) -> None:
         element = self.rng.choice([E.F32, E.S32, E.PRED])
@@ -515,7 +528,7 @@ class NestDrawer:
         initial = make_tuple([make_constant(np.int32(self.rng.randint(-1, 1))), *state])
         p = make_parameter(0, initial.shape, "state")
         limit = make_constant(np.int32(self.rng.randint(0, 3)))
-        below = a.CompareAttributes(a.ComparisonDirection.LT)
+        below = CompareAttributes(ComparisonDirection.LT)
         test = make_instruction(O.COMPARE, [make_get_tuple_element(p, 0), limit], below)
         condition = make_computation("condition", test, [p])
         q = make_parameter(0, initial.shape, "state")
@@ -532,7 +545,7 @@ class NestDrawer:
                     drawer.add(make_instruction(O.DYNAMIC_UPDATE_SLICE, [leaf, update, *starts]), True)
         outs = [following, *(drawer.like(x.shape) for x in leaves[1:])]
         body = make_computation("body", make_tuple(outs), [q])
-        result = make_instruction(O.WHILE, [initial], a.WhileAttributes(condition, body))
+        result = make_instruction(O.WHILE, [initial], WhileAttributes(condition, body))
         for i in range(len(initial.operands)):
             self.add(make_get_tuple_element(result, i), True)
 
@@ -548,7 +561,7 @@ class NestDrawer:
                                 self.rng.randint(0, 4))
             branches.append(make_computation("branch", make_tuple([drawer.like(s) for s in wanted]), [p]))
             operands.append(operand)
-        attributes = a.ConditionalAttributes(tuple(branches))
+        attributes = ConditionalAttributes(tuple(branches))
         result = make_instruction(O.CONDITIONAL, [index, *operands], attributes)
         for i in range(len(wanted)):
             self.add(make_get_tuple_element(result, i), True)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloom.hlo import ElementType, Opcode, Shape, make_computation, make_instruction, make_parameter
-from hloom.hlo import attributes as a
 from hloom.hlo.ir import HloComputation
+from hloom.hlo.ops.asynchronous import AsyncAttributes
+from hloom.hlo.ops.movement import ReverseAttributes
 
 from .op_case import ALL, Array, OpCase, Operand, Token, make_case, shape_of
 
@@ -20,7 +21,7 @@ _TOKEN = Token()
 def _reversed(shape: Shape) -> HloComputation:
     """The first dimension backwards: the body of an asynchronous call is one instruction beside its parameters."""
     x = make_parameter(0, shape, "x")
-    return make_computation("reversed", make_instruction(O.REVERSE, [x], a.ReverseAttributes((0,))), [x])
+    return make_computation("reversed", make_instruction(O.REVERSE, [x], ReverseAttributes((0,))), [x])
 
 
 def cases() -> Iterator[OpCase]:
@@ -36,9 +37,9 @@ def cases() -> Iterator[OpCase]:
         body = _reversed(array.shape)
         started: Operand = ((array,), array)
         pair = Shape.tuple([Shape.tuple([array.shape]), array.shape])
-        yield make_case(O.ASYNC_START, [array], pair, a.AsyncAttributes(body))
-        yield make_case(O.ASYNC_UPDATE, [started], pair, a.AsyncAttributes())
-        yield make_case(O.ASYNC_DONE, [started], array.shape, a.AsyncAttributes())
+        yield make_case(O.ASYNC_START, [array], pair, AsyncAttributes(body))
+        yield make_case(O.ASYNC_UPDATE, [started], pair, AsyncAttributes())
+        yield make_case(O.ASYNC_DONE, [started], array.shape, AsyncAttributes())
     pair_of_arrays = (Array(E.F32, (2,)), (Array(E.S32), _TOKEN))
     shape = Shape.tuple([shape_of(E.F32, (2,)), Shape.tuple([shape_of(E.S32), Shape.token()])])
     yield make_case(O.ADD_DEPENDENCY, [pair_of_arrays, _TOKEN], shape)

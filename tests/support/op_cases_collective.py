@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode, Shape
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.collective import CollectiveAttributes, ReplicaGroups
 
 from .op_case import NUMBERS, Array, OpCase, make_case, shape_of, sizes_of
 from .op_cases_reduce import binary_computation
@@ -15,12 +15,12 @@ from .op_values import NDArray, Values
 E = ElementType
 O = Opcode  # noqa: E741
 
-_NO_GROUPS = a.ReplicaGroups()
-_ALONE = a.ReplicaGroups(((0,),), "{{0}}")
+_NO_GROUPS = ReplicaGroups()
+_ALONE = ReplicaGroups(((0,),), "{{0}}")
 
 
-def _reducing(t: ElementType, groups: a.ReplicaGroups, dimension: int | None = None) -> a.CollectiveAttributes:
-    return a.CollectiveAttributes(groups, dimension=dimension, to_apply=binary_computation(O.ADD, t))
+def _reducing(t: ElementType, groups: ReplicaGroups, dimension: int | None = None) -> CollectiveAttributes:
+    return CollectiveAttributes(groups, dimension=dimension, to_apply=binary_computation(O.ADD, t))
 
 
 def _value(*values: int) -> Values:
@@ -36,10 +36,10 @@ def cases() -> Iterator[OpCase]:
         for dims in sizes_of(t, NUMBERS, (6, 4)):
             x = Array(t, dims)
             yield make_case(O.ALL_REDUCE, [x], x.shape, _reducing(t, _NO_GROUPS))
-            permuted = a.CollectiveAttributes(source_target_pairs=((0, 0),))
+            permuted = CollectiveAttributes(source_target_pairs=((0, 0),))
             yield make_case(O.COLLECTIVE_PERMUTE, [x], x.shape, permuted, note="self")
             if dims:
-                along = a.CollectiveAttributes(_ALONE, dimension=0)
+                along = CollectiveAttributes(_ALONE, dimension=0)
                 yield make_case(O.ALL_GATHER, [x], x.shape, along)
                 yield make_case(O.ALL_TO_ALL, [x], x.shape, along)
                 # XLA adds the operand to 0.0, also where there is nothing to add up.
@@ -49,24 +49,24 @@ def cases() -> Iterator[OpCase]:
     yield make_case(O.ALL_REDUCE, [x, y], both, _reducing(E.F32, _ALONE))
     yield make_case(O.ALL_REDUCE_START, [x], x.shape, _reducing(E.F32, _ALONE))
     yield make_case(O.ALL_REDUCE_DONE, [x], x.shape)
-    along = a.CollectiveAttributes(_ALONE, dimension=0)
+    along = CollectiveAttributes(_ALONE, dimension=0)
     yield make_case(O.ALL_GATHER, [x, y], both, along)
     yield make_case(O.ALL_GATHER_START, [x], Shape.tuple([x.shape, x.shape]), along)
     yield make_case(O.ALL_GATHER_START, [x, y], Shape.tuple([both, both]), along)
     yield make_case(O.ALL_GATHER_DONE, [(x, x)], x.shape)
-    yield make_case(O.ALL_TO_ALL, [x], Shape.tuple([x.shape]), a.CollectiveAttributes(_ALONE), note="tuple")
-    yield make_case(O.COLLECTIVE_BROADCAST, [x], x.shape, a.CollectiveAttributes(_ALONE))
-    elsewhere = a.CollectiveAttributes(a.ReplicaGroups(((1, 2),), "{{1,2}}"))
+    yield make_case(O.ALL_TO_ALL, [x], Shape.tuple([x.shape]), CollectiveAttributes(_ALONE), note="tuple")
+    yield make_case(O.COLLECTIVE_BROADCAST, [x], x.shape, CollectiveAttributes(_ALONE))
+    elsewhere = CollectiveAttributes(ReplicaGroups(((1, 2),), "{{1,2}}"))
     yield make_case(O.COLLECTIVE_BROADCAST, [x], x.shape, elsewhere, note="none")
-    yield make_case(O.COLLECTIVE_PERMUTE, [x], x.shape, a.CollectiveAttributes(), note="none")
+    yield make_case(O.COLLECTIVE_PERMUTE, [x], x.shape, CollectiveAttributes(), note="none")
     pair = Shape.tuple([x.shape, x.shape])
-    to_itself = a.CollectiveAttributes(source_target_pairs=((0, 0),))
+    to_itself = CollectiveAttributes(source_target_pairs=((0, 0),))
     yield make_case(O.COLLECTIVE_PERMUTE_START, [x], pair, to_itself)
     yield make_case(O.COLLECTIVE_PERMUTE_DONE, [(x, x)], x.shape)
     for t in (E.S32, E.S64):
         starts, sizes, ends = (Array(t, (2,), _value(*v)) for v in ((3, 0), (2, 3), (0, 4)))
         operands = [Array(E.F32, (5, 2)), Array(E.F32, (7, 2)), starts, sizes, ends, sizes]
-        attributes = a.CollectiveAttributes(_ALONE)
+        attributes = CollectiveAttributes(_ALONE)
         yield make_case(O.RAGGED_ALL_TO_ALL, operands, shape_of(E.F32, (7, 2)), attributes, note=t.value)
     yield make_case(O.PARTITION_ID, [], shape_of(E.U32))
     yield make_case(O.REPLICA_ID, [], shape_of(E.U32))

@@ -19,7 +19,9 @@ from hloom.hlo import (
     make_parameter,
     make_tuple,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.control_flow import CallAttributes, ConditionalAttributes, ScanAttributes, WhileAttributes
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.reduce import ReduceAttributes
 
 from .op_case import Array, OpCase, Operand, Token, make_case, shape_of
 from .op_values import NDArray, Values, finite, positive, small_integer
@@ -38,7 +40,7 @@ def _fixed(value: int) -> Values:
 def _below(limit: int) -> HloComputation:
     """s32 -> is it below `limit`?"""
     x = make_parameter(0, shape_of(E.S32), "x")
-    less = a.CompareAttributes(a.ComparisonDirection.LT)
+    less = CompareAttributes(ComparisonDirection.LT)
     return make_computation("below", make_instruction(O.COMPARE, [x, make_constant(np.int32(limit))], less), [x])
 
 
@@ -48,7 +50,7 @@ def _doubled() -> HloComputation:
 
 
 def _loops() -> Iterator[OpCase]:
-    attributes = a.WhileAttributes(_below(100), _doubled())
+    attributes = WhileAttributes(_below(100), _doubled())
     for start in (3, 100, 2**31 - 1):
         yield make_case(O.WHILE, [Array(E.S32, (), _fixed(start))], shape_of(E.S32), attributes, note=str(start))
     yield _swapping_loop()
@@ -60,7 +62,7 @@ def _swapping_loop() -> OpCase:
     pair = Shape.tuple([vector, vector])
     shape = Shape.tuple([shape_of(E.S32), Shape.tuple([pair, Shape.tuple([])])])
     state = make_parameter(0, shape, "state")
-    greater = a.CompareAttributes(a.ComparisonDirection.GT)
+    greater = CompareAttributes(ComparisonDirection.GT)
     counter = make_get_tuple_element(state, 0)
     condition = make_computation(
         "condition", make_instruction(O.COMPARE, [counter, make_constant(np.int32(0))], greater), [state]
@@ -70,7 +72,7 @@ def _swapping_loop() -> OpCase:
     inner = make_get_tuple_element(state, 1)
     x, y = (make_get_tuple_element(make_get_tuple_element(inner, 0), k) for k in range(2))
     root = make_tuple([less, make_tuple([make_tuple([y, x]), make_get_tuple_element(inner, 1)])])
-    attributes = a.WhileAttributes(condition, make_computation("body", root, [state]))
+    attributes = WhileAttributes(condition, make_computation("body", root, [state]))
     vectors = (Array(E.F32, (3,)), Array(E.F32, (3,)))
     operand: Operand = (Array(E.S32, (), _fixed(5)), (vectors, ()))
     return make_case(O.WHILE, [operand], shape, attributes, note="nested")
@@ -82,7 +84,7 @@ def _added(number: int, size: int) -> HloComputation:
     add = _adder()
     start = make_constant(np.float32(number))
     return make_computation(
-        f"branch_{number}", make_instruction(O.REDUCE, [x, start], a.ReduceAttributes((0,), add)), [x]
+        f"branch_{number}", make_instruction(O.REDUCE, [x, start], ReduceAttributes((0,), add)), [x]
     )
 
 
@@ -94,7 +96,7 @@ def _adder() -> HloComputation:
 def _branches() -> Iterator[OpCase]:
     """From 1 to 7 branches whose operands differ in shape."""
     for count in (1, 2, 3, 7):
-        attributes = a.ConditionalAttributes(tuple(_added(k, k + 1) for k in range(count)))
+        attributes = ConditionalAttributes(tuple(_added(k, k + 1) for k in range(count)))
         operands = [Array(E.F32, (k + 1,), small_integer) for k in range(count)]
         for index in sorted({-1, 0, count - 1, count, 2**31 - 1}):
             kind = Array(E.S32, (), _fixed(index))
@@ -105,7 +107,7 @@ def _branches() -> Iterator[OpCase]:
     for taken in (0, 1):
         kind = Array(E.PRED, (), _fixed(taken))
         operands_of_both: Sequence[Operand] = [kind, (vector, Token()), vector]
-        attributes = a.ConditionalAttributes((first, second))
+        attributes = ConditionalAttributes((first, second))
         yield make_case(O.CONDITIONAL, operands_of_both, vector.shape, attributes, note=f"tuple-or-array-{taken}")
 
 
@@ -120,13 +122,13 @@ def _tuple_or_array() -> tuple[HloComputation, HloComputation]:
 
 def _calls() -> Iterator[OpCase]:
     constant = make_computation("constant", make_constant(np.arange(3, dtype=np.int32)))
-    yield make_case(O.CALL, [], shape_of(E.S32, (3,)), a.CallAttributes(constant))
+    yield make_case(O.CALL, [], shape_of(E.S32, (3,)), CallAttributes(constant))
     parameters = [make_parameter(i, shape_of(E.S32, (2,)), f"x{i}") for i in range(28)]
     chosen = make_computation("chosen", make_instruction(O.SUBTRACT, [parameters[27], parameters[3]]), parameters)
     operands = [Array(E.S32, (2,), small_integer)] * 28
-    yield make_case(O.CALL, operands, shape_of(E.S32, (2,)), a.CallAttributes(chosen), note="28")
+    yield make_case(O.CALL, operands, shape_of(E.S32, (2,)), CallAttributes(chosen), note="28")
     second = make_computation("second", parameters[1], parameters[:2])
-    yield make_case(O.CALL, operands[:2], shape_of(E.S32, (2,)), a.CallAttributes(second), note="second")
+    yield make_case(O.CALL, operands[:2], shape_of(E.S32, (2,)), CallAttributes(second), note="second")
 
 
 def _step(rank_1: bool) -> HloComputation:
@@ -140,7 +142,7 @@ def _step(rank_1: bool) -> HloComputation:
 def _scans() -> Iterator[OpCase]:
     for dims, dimension in (((5,), 0), ((1,), 0), ((2, 4), 1), ((4, 2), 0)):
         for is_reverse in (False, True):
-            attributes = a.ScanAttributes(dimension, _step(len(dims) == 2), is_reverse, False, 1)
+            attributes = ScanAttributes(dimension, _step(len(dims) == 2), is_reverse, False, 1)
             carry = (2,) if len(dims) == 2 else ()
             operands = [Array(E.F32, dims, positive), Array(E.F32, carry, positive)]
             result = Shape.tuple([shape_of(E.F32, dims), shape_of(E.F32, carry)])
@@ -149,9 +151,9 @@ def _scans() -> Iterator[OpCase]:
     x, y = make_parameter(0, shape_of(E.S32), "x"), make_parameter(1, shape_of(E.S32), "y")
     total = make_computation("total", make_instruction(O.ADD, [x, y]), [x, y])
     operands = [Array(E.S32, (6,), finite), Array(E.S32)]
-    yield make_case(O.SCAN, operands, shape_of(E.S32), a.ScanAttributes(0, total), note="no-slices")
+    yield make_case(O.SCAN, operands, shape_of(E.S32), ScanAttributes(0, total), note="no-slices")
     negated = make_computation("negated", make_tuple([make_instruction(O.NEGATE, [x])]), [x])
-    attributes = a.ScanAttributes(0, negated, num_carries=0)
+    attributes = ScanAttributes(0, negated, num_carries=0)
     yield make_case(O.SCAN, operands[:1], Shape.tuple([shape_of(E.S32, (6,))]), attributes, note="no-carries")
 
 

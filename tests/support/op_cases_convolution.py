@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from hloom.hlo.window import Window
 
 from .op_case import ALL, Array, OpCase, make_case, shape_of
 from .op_cases_window import placed, window_of
@@ -17,11 +18,11 @@ E = ElementType
 O = Opcode  # noqa: E741
 
 
-def _numbers(labels: str) -> a.ConvolutionDimensionNumbers:
+def _numbers(labels: str) -> ConvolutionDimensionNumbers:
     source, rest = labels.split("_")
     kernel, result = rest.split("->")
     digits = [str(d) for d in range(len(source) - 2)]
-    return a.ConvolutionDimensionNumbers(
+    return ConvolutionDimensionNumbers(
         source.index("b"), source.index("f"), tuple(source.index(d) for d in digits),
         kernel.index("i"), kernel.index("o"), tuple(kernel.index(d) for d in digits),
         result.index("b"), result.index("f"), tuple(result.index(d) for d in digits),
@@ -38,7 +39,7 @@ def _case(
     features: int,
     spatial: Sequence[int],
     outputs: int,
-    window: a.Window,
+    window: Window,
     labels: str = "",
     *,
     groups: int = 1,
@@ -57,7 +58,7 @@ def _case(
     out = _sizes(result, {"b": batch // batch_groups, "f": outputs, **dict(zip(digits, counts, strict=True))})
     kind = kind or (finite if types[0].is_integral or types[0] is E.PRED else positive)
     terms = math.prod(w.size for w in window) * features // groups
-    attributes = a.ConvolutionAttributes(window, _numbers(labels), groups, batch_groups)
+    attributes = ConvolutionAttributes(window, _numbers(labels), groups, batch_groups)
     parts = [".".join(map(str, (w.size, w.stride, w.padding_low, w.padding_high, w.base_dilation, w.window_dilation,
                                 int(w.reversed)))) for w in window]  # fmt: skip
     note = f"{types[2].value}-{labels}-{','.join(parts)}-g{groups}.{batch_groups}"
@@ -66,7 +67,7 @@ def _case(
     return make_case(O.CONVOLUTION, operands, shape_of(types[2], out), attributes, ulps=ulps, note=note)
 
 
-def _reversed(window: a.Window, *which: int) -> a.Window:
+def _reversed(window: Window, *which: int) -> Window:
     return tuple(replace(w, reversed=d in which) for d, w in enumerate(window))
 
 

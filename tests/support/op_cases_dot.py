@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo import attributes as a
-from hloom.hlo.ops.dot import DOT_ALGORITHMS
+from hloom.hlo.ops.dot import DOT_ALGORITHMS, DotAttributes, RaggedDotAttributes
 
 from .op_case import Array, OpCase, make_case, shape_of
 from .op_values import NDArray, Values, any_value
@@ -15,7 +14,7 @@ from .op_values import NDArray, Values, any_value
 E = ElementType
 O = Opcode  # noqa: E741
 
-_MATRICES = a.DotAttributes((), (), (1,), (0,))
+_MATRICES = DotAttributes((), (), (1,), (0,))
 
 _TYPES: tuple[tuple[ElementType, ElementType, ElementType], ...] = (
     (E.S8, E.S8, E.S32), (E.U8, E.U8, E.S32), (E.S8, E.U8, E.S32), (E.S8, E.S16, E.S64), (E.S32, E.S32, E.S8),
@@ -45,10 +44,10 @@ def _dot() -> Iterator[OpCase]:
             operands = [Array(left, (m, k), values), Array(right, (k, n), values)]
             yield make_case(O.DOT, operands, shape_of(result, (m, n)), _MATRICES, note=result.value)
     for algorithm in sorted(DOT_ALGORITHMS):
-        attributes = a.DotAttributes((), (), (1,), (0,), ("highest", "default"), algorithm)
+        attributes = DotAttributes((), (), (1,), (0,), ("highest", "default"), algorithm)
         operands = [Array(E.F32, (4, 5), _small), Array(E.F32, (5, 3), _small)]
         yield make_case(O.DOT, operands, shape_of(E.F32, (4, 3)), attributes, note=algorithm)
-    batched = a.DotAttributes((1,), (0,), (0, 3), (3, 1))
+    batched = DotAttributes((1,), (0,), (0, 3), (3, 1))
     operands = [Array(E.S8, (3, 2, 4, 5)), Array(E.S8, (2, 5, 6, 3))]
     yield make_case(O.DOT, operands, shape_of(E.S32, (2, 4, 6)), batched, note="batched")
 
@@ -63,13 +62,13 @@ def _groups(*sizes: object) -> Values:
 def _ragged() -> Iterator[OpCase]:
     one = Array(E.S32, (3,), _groups(2, 0, 3))
     two = Array(E.S64, (2, 3), _groups([2, 0, 3], [1, 1, 4]))
-    M = a.DotAttributes
+    M = DotAttributes
 
     def case(
-        lhs: tuple[int, ...], rhs: tuple[int, ...], groups: Array, dot: a.DotAttributes, ragged: int,
+        lhs: tuple[int, ...], rhs: tuple[int, ...], groups: Array, dot: DotAttributes, ragged: int,
         group_dims: tuple[int, ...], result: tuple[int, ...], note: str, t: ElementType = E.F32,
     ) -> OpCase:  # fmt: skip
-        attributes = a.RaggedDotAttributes(dot, (ragged,), group_dims)
+        attributes = RaggedDotAttributes(dot, (ragged,), group_dims)
         operands = [Array(t, lhs, _small), Array(t, rhs, _small), groups]
         return make_case(O.RAGGED_DOT, operands, shape_of(t, result), attributes, note=note)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.dynamic_size import DimensionAttributes
 
 from .op_case import ALL, Array, OpCase, make_case, shape_of
 
@@ -18,7 +18,7 @@ def cases() -> Iterator[OpCase]:
     for t in ALL:
         for dims in ((4, 3), (0, 1), (7,)):
             for dimension in range(len(dims)):
-                attributes = a.DimensionAttributes(dimension)
+                attributes = DimensionAttributes(dimension)
                 yield make_case(
                     O.GET_DIMENSION_SIZE, [Array(t, dims)], shape_of(E.S32), attributes, note=str(dimension)
                 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 
 from .op_case import (
     ALL,
@@ -132,16 +132,16 @@ def _binary() -> Iterator[OpCase]:
 
 
 def _compare() -> Iterator[OpCase]:
-    for t, direction in product(ALL, a.ComparisonDirection):
-        if t.is_complex and direction not in (a.ComparisonDirection.EQ, a.ComparisonDirection.NE):
+    for t, direction in product(ALL, ComparisonDirection):
+        if t.is_complex and direction not in (ComparisonDirection.EQ, ComparisonDirection.NE):
             continue
-        for dims in sizes_of(t, ALL, BINARY_SIZE) if direction is a.ComparisonDirection.EQ else [BINARY_SIZE]:
+        for dims in sizes_of(t, ALL, BINARY_SIZE) if direction is ComparisonDirection.EQ else [BINARY_SIZE]:
             operands = [Array(t, dims), Array(t, dims)]
-            attributes = a.CompareAttributes(direction)
+            attributes = CompareAttributes(direction)
             yield make_case(O.COMPARE, operands, shape_of(E.PRED, dims), attributes, note=direction.value)
-    for t, direction in product(FLOATS, a.ComparisonDirection):
+    for t, direction in product(FLOATS, ComparisonDirection):
         operands = [Array(t, BINARY_SIZE), Array(t, BINARY_SIZE)]
-        attributes = a.CompareAttributes(direction, a.ComparisonType.TOTALORDER)
+        attributes = CompareAttributes(direction, ComparisonType.TOTALORDER)
         note = f"total-{direction.value}"
         yield make_case(O.COMPARE, operands, shape_of(E.PRED, BINARY_SIZE), attributes, note=note)
 
@@ -200,7 +200,7 @@ def _subnormal() -> Iterator[OpCase]:
             yield make_case(opcode, [array], result, ulps=ulps, note=SUBNORMAL)
         for opcode in two:
             yield make_case(opcode, [array, array], result, note=SUBNORMAL)
-        less = a.CompareAttributes(a.ComparisonDirection.LT)
+        less = CompareAttributes(ComparisonDirection.LT)
         yield make_case(O.COMPARE, [array, array], shape_of(E.PRED, (37,)), less, note=SUBNORMAL)
         for target in (E.PRED, E.S32, *FLOATS):
             note = f"{target.value}-{SUBNORMAL}"

@@ -17,7 +17,7 @@ from hloom.hlo import (
     make_parameter,
     make_tuple,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.indexing import GatherAttributes, ScatterAttributes
 
 from .op_case import ALL, FLOATS, INTEGERS, Array, Dimensions, OpCase, make_case, shape_of
 from .op_cases_reduce import argmax_computation, binary_computation
@@ -32,44 +32,44 @@ def unique_indices(t: ElementType, dims: tuple[int, ...], position: int, rng: np
     return (rng.permutation(int(np.prod(dims))) - t.is_signed).astype(t.dtype).reshape(dims)
 
 
-_GATHERS: dict[str, tuple[Dimensions, Dimensions, a.GatherAttributes]] = {
-    "elements": ((9,), (6, 1), a.GatherAttributes((), (0,), (0,), 1, (1,))),
-    "implicit-vector": ((9,), (6,), a.GatherAttributes((), (0,), (0,), 1, (1,))),
-    "rows": ((9, 5), (6, 1), a.GatherAttributes((1,), (0,), (0,), 1, (1, 5))),
-    "columns": ((5, 9), (6, 1), a.GatherAttributes((0,), (1,), (1,), 1, (5, 1))),
-    "part-of-rows": ((9, 5), (6, 2), a.GatherAttributes((1,), (0,), (0, 1), 1, (1, 3))),
-    "swapped-map": ((9, 5), (6, 2), a.GatherAttributes((1,), (0,), (1, 0), 1, (1, 3))),
-    "points": ((9, 5), (6, 2), a.GatherAttributes((), (0, 1), (0, 1), 1, (1, 1))),
-    "windows": ((9, 7), (4, 2), a.GatherAttributes((1, 2), (), (0, 1), 1, (3, 2))),
-    "windows-first": ((9, 7), (4, 2), a.GatherAttributes((0, 1), (), (0, 1), 1, (3, 2))),
-    "windows-around": ((9, 7), (4, 2, 3), a.GatherAttributes((0, 3), (), (0, 1), 1, (3, 2))),
-    "vector-first": ((9, 7), (2, 4, 3), a.GatherAttributes((1,), (1,), (0, 1), 0, (3, 1))),
-    "embedding": ((11, 2, 3), (2, 4, 1), a.GatherAttributes((2, 3), (0,), (0,), 2, (1, 2, 3))),
-    "embedding-of-one": ((11, 6), (1, 1), a.GatherAttributes((1,), (0,), (0,), 1, (1, 6))),
-    "slice": ((9, 7), (2,), a.GatherAttributes((0, 1), (), (0, 1), 0, (3, 2))),
-    "scalar-index": ((9, 7), (), a.GatherAttributes((0,), (0,), (0,), 0, (1, 7))),
-    "no-index": ((4, 3), (5, 0), a.GatherAttributes((1, 2), (), (), 1, (4, 3))),
-    "ones-kept": ((9, 7), (4, 2), a.GatherAttributes((1, 2), (), (0, 1), 1, (1, 1))),
-    "ones": ((1, 1, 3), (1, 2, 2), a.GatherAttributes((1,), (0, 1), (0, 1), 2, (1, 1, 3))),
-    "whole": ((4, 5), (3, 2), a.GatherAttributes((1, 2), (), (0, 1), 1, (4, 5))),
-    "middle": ((3, 9, 4), (6, 1), a.GatherAttributes((0, 2), (1,), (1,), 1, (3, 1, 4))),
-    "batch": ((3, 9), (3, 4, 1), a.GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))),
-    "batch-implicit": ((3, 9), (3, 4), a.GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))),
-    "batch-rows": ((3, 9, 4), (5, 3, 1), a.GatherAttributes((2,), (1,), (1,), 2, (1, 1, 4), (0,), (1,))),
-    "two-batches": ((2, 9, 3), (3, 4, 2, 1), a.GatherAttributes((), (1,), (1,), 3, (1, 1, 1), (0, 2), (2, 0))),
-    "batch-vector-first": ((3, 9, 5), (2, 3, 4), a.GatherAttributes((1,), (1,), (1, 2), 0, (1, 1, 2), (0,), (1,))),
-    "batch-of-one": ((1, 9), (1, 4, 1), a.GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))),
-    "no-indices": ((9, 5), (0, 1), a.GatherAttributes((1,), (0,), (0,), 1, (1, 5))),
-    "empty-slices": ((9, 5), (3, 2), a.GatherAttributes((1,), (0,), (0, 1), 1, (1, 0))),
-    "from-nothing": ((0,), (3, 1), a.GatherAttributes((), (0,), (0,), 1, (0,))),
-    "nothing-from-some": ((5,), (3, 1), a.GatherAttributes((), (0,), (0,), 1, (0,))),
-    "nothing-from-one": ((1,), (3, 1), a.GatherAttributes((), (0,), (0,), 1, (0,))),
-    "nothing-of-a-batch": ((3, 9), (3, 4, 1), a.GatherAttributes((), (1,), (1,), 2, (0, 1), (0,), (0,))),
-    "nothing-from-nothing": ((0, 4), (0, 1), a.GatherAttributes((1,), (0,), (0,), 1, (0, 4))),
-    "nowhere-in-nothing": ((0,), (3, 0), a.GatherAttributes((), (0,), (), 1, (0,))),
-    "rows-by-matrix": ((9, 2, 3), (4, 5, 1), a.GatherAttributes((2, 3), (0,), (0,), 2, (1, 2, 3))),
-    "large": ((50, 33), (70, 1), a.GatherAttributes((1,), (0,), (0,), 1, (1, 33))),
-    "in-order": ((9,), (6, 1), a.GatherAttributes((), (0,), (0,), 1, (1,), indices_are_sorted=True)),
+_GATHERS: dict[str, tuple[Dimensions, Dimensions, GatherAttributes]] = {
+    "elements": ((9,), (6, 1), GatherAttributes((), (0,), (0,), 1, (1,))),
+    "implicit-vector": ((9,), (6,), GatherAttributes((), (0,), (0,), 1, (1,))),
+    "rows": ((9, 5), (6, 1), GatherAttributes((1,), (0,), (0,), 1, (1, 5))),
+    "columns": ((5, 9), (6, 1), GatherAttributes((0,), (1,), (1,), 1, (5, 1))),
+    "part-of-rows": ((9, 5), (6, 2), GatherAttributes((1,), (0,), (0, 1), 1, (1, 3))),
+    "swapped-map": ((9, 5), (6, 2), GatherAttributes((1,), (0,), (1, 0), 1, (1, 3))),
+    "points": ((9, 5), (6, 2), GatherAttributes((), (0, 1), (0, 1), 1, (1, 1))),
+    "windows": ((9, 7), (4, 2), GatherAttributes((1, 2), (), (0, 1), 1, (3, 2))),
+    "windows-first": ((9, 7), (4, 2), GatherAttributes((0, 1), (), (0, 1), 1, (3, 2))),
+    "windows-around": ((9, 7), (4, 2, 3), GatherAttributes((0, 3), (), (0, 1), 1, (3, 2))),
+    "vector-first": ((9, 7), (2, 4, 3), GatherAttributes((1,), (1,), (0, 1), 0, (3, 1))),
+    "embedding": ((11, 2, 3), (2, 4, 1), GatherAttributes((2, 3), (0,), (0,), 2, (1, 2, 3))),
+    "embedding-of-one": ((11, 6), (1, 1), GatherAttributes((1,), (0,), (0,), 1, (1, 6))),
+    "slice": ((9, 7), (2,), GatherAttributes((0, 1), (), (0, 1), 0, (3, 2))),
+    "scalar-index": ((9, 7), (), GatherAttributes((0,), (0,), (0,), 0, (1, 7))),
+    "no-index": ((4, 3), (5, 0), GatherAttributes((1, 2), (), (), 1, (4, 3))),
+    "ones-kept": ((9, 7), (4, 2), GatherAttributes((1, 2), (), (0, 1), 1, (1, 1))),
+    "ones": ((1, 1, 3), (1, 2, 2), GatherAttributes((1,), (0, 1), (0, 1), 2, (1, 1, 3))),
+    "whole": ((4, 5), (3, 2), GatherAttributes((1, 2), (), (0, 1), 1, (4, 5))),
+    "middle": ((3, 9, 4), (6, 1), GatherAttributes((0, 2), (1,), (1,), 1, (3, 1, 4))),
+    "batch": ((3, 9), (3, 4, 1), GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))),
+    "batch-implicit": ((3, 9), (3, 4), GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))),
+    "batch-rows": ((3, 9, 4), (5, 3, 1), GatherAttributes((2,), (1,), (1,), 2, (1, 1, 4), (0,), (1,))),
+    "two-batches": ((2, 9, 3), (3, 4, 2, 1), GatherAttributes((), (1,), (1,), 3, (1, 1, 1), (0, 2), (2, 0))),
+    "batch-vector-first": ((3, 9, 5), (2, 3, 4), GatherAttributes((1,), (1,), (1, 2), 0, (1, 1, 2), (0,), (1,))),
+    "batch-of-one": ((1, 9), (1, 4, 1), GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))),
+    "no-indices": ((9, 5), (0, 1), GatherAttributes((1,), (0,), (0,), 1, (1, 5))),
+    "empty-slices": ((9, 5), (3, 2), GatherAttributes((1,), (0,), (0, 1), 1, (1, 0))),
+    "from-nothing": ((0,), (3, 1), GatherAttributes((), (0,), (0,), 1, (0,))),
+    "nothing-from-some": ((5,), (3, 1), GatherAttributes((), (0,), (0,), 1, (0,))),
+    "nothing-from-one": ((1,), (3, 1), GatherAttributes((), (0,), (0,), 1, (0,))),
+    "nothing-of-a-batch": ((3, 9), (3, 4, 1), GatherAttributes((), (1,), (1,), 2, (0, 1), (0,), (0,))),
+    "nothing-from-nothing": ((0, 4), (0, 1), GatherAttributes((1,), (0,), (0,), 1, (0, 4))),
+    "nowhere-in-nothing": ((0,), (3, 0), GatherAttributes((), (0,), (), 1, (0,))),
+    "rows-by-matrix": ((9, 2, 3), (4, 5, 1), GatherAttributes((2, 3), (0,), (0,), 2, (1, 2, 3))),
+    "large": ((50, 33), (70, 1), GatherAttributes((1,), (0,), (0,), 1, (1, 33))),
+    "in-order": ((9,), (6, 1), GatherAttributes((), (0,), (0,), 1, (1,), indices_are_sorted=True)),
 }
 
 
@@ -77,7 +77,7 @@ def _without(dims: Sequence[int], left_out: Sequence[int]) -> list[int]:
     return [size for d, size in enumerate(dims) if d not in left_out]
 
 
-def _gather_result(indices: Dimensions, g: a.GatherAttributes) -> list[int]:
+def _gather_result(indices: Dimensions, g: GatherAttributes) -> list[int]:
     offsets = iter(_without(g.slice_sizes, (*g.collapsed_slice_dims, *g.operand_batching_dims)))
     batch = iter(_without(indices, (g.index_vector_dim,)))
     rank = len(g.offset_dims) + len(indices) - (g.index_vector_dim < len(indices))
@@ -94,13 +94,13 @@ def _gathers() -> Iterator[OpCase]:
         operands = [Array(E.F32, dims), Array(E.S32, index_dims, values)]
         result = shape_of(E.F32, _gather_result(index_dims, attributes))
         yield make_case(O.GATHER, operands, result, attributes, note=name)
-    rows = a.GatherAttributes((1,), (0,), (0,), 1, (1, 3))
+    rows = GatherAttributes((1,), (0,), (0,), 1, (1, 3))
     for t in ALL:
         yield make_case(O.GATHER, [Array(t, (9, 3)), Array(E.S32, (6, 1), small_integer)], shape_of(t, (6, 3)), rows)
     for t in INTEGERS:
         for values, note in ((small_integer, t.value), (any_value, f"{t.value}-edges")):
             operands = [Array(E.F32, (300,)), Array(t, (20, 1), values)]
-            elements = a.GatherAttributes((), (0,), (0,), 1, (1,))
+            elements = GatherAttributes((), (0,), (0,), 1, (1,))
             yield make_case(O.GATHER, operands, shape_of(E.F32, (20,)), elements, note=note)
 
 
@@ -137,14 +137,14 @@ def _sum_and_count() -> HloComputation:
 def _scatter(
     update_window: Dimensions, inserted: Dimensions, index_map: Dimensions, vector: int, combiner: HloComputation,
     batching: tuple[Dimensions, Dimensions] = ((), ()), *, unique: bool = False, ordered: bool = False,
-) -> a.ScatterAttributes:  # fmt: skip
-    return a.ScatterAttributes(update_window, inserted, index_map, vector, combiner, *batching, ordered, unique)
+) -> ScatterAttributes:  # fmt: skip
+    return ScatterAttributes(update_window, inserted, index_map, vector, combiner, *batching, ordered, unique)
 
 
 _ADD = binary_computation(O.ADD, E.F32)
 _SET = _keep_update(E.F32)
 
-_SCATTERS: dict[str, tuple[Dimensions, Dimensions, Dimensions, a.ScatterAttributes]] = {
+_SCATTERS: dict[str, tuple[Dimensions, Dimensions, Dimensions, ScatterAttributes]] = {
     "add": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _ADD)),
     "implicit-vector": ((9,), (16,), (16,), _scatter((), (0,), (0,), 1, _ADD)),
     "set": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _SET)),

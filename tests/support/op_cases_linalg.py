@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode, Shape
-from hloom.hlo import attributes as a
 from hloom.hlo.layout import Layout
+from hloom.hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
+from hloom.hlo.ops.linalg import CholeskyAttributes, FftAttributes, FftType, TransposeKind, TriangularSolveAttributes
 
 from .op_case import Array, Dimensions, OpCase, make_case, shape_of
 from .op_values import NDArray, Values
@@ -87,17 +88,17 @@ def _cholesky() -> Iterator[OpCase]:
         for dims in sizes:
             values = lower_is_definite if lower else upper_is_definite
             note = "lower" if lower else "upper"
-            attributes = a.CholeskyAttributes(lower)
+            attributes = CholeskyAttributes(lower)
             yield make_case(O.CHOLESKY, [Array(t, dims, values)], shape_of(t, dims), attributes, ulps=256, note=note)
     for t in (E.F32, E.C64):
         operand = Array(t, (5, 3, 3), sometimes_indefinite)
-        yield make_case(O.CHOLESKY, [operand], operand.shape, a.CholeskyAttributes(True), ulps=64, note="indefinite")
+        yield make_case(O.CHOLESKY, [operand], operand.shape, CholeskyAttributes(True), ulps=64, note="indefinite")
 
 
 def _solve(
     t: ElementType,
     dims: Dimensions,
-    attributes: a.TriangularSolveAttributes,
+    attributes: TriangularSolveAttributes,
     note: str = "",
     values: Values = well_conditioned,
 ) -> OpCase:
@@ -112,13 +113,13 @@ def _solve(
 
 
 def _triangular_solve() -> Iterator[OpCase]:
-    kinds = list(a.TransposeKind)
+    kinds = list(TransposeKind)
     for t, left, lower, kind in product(SOLVABLE, (True, False), (True, False), kinds):
-        yield _solve(t, (4, 3), a.TriangularSolveAttributes(left, lower, False, kind))
+        yield _solve(t, (4, 3), TriangularSolveAttributes(left, lower, False, kind))
     for left, lower in product((True, False), (True, False)):
-        attributes = a.TriangularSolveAttributes(left, lower, True, kinds[1])
+        attributes = TriangularSolveAttributes(left, lower, True, kinds[1])
         yield _solve(E.F32, (2, 3, 3, 1), attributes)
-    plain = a.TriangularSolveAttributes(True, True, False, kinds[0])
+    plain = TriangularSolveAttributes(True, True, False, kinds[0])
     for dims in ((0, 0), (0, 2), (3, 0), (1, 1), (0, 2, 2), (2, 1, 5), (40, 7)):
         yield _solve(E.F32, dims, plain)
     yield _solve(E.F32, (3, 2), plain, "nan", lower_with_nan_above)
@@ -129,7 +130,7 @@ def _fft() -> Iterator[OpCase]:
         ((7,), 1), ((3, 8), 1), ((4, 6), 2), ((2, 3, 5), 3), ((2, 3, 4, 1), 3), ((0, 4), 1), ((3, 0), 1),
         ((2, 0, 4), 2), ((1,), 1), ((3, 30), 1),
     )  # fmt: skip
-    for (dims, rank), kind, wide in product(sizes, a.FftType, (False, True)):
+    for (dims, rank), kind, wide in product(sizes, FftType, (False, True)):
         if wide and dims not in ((7,), (2, 3, 5)):
             continue
         real, complex_ = (E.F64, E.C128) if wide else (E.F32, E.C64)
@@ -137,41 +138,41 @@ def _fft() -> Iterator[OpCase]:
         half = (*dims[:-1], dims[-1] // 2 + 1 if dims[-1] else 0)
         given, result = dims, shape_of(complex_, dims)
         t = complex_
-        if kind is a.FftType.RFFT:
+        if kind is FftType.RFFT:
             t, result = real, shape_of(complex_, half)
-        elif kind is a.FftType.IRFFT:
+        elif kind is FftType.IRFFT:
             given, result = half, shape_of(real, dims)
-        attributes = a.FftAttributes(kind, lengths)
+        attributes = FftAttributes(kind, lengths)
         note = "-".join([kind.value.lower(), *map(str, lengths)])
         yield make_case(O.FFT, [Array(t, given, gaussian)], result, attributes, ulps=2048, note=note)
 
 
 def _custom_call() -> Iterator[OpCase]:
-    typed = a.CustomCallApiVersion.TYPED_FFI
+    typed = CustomCallApiVersion.TYPED_FFI
     for name in ("Sharding", "LayoutConstraint"):
         operand = Array(E.F32, (2, 3))
-        yield make_case(O.CUSTOM_CALL, [operand], operand.shape, a.CustomCallAttributes(name), note=name)
+        yield make_case(O.CUSTOM_CALL, [operand], operand.shape, CustomCallAttributes(name), note=name)
     operand = Array(E.F32, (3, 7))
     result = Shape.tuple([shape_of(E.F32, (3, 2)), shape_of(E.S32, (3, 2))])
-    yield make_case(O.CUSTOM_CALL, [operand], result, a.CustomCallAttributes("TopK"), note="topk")
+    yield make_case(O.CUSTOM_CALL, [operand], result, CustomCallAttributes("TopK"), note="topk")
     for batch in ((), (2,), (0,)):
         shape, factors = shape_of(E.F32, (*batch, 5, 3)), shape_of(E.F32, (*batch, 3))
         operand = Array(E.F32, shape.dimensions, gaussian)
-        attributes = a.CustomCallAttributes("Qr")
+        attributes = CustomCallAttributes("Qr")
         yield make_case(O.CUSTOM_CALL, [operand], Shape.tuple([shape, factors]), attributes, ulps=1024, note="qr")
-        attributes = a.CustomCallAttributes("ProductOfElementaryHouseholderReflectors")
+        attributes = CustomCallAttributes("ProductOfElementaryHouseholderReflectors")
         operands = [operand, Array(E.F32, factors.dimensions, gaussian)]
         yield make_case(O.CUSTOM_CALL, operands, shape, attributes, ulps=8192, note="householder")
     for t, letter in ((E.F32, "s"), (E.F64, "d"), (E.C64, "c"), (E.C128, "z")):
         for batch in ((), (3,), (0,)):
             square, tall, info = _columns(t, (*batch, 4, 4)), _columns(t, (*batch, 4, 3)), shape_of(E.S32, batch)
-            attributes = a.CustomCallAttributes(
+            attributes = CustomCallAttributes(
                 f"lapack_{letter}potrf_ffi", "{uplo = 76 : ui8}", typed, operand_layout_constraints=(square,)
             )
             operand = Array(t, square.dimensions, positive_definite)
             result = Shape.tuple([square, info])
             yield make_case(O.CUSTOM_CALL, [operand], result, attributes, ulps=64, note="potrf")
-            attributes = a.CustomCallAttributes(
+            attributes = CustomCallAttributes(
                 f"lapack_{letter}getrf_ffi", "{}", typed, operand_layout_constraints=(tall,)
             )
             result = Shape.tuple([tall, shape_of(E.S32, (*batch, 3)), info])

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from itertools import product
 
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.movement import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
 
 from .op_case import ALL, INTEGERS, Array, OpCase, make_case, shape_of
 from .op_values import small_integer
@@ -19,24 +28,24 @@ def _every_type() -> Iterator[OpCase]:
     for t in ALL:
         yield make_case(O.COPY, [Array(t, (3, 5))], shape_of(t, (3, 5)))
         yield make_case(O.BITCAST, [Array(t, (3, 4))], shape_of(t, (2, 6)))
-        yield make_case(O.BROADCAST, [Array(t, (3, 2))], shape_of(t, (3, 4, 2)), a.BroadcastAttributes((0, 2)))
+        yield make_case(O.BROADCAST, [Array(t, (3, 2))], shape_of(t, (3, 4, 2)), BroadcastAttributes((0, 2)))
         yield make_case(
-            O.CONCATENATE, [Array(t, (2, 3)), Array(t, (2, 4))], shape_of(t, (2, 7)), a.ConcatenateAttributes(1)
+            O.CONCATENATE, [Array(t, (2, 3)), Array(t, (2, 4))], shape_of(t, (2, 7)), ConcatenateAttributes(1)
         )
         yield make_case(
-            O.PAD, [Array(t, (2, 3)), Array(t)], shape_of(t, (5, 7)), a.PadAttributes((1, 0), (2, 0), (0, 2))
+            O.PAD, [Array(t, (2, 3)), Array(t)], shape_of(t, (5, 7)), PadAttributes((1, 0), (2, 0), (0, 2))
         )
         yield make_case(O.RESHAPE, [Array(t, (3, 4))], shape_of(t, (2, 6)))
-        yield make_case(O.REVERSE, [Array(t, (3, 5, 2))], shape_of(t, (3, 5, 2)), a.ReverseAttributes((0, 2)))
-        yield make_case(O.SLICE, [Array(t, (7, 9))], shape_of(t, (2, 3)), a.SliceAttributes((1, 2), (5, 9), (3, 3)))
-        yield make_case(O.TRANSPOSE, [Array(t, (3, 5, 2))], shape_of(t, (5, 2, 3)), a.TransposeAttributes((1, 2, 0)))
+        yield make_case(O.REVERSE, [Array(t, (3, 5, 2))], shape_of(t, (3, 5, 2)), ReverseAttributes((0, 2)))
+        yield make_case(O.SLICE, [Array(t, (7, 9))], shape_of(t, (2, 3)), SliceAttributes((1, 2), (5, 9), (3, 3)))
+        yield make_case(O.TRANSPOSE, [Array(t, (3, 5, 2))], shape_of(t, (5, 2, 3)), TransposeAttributes((1, 2, 0)))
         starts = [Array(E.S32, (), small_integer), Array(E.S32, (), small_integer)]
-        sizes = a.DynamicSliceAttributes((3, 2))
+        sizes = DynamicSliceAttributes((3, 2))
         yield make_case(O.DYNAMIC_SLICE, [Array(t, (5, 9)), *starts], shape_of(t, (3, 2)), sizes)
         operands = [Array(t, (5, 9)), Array(t, (3, 2)), *starts]
         yield make_case(O.DYNAMIC_UPDATE_SLICE, operands, shape_of(t, (5, 9)))
         if t is not E.PRED:
-            yield make_case(O.IOTA, [], shape_of(t, (300,)), a.IotaAttributes(0), note=t.value)
+            yield make_case(O.IOTA, [], shape_of(t, (300,)), IotaAttributes(0), note=t.value)
 
 
 def _f32(*dims: int) -> Array:
@@ -53,7 +62,7 @@ def _broadcasts() -> Iterator[OpCase]:
         ((5,), (5, 3), (0,)),
         ((2, 3), (3, 4, 2), (2, 0)),
     ]:
-        attributes = a.BroadcastAttributes(dims)
+        attributes = BroadcastAttributes(dims)
         note = f"to-{'x'.join(map(str, result))}-at-{'.'.join(map(str, dims))}"
         yield make_case(O.BROADCAST, [_f32(*operand)], shape_of(E.F32, result), attributes, note=note)
 
@@ -70,7 +79,7 @@ def _concatenations() -> Iterator[OpCase]:
         joined[d] = sum(p[d] for p in parts)
         operands = [_f32(*p) for p in parts]
         note = f"{len(parts)}-along-{d}"
-        yield make_case(O.CONCATENATE, operands, shape_of(E.F32, joined), a.ConcatenateAttributes(d), note=note)
+        yield make_case(O.CONCATENATE, operands, shape_of(E.F32, joined), ConcatenateAttributes(d), note=note)
 
 
 def _pads() -> Iterator[OpCase]:
@@ -87,7 +96,7 @@ def _pads() -> Iterator[OpCase]:
     ]:
         result = [n + lo + hi + max(n - 1, 0) * i for n, lo, hi, i in zip(dims, low, high, interior, strict=True)]
         note = "_".join(f"{lo}.{hi}.{i}" for lo, hi, i in zip(low, high, interior, strict=True))
-        attributes = a.PadAttributes(low, high, interior)
+        attributes = PadAttributes(low, high, interior)
         yield make_case(O.PAD, [_f32(*dims), _f32()], shape_of(E.F32, result), attributes, note=note)
 
 
@@ -98,7 +107,7 @@ def _reshapes() -> Iterator[OpCase]:
 
 def _reverses() -> Iterator[OpCase]:
     for dims, reversed_dims in [((), ()), ((0, 3), (0, 1)), ((1, 4), (1,)), ((3, 4), ())]:
-        attributes = a.ReverseAttributes(reversed_dims)
+        attributes = ReverseAttributes(reversed_dims)
         yield make_case(O.REVERSE, [_f32(*dims)], shape_of(E.F32, dims), attributes, note=str(list(reversed_dims)))
 
 
@@ -111,33 +120,33 @@ def _slices() -> Iterator[OpCase]:
         ((6, 1, 4), (2, 0, 1), (6, 1, 3), (1, 1, 1)),
     ]:
         result = [-(-(hi - lo) // step) for lo, hi, step in zip(start, limit, stride, strict=True)]
-        attributes = a.SliceAttributes(start, limit, stride)
+        attributes = SliceAttributes(start, limit, stride)
         yield make_case(O.SLICE, [_f32(*dims)], shape_of(E.F32, result), attributes, note=str(list(start)))
 
 
 def _transposes() -> Iterator[OpCase]:
     for dims, order in [((), ()), ((4,), (0,)), ((0, 3), (1, 0)), ((1, 7), (1, 0)), ((33, 65), (1, 0))]:
         result = [dims[d] for d in order]
-        yield make_case(O.TRANSPOSE, [_f32(*dims)], shape_of(E.F32, result), a.TransposeAttributes(order))
-    yield make_case(O.TRANSPOSE, [_f32(2, 3, 4, 5)], shape_of(E.F32, (5, 3, 2, 4)), a.TransposeAttributes((3, 1, 0, 2)))
+        yield make_case(O.TRANSPOSE, [_f32(*dims)], shape_of(E.F32, result), TransposeAttributes(order))
+    yield make_case(O.TRANSPOSE, [_f32(2, 3, 4, 5)], shape_of(E.F32, (5, 3, 2, 4)), TransposeAttributes((3, 1, 0, 2)))
 
 
 def _dynamic_slices() -> Iterator[OpCase]:
     for index, (dims, sizes) in product(INTEGERS, [((7,), (3,)), ((4, 6), (4, 1))]):
         starts = [Array(index, (), small_integer) for _ in dims]
         note = index.value
-        slice_sizes = a.DynamicSliceAttributes(sizes)
+        slice_sizes = DynamicSliceAttributes(sizes)
         yield make_case(O.DYNAMIC_SLICE, [_f32(*dims), *starts], shape_of(E.F32, sizes), slice_sizes, note=note)
         operands = [_f32(*dims), _f32(*sizes), *starts]
         yield make_case(O.DYNAMIC_UPDATE_SLICE, operands, shape_of(E.F32, dims), note=note)
     for index in (E.S32, E.U32, E.S64, E.U64):
         extreme = Array(index, ())
         yield make_case(
-            O.DYNAMIC_SLICE, [_f32(7), extreme], shape_of(E.F32, (3,)), a.DynamicSliceAttributes((3,)), note="edge"
+            O.DYNAMIC_SLICE, [_f32(7), extreme], shape_of(E.F32, (3,)), DynamicSliceAttributes((3,)), note="edge"
         )
     for dims, sizes in [((), ()), ((0,), (0,)), ((3,), (0,)), ((1, 1), (1, 1))]:
         starts = [Array(E.S32, (), small_integer) for _ in dims]
-        slice_sizes = a.DynamicSliceAttributes(sizes)
+        slice_sizes = DynamicSliceAttributes(sizes)
         yield make_case(O.DYNAMIC_SLICE, [_f32(*dims), *starts], shape_of(E.F32, sizes), slice_sizes, note="size")
         operands = [_f32(*dims), _f32(*sizes), *starts]
         yield make_case(O.DYNAMIC_UPDATE_SLICE, operands, shape_of(E.F32, dims), note="size")
@@ -146,7 +155,7 @@ def _dynamic_slices() -> Iterator[OpCase]:
 def _iotas() -> Iterator[OpCase]:
     for dims, d in [((0,), 0), ((1,), 0), ((3, 5), 0), ((3, 5), 1), ((2, 0, 3), 2), ((2, 3, 4), 1)]:
         note = f"f32x{'x'.join(map(str, dims))}-along-{d}"
-        yield make_case(O.IOTA, [], shape_of(E.F32, dims), a.IotaAttributes(d), note=note)
+        yield make_case(O.IOTA, [], shape_of(E.F32, dims), IotaAttributes(d), note=note)
 
 
 def cases() -> Iterator[OpCase]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode, Shape
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.normalization import BatchNormAttributes
 
 from .op_case import FLOATS, Array, OpCase, make_case, shape_of
 from .op_values import NDArray, positive, small_floats
@@ -39,7 +39,7 @@ def cases() -> Iterator[OpCase]:
             size = (dims[feature],)
             array, gradient = Array(t, dims, small_floats), Array(t, dims, positive)
             vector, offset, variance = Array(t, size, positive), Array(t, size, _large), Array(t, size, positive)
-            attributes = a.BatchNormAttributes(0.125, feature)
+            attributes = BatchNormAttributes(0.125, feature)
             triple = Shape.tuple([shape_of(t, dims), shape_of(t, size), shape_of(t, size)])
             note = f"{feature}"
             ulps = _ULPS[t]

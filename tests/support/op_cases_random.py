@@ -7,14 +7,20 @@ from collections.abc import Iterator
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode, Shape
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.random import (
+    RandomAlgorithm,
+    RandomDistribution,
+    RngAttributes,
+    RngBitGeneratorAttributes,
+    RngGetAndUpdateStateAttributes,
+)
 
 from .op_case import FLOATS, Array, OpCase, make_case, shape_of
 from .op_values import NDArray, Values
 
 E = ElementType
 O = Opcode  # noqa: E741
-_A = a.RandomAlgorithm
+_A = RandomAlgorithm
 _SIZES: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (5,), (3, 4), (3, 5, 7), (2, 129))
 
 
@@ -24,10 +30,10 @@ def _state(element_type: ElementType, dimensions: tuple[int, ...], position: int
 
 
 def _bits() -> Iterator[OpCase]:
-    def case(algorithm: a.RandomAlgorithm, length: int, t: ElementType, dims: tuple[int, ...]) -> OpCase:
+    def case(algorithm: RandomAlgorithm, length: int, t: ElementType, dims: tuple[int, ...]) -> OpCase:
         result = Shape.tuple([shape_of(E.U64, (length,)), shape_of(t, dims)])
         note = "-".join([algorithm.value, t.value, *map(str, dims)])
-        attributes = a.RngBitGeneratorAttributes(algorithm)
+        attributes = RngBitGeneratorAttributes(algorithm)
         return make_case(O.RNG_BIT_GENERATOR, [Array(E.U64, (length,), _state)], result, attributes, note=note)
 
     for algorithm, length in ((_A.THREEFRY, 2), (_A.PHILOX, 2), (_A.PHILOX, 3), (_A.DEFAULT, 2), (_A.DEFAULT, 3)):
@@ -44,21 +50,21 @@ def _same(value: float) -> Values:
 
 
 def _drawn() -> Iterator[OpCase]:
-    D = a.RandomDistribution
+    D = RandomDistribution
     for t in FLOATS:
         mean, none = Array(t, (), _same(1.5)), Array(t, (), _same(0))
         for dims in ((3, 5), (), (0,)):
             note = "-".join(map(str, dims))
-            yield make_case(O.RNG, [mean, none], shape_of(t, dims), a.RngAttributes(D.NORMAL), note=f"normal-{note}")
-        yield make_case(O.RNG, [mean, mean], shape_of(t, (7,)), a.RngAttributes(D.UNIFORM), note="uniform")
+            yield make_case(O.RNG, [mean, none], shape_of(t, dims), RngAttributes(D.NORMAL), note=f"normal-{note}")
+        yield make_case(O.RNG, [mean, mean], shape_of(t, (7,)), RngAttributes(D.UNIFORM), note="uniform")
     for t in (E.S8, E.U16, E.S32, E.U64, E.S64):
         bounds = [Array(t, (), _same(5)), Array(t, (), _same(6))]
-        yield make_case(O.RNG, bounds, shape_of(t, (3, 5)), a.RngAttributes(D.UNIFORM), note="uniform")
+        yield make_case(O.RNG, bounds, shape_of(t, (3, 5)), RngAttributes(D.UNIFORM), note="uniform")
     for value, t in ((0, E.PRED), (1, E.PRED), (1, E.S32), (1, E.F32)):
         operands = [Array(E.F32, (), _same(value))]
         note = f"bernoulli-{t.value}-{value}"
-        yield make_case(O.RNG, operands, shape_of(t, (9,)), a.RngAttributes(D.BERNOULLI), note=note)
-    attributes = a.RngGetAndUpdateStateAttributes(0)
+        yield make_case(O.RNG, operands, shape_of(t, (9,)), RngAttributes(D.BERNOULLI), note=note)
+    attributes = RngGetAndUpdateStateAttributes(0)
     yield make_case(O.RNG_GET_AND_UPDATE_STATE, [], shape_of(E.U64, (2,)), attributes)
 
 

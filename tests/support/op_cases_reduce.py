@@ -18,7 +18,9 @@ from hloom.hlo import (
     make_parameter,
     make_tuple,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.dot import DotAttributes
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.reduce import ReduceAttributes
 
 from .op_case import ALL, FLOATS, INTEGERS, Array, OpCase, make_case, shape_of
 from .op_values import NDArray, Values, any_value, finite, positive, small_floats
@@ -40,12 +42,12 @@ def argmax_computation(values: ElementType, indices: ElementType) -> HloComputat
     shapes = [shape_of(values), shape_of(indices)]
     x, i, y, j = (make_parameter(n, shapes[n % 2], name) for n, name in enumerate("xiyj"))
 
-    def compare(direction: a.ComparisonDirection, p: HloInstruction, q: HloInstruction) -> HloInstruction:
-        return make_instruction(O.COMPARE, [p, q], a.CompareAttributes(direction))
+    def compare(direction: ComparisonDirection, p: HloInstruction, q: HloInstruction) -> HloInstruction:
+        return make_instruction(O.COMPARE, [p, q], CompareAttributes(direction))
 
-    same = compare(a.ComparisonDirection.EQ, x, y)
-    first = make_instruction(O.AND, [same, compare(a.ComparisonDirection.LT, i, j)])
-    keep = make_instruction(O.OR, [compare(a.ComparisonDirection.GT, x, y), first])
+    same = compare(ComparisonDirection.EQ, x, y)
+    first = make_instruction(O.AND, [same, compare(ComparisonDirection.LT, i, j)])
+    keep = make_instruction(O.OR, [compare(ComparisonDirection.GT, x, y), first])
     chosen = [make_instruction(O.SELECT, [keep, p, q]) for p, q in ((x, y), (i, j))]
     return make_computation("argmax", make_tuple(chosen), [x, i, y, j])
 
@@ -113,12 +115,12 @@ def _reduce() -> Iterator[OpCase]:
             ulps = 8 if opcode in (O.ADD, O.MULTIPLY) and t.is_inexact else 0
             reducer = binary_computation(opcode, t, swapped=t in (E.S16, E.F64))
             operands = [Array(t, (3, 5, 7), values), Array(t, (), _identity(opcode))]
-            attributes = a.ReduceAttributes((1,), reducer)
+            attributes = ReduceAttributes((1,), reducer)
             result = shape_of(t, (3, 7))
             yield make_case(O.REDUCE, operands, result, attributes, ulps=ulps, signed_zeros=False, note=opcode.value)
     for (dims, reduced), opcode in product(_REDUCE_SIZES, (O.ADD, O.MAXIMUM)):
         operands = [Array(E.F32, dims, positive), Array(E.F32, (), _identity(opcode))]
-        attributes = a.ReduceAttributes(reduced, binary_computation(opcode, E.F32))
+        attributes = ReduceAttributes(reduced, binary_computation(opcode, E.F32))
         result = shape_of(E.F32, _without(dims, reduced))
         ulps = 64 if opcode is O.ADD else 0
         note = f"{opcode.value}-over-{'.'.join(map(str, reduced))}"
@@ -128,10 +130,10 @@ def _reduce() -> Iterator[OpCase]:
         lowest = _identity(O.MAXIMUM)
         inits = [Array(E.F32, (), lowest), Array(E.S32, (), _identity(O.MINIMUM))]
         arrays = [Array(E.F32, dims, small_floats), Array(E.S32, dims, finite), *inits]
-        attributes = a.ReduceAttributes(reduced, argmax_computation(E.F32, E.S32))
+        attributes = ReduceAttributes(reduced, argmax_computation(E.F32, E.S32))
         note = f"argmax-over-{'.'.join(map(str, reduced))}"
         yield make_case(O.REDUCE, arrays, Shape.tuple(results), attributes, note=note)
-        log_add_exp = a.ReduceAttributes(reduced, log_add_exp_computation(E.F32))
+        log_add_exp = ReduceAttributes(reduced, log_add_exp_computation(E.F32))
         note = f"logaddexp-over-{'.'.join(map(str, reduced))}"
         operands = [Array(E.F32, dims, positive), Array(E.F32, (), lowest)]
         yield make_case(O.REDUCE, operands, results[0], log_add_exp, ulps=64, note=note)
@@ -150,7 +152,7 @@ def _dot_case(
     operands = [Array(types[0], lhs, values), Array(types[1], rhs, values)]
     terms = math.prod(lhs[d] for d in contracting[0])
     ulps = 4 + terms if types[2].is_inexact else 0
-    attributes = a.DotAttributes(*batch, *contracting)
+    attributes = DotAttributes(*batch, *contracting)
     note = f"{types[2].value}-{contracting}-{batch}".replace(" ", "")
     return make_case(O.DOT, operands, shape_of(types[2], result), attributes, ulps=ulps, note=note)
 

@@ -15,7 +15,8 @@ from hloom.hlo import (
     make_instruction,
     make_parameter,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.control_flow import CallAttributes, WhileAttributes
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection, MapAttributes, ReducePrecisionAttributes
 
 from .op_case import FLOATS, OTHER_SIZES, SIGNED, SUBNORMAL, UNARY_SIZE, Array, OpCase, make_case, shape_of
 from .op_values import any_value, near_integer, subnormal
@@ -27,15 +28,15 @@ O = Opcode  # noqa: E741
 def _reduce_precision() -> Iterator[OpCase]:
     for t in (*FLOATS, E.F8E5M2, E.F8E4M3FN):
         for exponent, mantissa in ((5, 10), (8, 7), (4, 3), (1, 0), (11, 52), (2, 40)):
-            attributes = a.ReducePrecisionAttributes(exponent, mantissa)
+            attributes = ReducePrecisionAttributes(exponent, mantissa)
             note = f"e{exponent}m{mantissa}"
             yield make_case(O.REDUCE_PRECISION, [Array(t, (11, 17))], shape_of(t, (11, 17)), attributes, note=note)
         if not t.is_small:
-            attributes = a.ReducePrecisionAttributes(5, 3)
+            attributes = ReducePrecisionAttributes(5, 3)
             values = Array(t, (37,), subnormal)
             yield make_case(O.REDUCE_PRECISION, [values], shape_of(t, (37,)), attributes, note=SUBNORMAL)
     for dims in OTHER_SIZES:
-        attributes = a.ReducePrecisionAttributes(5, 10)
+        attributes = ReducePrecisionAttributes(5, 10)
         yield make_case(O.REDUCE_PRECISION, [Array(E.F32, dims)], shape_of(E.F32, dims), attributes)
 
 
@@ -54,7 +55,7 @@ def _mixed() -> HloComputation:
     factor = make_constant(np.float32(2.5))
     wide = make_instruction(O.CONVERT, (i,), shape=shape_of(E.F32))
     total = make_instruction(O.ADD, (make_instruction(O.MULTIPLY, (x, factor)), wide))
-    less = make_instruction(O.COMPARE, (total, factor), a.CompareAttributes(a.ComparisonDirection.LT))
+    less = make_instruction(O.COMPARE, (total, factor), CompareAttributes(ComparisonDirection.LT))
     root = make_instruction(O.SELECT, (less, x, wide))
     return make_computation("mixed", root, [x, i])
 
@@ -66,8 +67,8 @@ def _nested() -> HloComputation:
     y = make_parameter(0, shape_of(E.F32))
     negated = make_computation("negated", make_instruction(O.NEGATE, (y,)), [y])
     z = make_parameter(0, shape_of(E.F32))
-    called = make_instruction(O.CALL, (z,), a.CallAttributes(magnitude))
-    return make_computation("nested", make_instruction(O.MAP, (called,), a.MapAttributes((), negated)), [z])
+    called = make_instruction(O.CALL, (z,), CallAttributes(magnitude))
+    return make_computation("nested", make_instruction(O.MAP, (called,), MapAttributes((), negated)), [z])
 
 
 def _constant() -> HloComputation:
@@ -88,10 +89,10 @@ def _looping() -> HloComputation:
     doubled = make_instruction(O.ADD, (part(given, 1), part(given, 1)))
     body = make_computation("double", make_instruction(O.TUPLE, (below, doubled)), [given])
     tested = make_parameter(0, first.shape)
-    greater = a.CompareAttributes(a.ComparisonDirection.GT)
+    greater = CompareAttributes(ComparisonDirection.GT)
     test = make_instruction(O.COMPARE, (part(tested, 0), make_constant(np.int32(0))), greater)
     condition = make_computation("positive", test, [tested])
-    loop = make_instruction(O.WHILE, (first,), a.WhileAttributes(condition, body))
+    loop = make_instruction(O.WHILE, (first,), WhileAttributes(condition, body))
     return make_computation("looping", part(loop, 1), state)
 
 
@@ -99,13 +100,13 @@ def _map() -> Iterator[OpCase]:
     for dims in (UNARY_SIZE, *OTHER_SIZES):
         every = tuple(range(len(dims)))
         pair = [Array(E.F32, dims), Array(E.S32, dims)]
-        yield make_case(O.MAP, pair, shape_of(E.F32, dims), a.MapAttributes(every, _mixed()), note="mixed")
-        attributes = a.MapAttributes(every, _looping())
+        yield make_case(O.MAP, pair, shape_of(E.F32, dims), MapAttributes(every, _mixed()), note="mixed")
+        attributes = MapAttributes(every, _looping())
         yield make_case(O.MAP, pair[::-1], shape_of(E.F32, dims), attributes, note="looping")
     every = (0, 1, 2)
     operand = [Array(E.F32, UNARY_SIZE)]
-    yield make_case(O.MAP, operand, shape_of(E.F32, UNARY_SIZE), a.MapAttributes(every, _nested()), note="nested")
-    yield make_case(O.MAP, operand, shape_of(E.S32, UNARY_SIZE), a.MapAttributes(every, _constant()), note="constant")
+    yield make_case(O.MAP, operand, shape_of(E.F32, UNARY_SIZE), MapAttributes(every, _nested()), note="nested")
+    yield make_case(O.MAP, operand, shape_of(E.S32, UNARY_SIZE), MapAttributes(every, _constant()), note="constant")
 
 
 def cases() -> Iterator[OpCase]:

@@ -11,7 +11,16 @@ from itertools import product
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.movement import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
+    PadAttributes,
+    TransposeAttributes,
+)
+from hloom.hlo.ops.reduce import ReduceAttributes
 
 from .op_case import ALL, Array, OpCase, make_case, shape_of
 from .op_cases_reduce import binary_computation
@@ -110,27 +119,27 @@ def _others() -> Iterator[OpCase]:
         dims = (24, 25)
         values = every_value if t is E.F8E8M0FNU else any_value
         pair = [Array(t, dims, values), Array(t, dims, values)]
-        for direction in (a.ComparisonDirection.EQ, a.ComparisonDirection.LT, a.ComparisonDirection.GE):
-            attributes = a.CompareAttributes(direction)
+        for direction in (ComparisonDirection.EQ, ComparisonDirection.LT, ComparisonDirection.GE):
+            attributes = CompareAttributes(direction)
             yield make_case(O.COMPARE, pair, shape_of(E.PRED, dims), attributes, note=direction.value)
         yield make_case(O.SELECT, [Array(E.PRED, dims), *pair], shape_of(t, dims), note=t.value)
         yield make_case(O.CLAMP, [Array(t, dims, values)] * 3, shape_of(t, dims), signed_zeros=False)
-        yield make_case(O.IOTA, [], shape_of(t, (3, 40)), a.IotaAttributes(1), note=t.value)
-        yield make_case(O.TRANSPOSE, [Array(t, dims)], shape_of(t, (25, 24)), a.TransposeAttributes((1, 0)))
-        yield make_case(O.BROADCAST, [Array(t, (5,))], shape_of(t, (5, 7)), a.BroadcastAttributes((0,)))
+        yield make_case(O.IOTA, [], shape_of(t, (3, 40)), IotaAttributes(1), note=t.value)
+        yield make_case(O.TRANSPOSE, [Array(t, dims)], shape_of(t, (25, 24)), TransposeAttributes((1, 0)))
+        yield make_case(O.BROADCAST, [Array(t, (5,))], shape_of(t, (5, 7)), BroadcastAttributes((0,)))
         yield make_case(
-            O.PAD, [Array(t, (5, 7)), Array(t)], shape_of(t, (8, 12)), a.PadAttributes((1, -1), (2, 0), (0, 1))
+            O.PAD, [Array(t, (5, 7)), Array(t)], shape_of(t, (8, 12)), PadAttributes((1, -1), (2, 0), (0, 1))
         )
         parts = [Array(t, (2, 5)), Array(t, (3, 5))]
-        yield make_case(O.CONCATENATE, parts, shape_of(t, (5, 5)), a.ConcatenateAttributes(0))
+        yield make_case(O.CONCATENATE, parts, shape_of(t, (5, 5)), ConcatenateAttributes(0))
         start = [Array(E.S32, (), small_integer)]
-        yield make_case(O.DYNAMIC_SLICE, [Array(t, (9,)), *start], shape_of(t, (4,)), a.DynamicSliceAttributes((4,)))
+        yield make_case(O.DYNAMIC_SLICE, [Array(t, (9,)), *start], shape_of(t, (4,)), DynamicSliceAttributes((4,)))
         yield make_case(O.DYNAMIC_UPDATE_SLICE, [Array(t, (9,)), Array(t, (4,)), *start], shape_of(t, (9,)))
     for t in (E.F8E5M2, E.F8E4M3FN, E.F8E4M3B11FNUZ, E.S4, E.U4):
         for opcode in (O.ADD, O.MAXIMUM):
             operands = [Array(t, (4, 6), small_sum), Array(t, (), small_sum)]
             for dimensions, result in (((1,), (4,)), ((0,), (6,))):
-                attributes = a.ReduceAttributes(dimensions, binary_computation(opcode, t))
+                attributes = ReduceAttributes(dimensions, binary_computation(opcode, t))
                 note = f"{opcode.value}-{dimensions[0]}"
                 yield make_case(O.REDUCE, operands, shape_of(t, result), attributes, note=note)
 

@@ -16,21 +16,22 @@ from hloom.hlo import (
     make_instruction,
     make_parameter,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
+from hloom.hlo.ops.sort import SortAttributes, TopKAttributes
 
 from .op_case import ALL, COMPLEX, FLOATS, INTEGERS, Array, Dimensions, OpCase, make_case, shape_of
 from .op_values import NDArray, Values, any_value, small_floats, small_integer
 
 E = ElementType
 O = Opcode  # noqa: E741
-D = a.ComparisonDirection
-TOTAL = a.ComparisonType.TOTALORDER
+D = ComparisonDirection
+TOTAL = ComparisonType.TOTALORDER
 
 Compared = Callable[[HloInstruction, HloInstruction], HloInstruction]
 
 
-def compare(direction: D, x: HloInstruction, y: HloInstruction, kind: a.ComparisonType | None = None) -> HloInstruction:
-    return make_instruction(O.COMPARE, [x, y], a.CompareAttributes(direction, kind))
+def compare(direction: D, x: HloInstruction, y: HloInstruction, kind: ComparisonType | None = None) -> HloInstruction:
+    return make_instruction(O.COMPARE, [x, y], CompareAttributes(direction, kind))
 
 
 def canonical(x: HloInstruction) -> HloInstruction:
@@ -68,7 +69,7 @@ def comparator(types: Sequence[ElementType], keys: int = 1) -> HloComputation:
 
 
 def plain(
-    types: Sequence[ElementType], direction: D, key: int = 0, kind: a.ComparisonType | None = None
+    types: Sequence[ElementType], direction: D, key: int = 0, kind: ComparisonType | None = None
 ) -> HloComputation:
     """One comparison of one operand."""
     parameters = [make_parameter(n, shape_of(types[n // 2]), f"p{n}") for n in range(2 * len(types))]
@@ -130,7 +131,7 @@ def _sort(
     operands = [Array(t, dims, v) for t, v in zip(types, values, strict=True)]
     results = [shape_of(t, dims) for t in types]
     result = results[0] if len(results) == 1 else Shape.tuple(results)
-    return make_case(O.SORT, operands, result, a.SortAttributes(axis, by, stable), note=f"along-{axis}-{note}")
+    return make_case(O.SORT, operands, result, SortAttributes(axis, by, stable), note=f"along-{axis}-{note}")
 
 
 def _sorts() -> Iterator[OpCase]:
@@ -175,13 +176,13 @@ def _topks() -> Iterator[OpCase]:
         for largest in (True, False):
             note = f"{'largest' if largest else 'smallest'}"
             result = Shape.tuple([shape_of(t, (3, 5)), shape_of(E.S32, (3, 5))])
-            yield make_case(O.TOPK, [Array(t, (3, 61), few)], result, a.TopKAttributes(5, largest), note=note)
+            yield make_case(O.TOPK, [Array(t, (3, 61), few)], result, TopKAttributes(5, largest), note=note)
     for dims, k in [
         ((1,), 0), ((1,), 1), ((0,), 0), ((7,), 7), ((2, 0), 0), ((0, 5), 3), ((2, 3, 40), 1), ((500,), 3),
         ((300,), 150), ((2, 300), 33),
     ]:  # fmt: skip
         result = Shape.tuple([shape_of(E.F32, (*dims[:-1], k)), shape_of(E.S32, (*dims[:-1], k))])
-        yield make_case(O.TOPK, [Array(E.F32, dims, few)], result, a.TopKAttributes(k), note=f"{k}-of-all")
+        yield make_case(O.TOPK, [Array(E.F32, dims, few)], result, TopKAttributes(k), note=f"{k}-of-all")
 
 
 def cases() -> Iterator[OpCase]:

@@ -19,7 +19,17 @@ from hloom.hlo import (
     make_parameter,
     make_tuple,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.movement import BroadcastAttributes
+from hloom.hlo.ops.random import RandomAlgorithm, RngBitGeneratorAttributes
+from hloom.hlo.ops.structure import (
+    ConstantAttributes,
+    DomainAttributes,
+    FusionAttributes,
+    FusionKind,
+    GetTupleElementAttributes,
+)
 
 from .op_case import ALL, UNSIGNED, Array, OpCase, Operand, make_case, shape_of, sizes_of
 from .op_values import NDArray, Values, any_value, finite, positive, small_integer
@@ -29,7 +39,7 @@ O = Opcode  # noqa: E741
 
 
 def _random() -> Iterator[OpCase]:
-    attributes = a.RngBitGeneratorAttributes(a.RandomAlgorithm.THREEFRY)
+    attributes = RngBitGeneratorAttributes(RandomAlgorithm.THREEFRY)
     sizes = ((), (0,), (1,), (2,), (5,), (3, 5), (3, 4), (5, 3, 7), (3, 0), (2, 3))
     for t in UNSIGNED:
         for dims in sizes:
@@ -43,13 +53,13 @@ def _count_down_computations() -> tuple[HloComputation, HloComputation]:
     state = Shape.tuple([shape_of(E.S32), shape_of(E.F32, (3,))])
     parameter = make_parameter(0, state, "state")
     counter = make_get_tuple_element(parameter, 0)
-    more = make_instruction(O.COMPARE, [counter, make_constant(np.int32(0))], a.CompareAttributes(_GT))
+    more = make_instruction(O.COMPARE, [counter, make_constant(np.int32(0))], CompareAttributes(_GT))
     condition = make_computation("condition", more, [parameter])
     parameter = make_parameter(0, state, "state")
     counter, vector = (make_get_tuple_element(parameter, i) for i in range(2))
 
     def vector_of(scalar: HloInstruction) -> HloInstruction:
-        return make_instruction(O.BROADCAST, [scalar], a.BroadcastAttributes(()), shape_of(E.F32, (3,)))
+        return make_instruction(O.BROADCAST, [scalar], BroadcastAttributes(()), shape_of(E.F32, (3,)))
 
     addend = vector_of(make_instruction(O.CONVERT, [counter], shape=shape_of(E.F32)))
     scaled = make_instruction(O.MULTIPLY, [vector, vector_of(make_constant(np.float32(1.5)))])
@@ -58,7 +68,7 @@ def _count_down_computations() -> tuple[HloComputation, HloComputation]:
     return condition, make_computation("body", root, [parameter])
 
 
-_GT = a.ComparisonDirection.GT
+_GT = ComparisonDirection.GT
 
 
 def _tuple_branch(opcode: Opcode, shape: Shape) -> HloComputation:
@@ -78,22 +88,22 @@ def _two_parameters(shape: Shape) -> HloComputation:
 def _control_flow() -> Iterator[OpCase]:
     shape = shape_of(E.F32, (3, 5))
     pair = [Array(E.F32, (3, 5), positive), Array(E.F32, (3, 5), positive)]
-    yield make_case(O.CALL, pair, shape, a.CallAttributes(_two_parameters(shape)), ulps=2)
-    fusion = a.FusionAttributes(a.FusionKind.LOOP, _two_parameters(shape))
+    yield make_case(O.CALL, pair, shape, CallAttributes(_two_parameters(shape)), ulps=2)
+    fusion = FusionAttributes(FusionKind.LOOP, _two_parameters(shape))
     yield make_case(O.FUSION, pair, shape, fusion, ulps=2)
     condition, body = _count_down_computations()
     state = (Array(E.S32, (), small_integer), Array(E.F32, (3,), positive))
     result = Shape.tuple([shape_of(E.S32), shape_of(E.F32, (3,))])
-    yield make_case(O.WHILE, [state], result, a.WhileAttributes(condition, body), ulps=16)
+    yield make_case(O.WHILE, [state], result, WhileAttributes(condition, body), ulps=16)
     operand: Operand = (pair[0], pair[1])
     branches = tuple(_tuple_branch(o, shape) for o in (O.ADD, O.SUBTRACT, O.MAXIMUM))
     for index in range(-1, 4):
         kind = Array(E.S32, (), _constant_value(index))
-        attributes = a.ConditionalAttributes(branches)
+        attributes = ConditionalAttributes(branches)
         yield make_case(O.CONDITIONAL, [kind, *[operand] * 3], Shape.tuple([shape]), attributes, note=str(index))
     for taken in (True, False):
         kind = Array(E.PRED, (), _constant_value(taken))
-        attributes = a.ConditionalAttributes(branches[:2])
+        attributes = ConditionalAttributes(branches[:2])
         yield make_case(O.CONDITIONAL, [kind, *[operand] * 2], Shape.tuple([shape]), attributes, note=str(taken))
 
 
@@ -110,14 +120,14 @@ def _structure() -> Iterator[OpCase]:
         for dims in sizes_of(t, ALL, (23,)):
             literal = Literal(any_value(t, dims, 0, rng))
             note = t.value + "x".join(["", *map(str, dims)])
-            yield make_case(O.CONSTANT, [], shape_of(t, dims), a.ConstantAttributes(literal), note=note)
+            yield make_case(O.CONSTANT, [], shape_of(t, dims), ConstantAttributes(literal), note=note)
         array = Array(t, (3, 5))
         yield make_case(O.PARAMETER, [array], array.shape)
         yield make_case(O.TUPLE, [array, Array(E.S32)], Shape.tuple([array.shape, shape_of(E.S32)]))
         yield make_case(O.OPT_BARRIER, [array], array.shape)
-        element = a.GetTupleElementAttributes(1)
+        element = GetTupleElementAttributes(1)
         yield make_case(O.GET_TUPLE_ELEMENT, [(Array(E.S32), array)], array.shape, element)
-    domain = a.DomainAttributes('{kind="sharding", entry={maximal device=0}, exit={maximal device=0}}')
+    domain = DomainAttributes('{kind="sharding", entry={maximal device=0}, exit={maximal device=0}}')
     yield make_case(O.DOMAIN, [Array(E.F32, (3,))], shape_of(E.F32, (3,)), domain)
     yield make_case(O.TUPLE, [], Shape.tuple([]))
     yield make_case(
@@ -128,7 +138,7 @@ def _structure() -> Iterator[OpCase]:
     pair: Operand = (Array(E.F32, (2,)), Array(E.S32, (0,)))
     shapes = Shape.tuple([shape_of(E.F32, (2,)), shape_of(E.S32, (0,))])
     yield make_case(O.OPT_BARRIER, [pair], shapes)
-    yield make_case(O.GET_TUPLE_ELEMENT, [(pair, Array(E.PRED))], shapes, a.GetTupleElementAttributes(0))
+    yield make_case(O.GET_TUPLE_ELEMENT, [(pair, Array(E.PRED))], shapes, GetTupleElementAttributes(0))
 
 
 def cases() -> Iterator[OpCase]:

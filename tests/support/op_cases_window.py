@@ -16,7 +16,9 @@ from hloom.hlo import (
     make_parameter,
     make_tuple,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
+from hloom.hlo.window import Window, WindowDimension
 
 from .op_case import COMPLEX, FLOATS, INTEGERS, Array, OpCase, make_case, shape_of
 from .op_cases_reduce import (
@@ -34,16 +36,16 @@ O = Opcode  # noqa: E741
 Part = tuple[int, ...]
 
 
-def window_of(*parts: Part) -> a.Window:
+def window_of(*parts: Part) -> Window:
     """Of (size, stride, low, high, base dilation, window dilation), of which the last may be left out."""
-    return tuple(a.WindowDimension(*part) for part in parts)
+    return tuple(WindowDimension(*part) for part in parts)
 
 
 def _extent(size: int, dilation: int) -> int:
     return (size - 1) * dilation + 1 if size else 0
 
 
-def placed(dims: Sequence[int], window: a.Window) -> tuple[int, ...]:
+def placed(dims: Sequence[int], window: Window) -> tuple[int, ...]:
     """How often the window fits along each dimension: counted, not computed."""
     counts = []
     for size, w in zip(dims, window, strict=True):
@@ -53,7 +55,7 @@ def placed(dims: Sequence[int], window: a.Window) -> tuple[int, ...]:
     return tuple(counts)
 
 
-WINDOWS: tuple[tuple[tuple[int, ...], a.Window], ...] = (
+WINDOWS: tuple[tuple[tuple[int, ...], Window], ...] = (
     ((), ()),
     ((7,), window_of((3,))),
     ((7,), window_of((7,))),
@@ -91,7 +93,7 @@ WINDOWS: tuple[tuple[tuple[int, ...], a.Window], ...] = (
 )
 
 
-def _note(window: a.Window) -> str:
+def _note(window: Window) -> str:
     parts = []
     for w in window:
         values = (w.size, w.stride, w.padding_low, w.padding_high, w.base_dilation, w.window_dilation)
@@ -116,7 +118,7 @@ def last_of_two(t: ElementType) -> HloComputation:
     """y unless it is zero, else x: associative, but not commutative."""
     x, y = make_parameter(0, shape_of(t), "x"), make_parameter(1, shape_of(t), "y")
     zero = make_constant(t.dtype.type(0))
-    test = make_instruction(O.COMPARE, [y, zero], a.CompareAttributes(a.ComparisonDirection.EQ))
+    test = make_instruction(O.COMPARE, [y, zero], CompareAttributes(ComparisonDirection.EQ))
     return make_computation("last_of_two", make_instruction(O.SELECT, [test, x, y]), [x, y])
 
 
@@ -130,7 +132,7 @@ def _reduce_window() -> Iterator[OpCase]:
                 ulps = 12 if opcode in (O.ADD, O.MULTIPLY) and t.is_inexact else 0
                 reducer = binary_computation(opcode, t, swapped=t in (E.S16, E.F64))
                 operands = [Array(t, (2, 9, 7), values), Array(t, (), _identity(opcode))]
-                attributes = a.ReduceWindowAttributes(window, reducer)
+                attributes = ReduceWindowAttributes(window, reducer)
                 result = shape_of(t, placed((2, 9, 7), window))
                 note = opcode.value + ("-cumulative" if window is cumulative else "")
                 yield make_case(O.REDUCE_WINDOW, operands, result, attributes, ulps=ulps, signed_zeros=False, note=note)
@@ -138,14 +140,14 @@ def _reduce_window() -> Iterator[OpCase]:
         # XLA rounds sums of f8 at every step.
         for opcode in (O.ADD, O.MAXIMUM) if t.is_integral else (O.MAXIMUM,):
             operands = [Array(t, (2, 9, 7), small_floats), Array(t, (), zeros)]
-            attributes = a.ReduceWindowAttributes(mixed, binary_computation(opcode, t))
+            attributes = ReduceWindowAttributes(mixed, binary_computation(opcode, t))
             result = shape_of(t, placed((2, 9, 7), mixed))
             yield make_case(O.REDUCE_WINDOW, operands, result, attributes, signed_zeros=False, note=opcode.value)
     for dims, window in WINDOWS:
         counts = placed(dims, window)
         for opcode, values, ulps in ((O.ADD, positive, 64), (O.MAXIMUM, small_floats, 0)):
             operands = [Array(E.F32, dims, values), Array(E.F32, (), _identity(opcode))]
-            attributes = a.ReduceWindowAttributes(window, binary_computation(opcode, E.F32))
+            attributes = ReduceWindowAttributes(window, binary_computation(opcode, E.F32))
             note = f"{opcode.value}-{_note(window)}"
             result = shape_of(E.F32, counts)
             yield make_case(
@@ -155,17 +157,17 @@ def _reduce_window() -> Iterator[OpCase]:
         arrays = [Array(E.F32, dims, small_floats), Array(E.S32, dims, finite)]
         inits = [Array(E.F32, (), lowest), Array(E.S32, (), _identity(O.MINIMUM))]
         results = Shape.tuple([shape_of(E.F32, counts), shape_of(E.S32, counts)])
-        attributes = a.ReduceWindowAttributes(window, argmax_computation(E.F32, E.S32))
+        attributes = ReduceWindowAttributes(window, argmax_computation(E.F32, E.S32))
         yield make_case(
             O.REDUCE_WINDOW, [*arrays, *inits], results, attributes, note=f"argmax-{_note(window)}"
         )
-        attributes = a.ReduceWindowAttributes(window, log_add_exp_computation(E.F32))
+        attributes = ReduceWindowAttributes(window, log_add_exp_computation(E.F32))
         operands = [Array(E.F32, dims, positive), Array(E.F32, (), lowest)]
         note = f"logaddexp-{_note(window)}"
         yield make_case(O.REDUCE_WINDOW, operands, shape_of(E.F32, counts), attributes, ulps=256, note=note)
         if len(dims) < 4 and all(w.size < 30 for w in window):
             # XLA combines the parts of large windows in an order that only commutative reducers bear.
-            attributes = a.ReduceWindowAttributes(window, last_of_two(E.S32))
+            attributes = ReduceWindowAttributes(window, last_of_two(E.S32))
             operands = [Array(E.S32, dims, small_floats), Array(E.S32, (), _identity(O.ADD))]
             note = f"last-{_note(window)}"
             yield make_case(O.REDUCE_WINDOW, operands, shape_of(E.S32, counts), attributes, note=note)
@@ -174,47 +176,47 @@ def _reduce_window() -> Iterator[OpCase]:
         for dims, window in (((5, 6), window_of((2, 1, 1, 0), (3, 2))), ((4, 6), window_of((1,), (6, 1, 5, 0)))):
             counts = placed(dims, window)
             operands = [Array(t, dims, positive) for t in types] + [Array(t, (), _identity(O.ADD)) for t in types]
-            attributes = a.ReduceWindowAttributes(window, _pair_sum(types))
+            attributes = ReduceWindowAttributes(window, _pair_sum(types))
             result = Shape.tuple([shape_of(t, counts) for t in types])
             note = f"{count}-operands-{_note(window)}"
             yield make_case(O.REDUCE_WINDOW, operands, result, attributes, ulps=8, note=note)
 
 
-def _comparison(direction: a.ComparisonDirection, t: ElementType) -> HloComputation:
+def _comparison(direction: ComparisonDirection, t: ElementType) -> HloComputation:
     x, y = make_parameter(0, shape_of(t), "x"), make_parameter(1, shape_of(t), "y")
-    root = make_instruction(O.COMPARE, [x, y], a.CompareAttributes(direction))
+    root = make_instruction(O.COMPARE, [x, y], CompareAttributes(direction))
     return make_computation(direction.value, root, [x, y])
 
 
 def _select_case(
-    t: ElementType, dims: tuple[int, ...], window: a.Window, direction: a.ComparisonDirection, scatter: Opcode,
+    t: ElementType, dims: tuple[int, ...], window: Window, direction: ComparisonDirection, scatter: Opcode,
     values: Values, *, ulps: float = 0,
 ) -> OpCase:  # fmt: skip
     counts = placed(dims, window)
     kind = any_value if scatter in (O.MAXIMUM, O.MINIMUM) else positive
     operands = [Array(t, dims, values), Array(t, counts, kind), Array(t, (), positive)]
-    attributes = a.SelectAndScatterAttributes(window, _comparison(direction, t), binary_computation(scatter, t))
+    attributes = SelectAndScatterAttributes(window, _comparison(direction, t), binary_computation(scatter, t))
     note = f"{direction.value}-{scatter.value}-{_note(window)}"
     return make_case(O.SELECT_AND_SCATTER, operands, shape_of(t, dims), attributes, ulps=ulps, note=note)
 
 
 def _select_and_scatter() -> Iterator[OpCase]:
-    ge, overlapping = a.ComparisonDirection.GE, window_of((1,), (3, 2, 1, 1), (2, 1))
+    ge, overlapping = ComparisonDirection.GE, window_of((1,), (3, 2, 1, 1), (2, 1))
     disjoint = window_of((1,), (2, 2), (3, 3))
     for t in (E.PRED, *INTEGERS, *FLOATS):
         for window in (overlapping, disjoint):
             yield _select_case(t, (2, 7, 6), window, ge, O.ADD, any_value, ulps=8 if t.is_inexact else 0)
     for t in COMPLEX:
-        direction = a.ComparisonDirection.NE
+        direction = ComparisonDirection.NE
         for window in (overlapping, disjoint):
             yield _select_case(t, (2, 7, 6), window, direction, O.ADD, small_floats, ulps=8)
     for dims, window in WINDOWS:
         # XLA's text has no dilation here, and no scalars.
-        for direction in (ge, a.ComparisonDirection.LT):
+        for direction in (ge, ComparisonDirection.LT):
             yield _select_case(E.F32, dims, window, direction, O.ADD, small_floats, ulps=64)
-    for direction in a.ComparisonDirection:
+    for direction in ComparisonDirection:
         # EQ and NE are no orders: what they select depends on where XLA begins.
-        is_order = direction not in (a.ComparisonDirection.EQ, a.ComparisonDirection.NE)
+        is_order = direction not in (ComparisonDirection.EQ, ComparisonDirection.NE)
         dims, window = ((11, 9), window_of((3, 2, 1, 1), (2, 2, 0, 1))) if is_order else ((11,), window_of((3,)))
         yield _select_case(E.F32, dims, window, direction, O.ADD, finite if is_order else small_floats, ulps=8)
     for scatter in (O.MULTIPLY, O.MAXIMUM, O.SUBTRACT):

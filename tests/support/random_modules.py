@@ -10,26 +10,6 @@ import random
 from typing import Any
 
 import numpy as np
-from hloom.hlo.attributes import (
-    BroadcastAttributes,
-    CompareAttributes,
-    ComparisonDirection,
-    ConcatenateAttributes,
-    ConditionalAttributes,
-    DotAttributes,
-    DynamicSliceAttributes,
-    GatherAttributes,
-    IotaAttributes,
-    PadAttributes,
-    ReduceAttributes,
-    ReverseAttributes,
-    ScatterAttributes,
-    SliceAttributes,
-    SortAttributes,
-    TopKAttributes,
-    TransposeAttributes,
-    WhileAttributes,
-)
 from hloom.hlo.builder import (
     make_call,
     make_computation,
@@ -43,6 +23,22 @@ from hloom.hlo.builder import (
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
+from hloom.hlo.ops.dot import DotAttributes
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.indexing import GatherAttributes, ScatterAttributes
+from hloom.hlo.ops.movement import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from hloom.hlo.ops.reduce import ReduceAttributes
+from hloom.hlo.ops.sort import SortAttributes, TopKAttributes
 from hloom.hlo.shape import Shape
 
 from .op_cases_sort import comparator

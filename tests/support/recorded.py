@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from hloom.hlo import Opcode, PaddingValue, Shape
-from hloom.hlo.attributes import SelectAndScatterAttributes
+from hloom.hlo.ops.window import SelectAndScatterAttributes
 
 from .op_table import CASES, OpCase
 from .op_values import NDArray

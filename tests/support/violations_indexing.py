@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo import attributes as a
 from hloom.hlo.ir import Attributes
+from hloom.hlo.ops.indexing import GatherAttributes, ScatterAttributes
+from hloom.hlo.ops.sort import SortAttributes, TopKAttributes
 
 from .op_cases_reduce import binary_computation
 from .op_cases_sort import comparator
@@ -17,9 +18,9 @@ O = Opcode  # noqa: E741
 
 Violation = tuple[str, Opcode, list[str], Attributes, str | None]
 
-_ROWS = a.GatherAttributes((1,), (0,), (0,), 1, (1, 5))
+_ROWS = GatherAttributes((1,), (0,), (0,), 1, (1, 5))
 """Rows of f32[9,5] at s32[6,1]."""
-_BATCHED = a.GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))
+_BATCHED = GatherAttributes((), (1,), (1,), 2, (1, 1), (0,), (0,))
 """Elements of the rows of f32[3,9] at s32[3,4,1]."""
 
 _GATHER_OPERANDS = ["f32[9,5]", "s32[6,1]"]
@@ -61,8 +62,8 @@ def _gathers() -> Iterator[Violation]:
 
 
 _ADD = binary_computation(O.ADD, E.F32)
-_UPDATE = a.ScatterAttributes((1,), (0,), (0,), 1, _ADD)
-_UPDATE_BATCHED = a.ScatterAttributes((), (1,), (1,), 2, _ADD, (0,), (0,))
+_UPDATE = ScatterAttributes((1,), (0,), (0,), 1, _ADD)
+_UPDATE_BATCHED = ScatterAttributes((), (1,), (1,), 2, _ADD, (0,), (0,))
 _SCATTER_OPERANDS = ["f32[9,5]", "s32[6,1]", "f32[6,5]"]
 _UPDATE_BATCHED_OPERANDS = ["f32[3,9]", "s32[3,4,1]", "f32[3,4]"]
 
@@ -102,21 +103,21 @@ def _scatters() -> Iterator[Violation]:
 
 def _sorts() -> Iterator[Violation]:
     by = comparator([E.F32])
-    along = a.SortAttributes(0, by)
+    along = SortAttributes(0, by)
     yield "sort_c1", O.SORT, [], along, None
     yield "sort_c1", O.SORT, ["(f32[4])"], along, None
     yield "sort_c2", O.SORT, ["f32[4]", "f32[5]"], along, None
     yield "sort_c3", O.SORT, ["f32[]"], along, None
-    yield "sort_c3", O.SORT, ["f32[4]"], a.SortAttributes(1, by), None
-    yield "sort_c3", O.SORT, ["f32[4]"], a.SortAttributes(-1, by), None
+    yield "sort_c3", O.SORT, ["f32[4]"], SortAttributes(1, by), None
+    yield "sort_c3", O.SORT, ["f32[4]"], SortAttributes(-1, by), None
     yield "sort_c4", O.SORT, ["s32[4]"], along, None
     yield "sort_c4", O.SORT, ["f32[4]", "s32[4]"], along, None
-    yield "sort_c4", O.SORT, ["f32[4]"], a.SortAttributes(0, _ADD), None
-    yield "topk_c1", O.TOPK, ["(f32[4])"], a.TopKAttributes(1), None
-    yield "topk_c1", O.TOPK, ["f32[]"], a.TopKAttributes(0), None
-    yield "topk_c1", O.TOPK, ["c64[4]"], a.TopKAttributes(1), None
-    yield "topk_c2", O.TOPK, ["f32[3,4]"], a.TopKAttributes(5), None
-    yield "topk_c2", O.TOPK, ["f32[3,4]"], a.TopKAttributes(-1), None
+    yield "sort_c4", O.SORT, ["f32[4]"], SortAttributes(0, _ADD), None
+    yield "topk_c1", O.TOPK, ["(f32[4])"], TopKAttributes(1), None
+    yield "topk_c1", O.TOPK, ["f32[]"], TopKAttributes(0), None
+    yield "topk_c1", O.TOPK, ["c64[4]"], TopKAttributes(1), None
+    yield "topk_c2", O.TOPK, ["f32[3,4]"], TopKAttributes(5), None
+    yield "topk_c2", O.TOPK, ["f32[3,4]"], TopKAttributes(-1), None
 
 
 INDEXING_VIOLATIONS: list[Violation] = [*_gathers(), *_scatters(), *_sorts()]

@@ -16,8 +16,11 @@ from hloom.hlo import (
     make_parameter,
     make_tuple,
 )
-from hloom.hlo import attributes as a
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
+from hloom.hlo.ops.asynchronous import AsyncAttributes, ChannelAttributes, InfeedAttributes, OutfeedAttributes
+from hloom.hlo.ops.collective import CollectiveAttributes, ReplicaGroups
+from hloom.hlo.ops.control_flow import ScanAttributes
+from hloom.hlo.ops.dynamic_size import DimensionAttributes
 
 from .op_cases_reduce import binary_computation
 
@@ -25,11 +28,11 @@ O = Opcode  # noqa: E741
 Violation = tuple[str, Opcode, list[str], Attributes, str | None]
 
 _ADD = binary_computation(O.ADD, ElementType.F32)
-_ALONE = a.ReplicaGroups(((0,),), "{{0}}")
-_PAIR = a.ReplicaGroups(((0, 1),), "{{0,1}}")
-_TWICE = a.ReplicaGroups(((0,), (0,)), "{{0},{0}}")
-_NEGATIVE = a.ReplicaGroups(((-1,),), "{{-1}}")
-_EMPTY = a.ReplicaGroups(((),), "{{}}")
+_ALONE = ReplicaGroups(((0,),), "{{0}}")
+_PAIR = ReplicaGroups(((0, 1),), "{{0,1}}")
+_TWICE = ReplicaGroups(((0,), (0,)), "{{0},{0}}")
+_NEGATIVE = ReplicaGroups(((-1,),), "{{-1}}")
+_EMPTY = ReplicaGroups(((),), "{{}}")
 
 
 def _negated(shape: str) -> HloComputation:
@@ -50,40 +53,40 @@ def _step(returned: str) -> HloComputation:
 
 
 def _groups(
-    groups: a.ReplicaGroups, dimension: int | None = None, to_apply: HloComputation | None = None
-) -> a.CollectiveAttributes:
-    return a.CollectiveAttributes(groups, dimension=dimension, to_apply=to_apply)
+    groups: ReplicaGroups, dimension: int | None = None, to_apply: HloComputation | None = None
+) -> CollectiveAttributes:
+    return CollectiveAttributes(groups, dimension=dimension, to_apply=to_apply)
 
 
-def _pairs(*pairs: tuple[int, int]) -> a.CollectiveAttributes:
-    return a.CollectiveAttributes(source_target_pairs=pairs)
+def _pairs(*pairs: tuple[int, int]) -> CollectiveAttributes:
+    return CollectiveAttributes(source_target_pairs=pairs)
 
 
 _ASYNCHRONOUS: list[Violation] = [
     ("add-dependency_c1", O.ADD_DEPENDENCY, ["f32[2]", "f32[2]"], NO_ATTRIBUTES, None),
     ("add-dependency_c1", O.ADD_DEPENDENCY, ["f32[2]", "()"], NO_ATTRIBUTES, None),
     ("after-all_c1", O.AFTER_ALL, ["token[]", "f32[]"], NO_ATTRIBUTES, None),
-    ("async-start_c1", O.ASYNC_START, ["f32[2]"], a.AsyncAttributes(), None),
-    ("async-start_c2", O.ASYNC_START, ["f32[2]"], a.AsyncAttributes(_negated("f32[3]")), None),
-    ("async-start_c3", O.ASYNC_START, ["f32[2]"], a.AsyncAttributes(_negated("f32[2]")), "(f32[2], f32[2])"),
-    ("async-start_c3", O.ASYNC_START, ["f32[2]"], a.AsyncAttributes(_negated("f32[2]")), "f32[2]"),
-    ("async-update_c1", O.ASYNC_UPDATE, ["(f32[2], f32[2])"], a.AsyncAttributes(), None),
-    ("async-done_c1", O.ASYNC_DONE, ["f32[2]"], a.AsyncAttributes(), None),
-    ("async-done_c1", O.ASYNC_DONE, ["((f32[2]))"], a.AsyncAttributes(), None),
+    ("async-start_c1", O.ASYNC_START, ["f32[2]"], AsyncAttributes(), None),
+    ("async-start_c2", O.ASYNC_START, ["f32[2]"], AsyncAttributes(_negated("f32[3]")), None),
+    ("async-start_c3", O.ASYNC_START, ["f32[2]"], AsyncAttributes(_negated("f32[2]")), "(f32[2], f32[2])"),
+    ("async-start_c3", O.ASYNC_START, ["f32[2]"], AsyncAttributes(_negated("f32[2]")), "f32[2]"),
+    ("async-update_c1", O.ASYNC_UPDATE, ["(f32[2], f32[2])"], AsyncAttributes(), None),
+    ("async-done_c1", O.ASYNC_DONE, ["f32[2]"], AsyncAttributes(), None),
+    ("async-done_c1", O.ASYNC_DONE, ["((f32[2]))"], AsyncAttributes(), None),
     ("copy-start_c1", O.COPY_START, ["(f32[2])"], NO_ATTRIBUTES, None),
     ("copy-done_c1", O.COPY_DONE, ["(f32[2], f32[3], u32[])"], NO_ATTRIBUTES, None),
     ("copy-done_c1", O.COPY_DONE, ["(f32[2], f32[2], s32[])"], NO_ATTRIBUTES, None),
-    ("infeed_c1", O.INFEED, ["f32[2]"], a.InfeedAttributes(), "(f32[2], token[])"),
-    ("infeed_c2", O.INFEED, ["token[]"], a.InfeedAttributes(), "(f32[2], f32[2])"),
-    ("infeed_c2", O.INFEED, ["token[]"], a.InfeedAttributes(), None),
-    ("outfeed_c1", O.OUTFEED, ["f32[2]", "f32[2]"], a.OutfeedAttributes(), None),
-    ("outfeed_c2", O.OUTFEED, ["f32[2]", "token[]"], a.OutfeedAttributes(Shape.parse("f32[3]")), None),
-    ("send_c1", O.SEND, ["f32[2]", "f32[2]"], a.ChannelAttributes(1), None),
-    ("send-done_c1", O.SEND_DONE, ["(f32[2], u32[], u32[])"], a.ChannelAttributes(1), None),
-    ("recv_c1", O.RECV, ["f32[2]"], a.ChannelAttributes(1), "(f32[2], u32[], token[])"),
-    ("recv_c2", O.RECV, ["token[]"], a.ChannelAttributes(1), "(f32[2], token[])"),
-    ("recv_c2", O.RECV, ["token[]"], a.ChannelAttributes(1), None),
-    ("recv-done_c1", O.RECV_DONE, ["(f32[2], s32[], token[])"], a.ChannelAttributes(1), None),
+    ("infeed_c1", O.INFEED, ["f32[2]"], InfeedAttributes(), "(f32[2], token[])"),
+    ("infeed_c2", O.INFEED, ["token[]"], InfeedAttributes(), "(f32[2], f32[2])"),
+    ("infeed_c2", O.INFEED, ["token[]"], InfeedAttributes(), None),
+    ("outfeed_c1", O.OUTFEED, ["f32[2]", "f32[2]"], OutfeedAttributes(), None),
+    ("outfeed_c2", O.OUTFEED, ["f32[2]", "token[]"], OutfeedAttributes(Shape.parse("f32[3]")), None),
+    ("send_c1", O.SEND, ["f32[2]", "f32[2]"], ChannelAttributes(1), None),
+    ("send-done_c1", O.SEND_DONE, ["(f32[2], u32[], u32[])"], ChannelAttributes(1), None),
+    ("recv_c1", O.RECV, ["f32[2]"], ChannelAttributes(1), "(f32[2], u32[], token[])"),
+    ("recv_c2", O.RECV, ["token[]"], ChannelAttributes(1), "(f32[2], token[])"),
+    ("recv_c2", O.RECV, ["token[]"], ChannelAttributes(1), None),
+    ("recv-done_c1", O.RECV_DONE, ["(f32[2], s32[], token[])"], ChannelAttributes(1), None),
 ]
 
 _RAGGED = ["s32[2]"] * 4
@@ -93,12 +96,12 @@ _COLLECTIVE: list[Violation] = [
     ("all-gather_c1", O.ALL_GATHER, [], _groups(_ALONE, 0), None),
     ("all-gather_c2", O.ALL_GATHER, ["f32[2]"], _groups(_ALONE, 1), None),
     ("all-gather_c3", O.ALL_GATHER, ["f32[2]"], _groups(_TWICE, 0), None),
-    ("all-gather_c4", O.ALL_GATHER, ["f32[2]"], _groups(a.ReplicaGroups(), 0), "f32[3]"),
-    ("all-gather_c4", O.ALL_GATHER, ["f32[2]"], _groups(a.ReplicaGroups(), 0), None),
+    ("all-gather_c4", O.ALL_GATHER, ["f32[2]"], _groups(ReplicaGroups(), 0), "f32[3]"),
+    ("all-gather_c4", O.ALL_GATHER, ["f32[2]"], _groups(ReplicaGroups(), 0), None),
     ("all-gather-start_c1", O.ALL_GATHER_START, [], _groups(_ALONE, 0), None),
     ("all-gather-start_c2", O.ALL_GATHER_START, ["f32[2]"], _groups(_ALONE), None),
     ("all-gather-start_c3", O.ALL_GATHER_START, ["f32[2]"], _groups(_NEGATIVE, 0), None),
-    ("all-gather-start_c4", O.ALL_GATHER_START, ["f32[2]"], _groups(a.ReplicaGroups(), 0), "(f32[2], f32[3])"),
+    ("all-gather-start_c4", O.ALL_GATHER_START, ["f32[2]"], _groups(ReplicaGroups(), 0), "(f32[2], f32[3])"),
     ("all-gather-start_c5", O.ALL_GATHER_START, ["f32[2]"], _groups(_ALONE, 0), "f32[2]"),
     ("all-gather-done_c1", O.ALL_GATHER_DONE, ["f32[2]"], NO_ATTRIBUTES, None),
     ("all-reduce_c1", O.ALL_REDUCE, ["(f32[2])"], _groups(_ALONE, to_apply=_ADD), None),
@@ -138,11 +141,11 @@ _COLLECTIVE: list[Violation] = [
 ]
 
 _DYNAMIC_SIZE: list[Violation] = [
-    ("get-dimension-size_c1", O.GET_DIMENSION_SIZE, ["f32[2]"], a.DimensionAttributes(1), None),
-    ("get-dimension-size_c1", O.GET_DIMENSION_SIZE, ["(f32[2])"], a.DimensionAttributes(0), None),
-    ("get-dimension-size_c2", O.GET_DIMENSION_SIZE, ["s8[2147483648]"], a.DimensionAttributes(0), None),
-    ("set-dimension-size_c1", O.SET_DIMENSION_SIZE, ["f32[2]", "s32[]"], a.DimensionAttributes(-1), None),
-    ("set-dimension-size_c2", O.SET_DIMENSION_SIZE, ["f32[2]", "s64[]"], a.DimensionAttributes(0), None),
+    ("get-dimension-size_c1", O.GET_DIMENSION_SIZE, ["f32[2]"], DimensionAttributes(1), None),
+    ("get-dimension-size_c1", O.GET_DIMENSION_SIZE, ["(f32[2])"], DimensionAttributes(0), None),
+    ("get-dimension-size_c2", O.GET_DIMENSION_SIZE, ["s8[2147483648]"], DimensionAttributes(0), None),
+    ("set-dimension-size_c1", O.SET_DIMENSION_SIZE, ["f32[2]", "s32[]"], DimensionAttributes(-1), None),
+    ("set-dimension-size_c2", O.SET_DIMENSION_SIZE, ["f32[2]", "s64[]"], DimensionAttributes(0), None),
     ("dynamic-reshape_c1", O.DYNAMIC_RESHAPE, ["f32[6]", "s32[]"], NO_ATTRIBUTES, None),
     ("dynamic-reshape_c1", O.DYNAMIC_RESHAPE, ["f32[6]", "s32[]"], NO_ATTRIBUTES, "f32[5]"),
     ("dynamic-reshape_c1", O.DYNAMIC_RESHAPE, ["f32[6]", "s32[]"], NO_ATTRIBUTES, "f16[6]"),
@@ -150,13 +153,13 @@ _DYNAMIC_SIZE: list[Violation] = [
 ]
 
 _SCAN: list[Violation] = [
-    ("scan_c1", O.SCAN, ["f32[2]"], a.ScanAttributes(0, _step("(f32[], f32[])"), num_carries=2), None),
-    ("scan_c2", O.SCAN, ["f32[2]", "f32[]"], a.ScanAttributes(1, _step("(f32[], f32[])")), None),
-    ("scan_c2", O.SCAN, ["f32[2]", "f32[3]"], a.ScanAttributes(0, _step("(f32[], f32[])"), num_carries=0), None),
-    ("scan_c3", O.SCAN, ["f32[2,2]", "f32[]"], a.ScanAttributes(0, _step("(f32[], f32[])")), None),
-    ("scan_c4", O.SCAN, ["f32[2]", "f32[]"], a.ScanAttributes(0, _step("(f32[], s32[])")), None),
-    ("scan_c4", O.SCAN, ["f32[2]", "f32[]"], a.ScanAttributes(0, _step("()")), None),
-    ("scan_c5", O.SCAN, ["f32[]", "f32[]"], a.ScanAttributes(0, _step("(f32[], f32[])"), num_carries=2), None),
+    ("scan_c1", O.SCAN, ["f32[2]"], ScanAttributes(0, _step("(f32[], f32[])"), num_carries=2), None),
+    ("scan_c2", O.SCAN, ["f32[2]", "f32[]"], ScanAttributes(1, _step("(f32[], f32[])")), None),
+    ("scan_c2", O.SCAN, ["f32[2]", "f32[3]"], ScanAttributes(0, _step("(f32[], f32[])"), num_carries=0), None),
+    ("scan_c3", O.SCAN, ["f32[2,2]", "f32[]"], ScanAttributes(0, _step("(f32[], f32[])")), None),
+    ("scan_c4", O.SCAN, ["f32[2]", "f32[]"], ScanAttributes(0, _step("(f32[], s32[])")), None),
+    ("scan_c4", O.SCAN, ["f32[2]", "f32[]"], ScanAttributes(0, _step("()")), None),
+    ("scan_c5", O.SCAN, ["f32[]", "f32[]"], ScanAttributes(0, _step("(f32[], f32[])"), num_carries=2), None),
 ]
 
 STRUCTURE_VIOLATIONS: list[Violation] = [*_ASYNCHRONOUS, *_COLLECTIVE, *_DYNAMIC_SIZE, *_SCAN]

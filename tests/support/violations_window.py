@@ -17,7 +17,10 @@ from hloom.hlo import (
     make_instruction,
     make_parameter,
 )
-from hloom.hlo import attributes as a
+from hloom.hlo.ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from hloom.hlo.ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
+from hloom.hlo.window import WindowDimension
 
 from .op_cases_reduce import binary_computation
 from .violations_structure import Violation
@@ -29,35 +32,35 @@ _ADD_S32 = binary_computation(O.ADD, ElementType.S32)
 _BAD_ROOT = make_computation(
     "bad_root", make_constant(1), [make_parameter(i, Shape.array(ElementType.F32)) for i in range(2)]
 )
-_W1, _W2 = a.WindowDimension(1), a.WindowDimension(2)
+_W1, _W2 = WindowDimension(1), WindowDimension(2)
 
 
-def _windowed(*window: a.WindowDimension, reducer: HloComputation = _ADD_F32) -> a.ReduceWindowAttributes:
-    return a.ReduceWindowAttributes(window, reducer)
+def _windowed(*window: WindowDimension, reducer: HloComputation = _ADD_F32) -> ReduceWindowAttributes:
+    return ReduceWindowAttributes(window, reducer)
 
 
-def _selected(*window: a.WindowDimension, **computations: HloComputation) -> a.SelectAndScatterAttributes:
-    return a.SelectAndScatterAttributes(
+def _selected(*window: WindowDimension, **computations: HloComputation) -> SelectAndScatterAttributes:
+    return SelectAndScatterAttributes(
         window, computations.get("select", _GE_F32), computations.get("scatter", _ADD_F32)
     )
 
 
 def _greater_or_equal() -> HloComputation:
     x, y = (make_parameter(i, Shape.array(ElementType.F32)) for i in range(2))
-    root = make_instruction(O.COMPARE, [x, y], a.CompareAttributes(a.ComparisonDirection.GE))
+    root = make_instruction(O.COMPARE, [x, y], CompareAttributes(ComparisonDirection.GE))
     return make_computation("ge", root, [x, y])
 
 
 _GE_F32 = _greater_or_equal()
-_NCW = a.ConvolutionDimensionNumbers(0, 1, (2,), 1, 0, (2,), 0, 1, (2,))
+_NCW = ConvolutionDimensionNumbers(0, 1, (2,), 1, 0, (2,), 0, 1, (2,))
 """Input [batch, feature, width], kernel [output, input, width]."""
 
 
 def _convolved(
-    window: tuple[a.WindowDimension, ...] = (_W2,), groups: int = 1, batch_groups: int = 1,
-    numbers: a.ConvolutionDimensionNumbers = _NCW,
-) -> a.ConvolutionAttributes:  # fmt: skip
-    return a.ConvolutionAttributes(window, numbers, groups, batch_groups)
+    window: tuple[WindowDimension, ...] = (_W2,), groups: int = 1, batch_groups: int = 1,
+    numbers: ConvolutionDimensionNumbers = _NCW,
+) -> ConvolutionAttributes:  # fmt: skip
+    return ConvolutionAttributes(window, numbers, groups, batch_groups)
 
 
 _PAIRED = ["f32[2]", "f32[1]", "f32[]"]
@@ -70,7 +73,7 @@ WINDOW_VIOLATIONS: list[Violation] = [
     ("reduce-window_c3", O.REDUCE_WINDOW, ["f32[2]", "s32[]"], _windowed(_W2), None),
     ("reduce-window_c3", O.REDUCE_WINDOW, ["f32[2]", "f32[1]"], _windowed(_W2), None),
     ("reduce-window_c4", O.REDUCE_WINDOW, ["f32[2]", "f32[]"], _windowed(), None),
-    ("reduce-window_c4", O.REDUCE_WINDOW, ["f32[2]", "f32[]"], _windowed(a.WindowDimension(0)), None),
+    ("reduce-window_c4", O.REDUCE_WINDOW, ["f32[2]", "f32[]"], _windowed(WindowDimension(0)), None),
     ("reduce-window_c4", O.REDUCE_WINDOW, ["f32[2]", "f32[]"], _windowed(replace(_W2, stride=0)), None),
     ("reduce-window_c4", O.REDUCE_WINDOW, ["f32[2]", "f32[]"], _windowed(replace(_W2, base_dilation=0)), None),
     ("reduce-window_c4", O.REDUCE_WINDOW, ["f32[2]", "f32[]"], _windowed(replace(_W2, window_dilation=-1)), None),

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from numpy.typing import DTypeLike
 
-from ...hlo.attributes import DotAttributes
 from ...hlo.element_type import element_type_of
 from ...hlo.opcode import Opcode
+from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
 from .. import dtypes
 from ..array import as_value

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...hlo.attributes import CompareAttributes, ComparisonDirection
 from ...hlo.element_type import element_type_of
 from ...hlo.ir import NO_ATTRIBUTES, Attributes
 from ...hlo.opcode import Opcode
+from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ...hlo.shape import Shape
 from .. import dtypes
 from ..array import Array, array_from_scalar, as_value

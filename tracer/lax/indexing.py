@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.attributes import DynamicSliceAttributes
 from ...hlo.opcode import Opcode
+from ...hlo.ops.movement import DynamicSliceAttributes
 from .. import dtypes
 from ..array import array_from_scalar, as_value
 from ..core import Value, bind

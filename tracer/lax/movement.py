@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...hlo.attributes import (
+from ...hlo.element_type import element_type_of
+from ...hlo.opcode import Opcode
+from ...hlo.ops.movement import (
     BroadcastAttributes,
     ConcatenateAttributes,
     IotaAttributes,
@@ -24,8 +26,6 @@ from ...hlo.attributes import (
     SliceAttributes,
     TransposeAttributes,
 )
-from ...hlo.element_type import element_type_of
-from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from .. import dtypes
 from ..array import Array, array_from_numpy, array_from_scalar, as_value

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...hlo.attributes import ReduceAttributes
 from ...hlo.builder import make_instruction, make_parameter
 from ...hlo.element_type import ElementType, element_type_of
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
+from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from .. import dtypes, tree
 from ..array import array_from_scalar, as_value

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeVar, cast
 
-from ...hlo.attributes import Composite
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
+from ...hlo.ops.control_flow import Composite
 from .. import dtypes, tree
 from ..array import Array, as_value
 from ..aval import ShapedArray

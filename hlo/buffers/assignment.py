@@ -1,0 +1,299 @@
+"""Buffer assignment: where every value of a scheduled, fused module lies while it runs.
+
+An executable has four kinds of memory: the caller's arguments, fresh memory for each result, constants, and an arena
+a memory space for all that lies between. `assign_buffers` gives every leaf of every instruction a `BufferSlice` in one
+of these, and says which bytes must be copied where sharing was not possible. It computes nothing and changes nothing.
+
+This file holds the interface; the work is done in `analyses/` (values.py: which values are the same bytes, and when
+they are live; coalescing.py: which values share a buffer; heap.py: offsets in an arena; memory_spaces.py: the same in a
+small memory), shown by memory_report.py and checked by buffer_checker.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir import HloComputation, HloInstruction, HloModule
+from ..literal import Literal
+from ..physical_array import to_physical
+from ..shape import Shape
+from ..target import MemorySpace
+from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
+from .coalescing import Buffer, CanShare, Coalescing, Home, coalesce
+from .heap import place
+from .memory_spaces import Arrangement, arrange, groups_by_merit, request_of, room_in
+from .report import MemoryMapRow, MemoryReport
+from .values import ValueAnalysis, analyse_values, is_alias, leaf_count, leaf_number
+
+__all__ = [
+    "ALIGNMENT",
+    "Allocation",
+    "AllocationKind",
+    "BufferAssignment",
+    "BufferCopy",
+    "BufferSlice",
+    "CanShare",
+    "MemoryMapRow",
+    "MemoryReport",
+    "ShapeIndex",
+    "assign_buffers",
+    "is_alias",
+]
+
+ALIGNMENT = 64
+"""Every arena offset is a multiple of this: a cache line, and the widest vector register."""
+
+ShapeIndex = tuple[int, ...]
+"""Which leaf of a (nested) tuple shape: () for an array, (1,) for element 1, (1, 0) for element 0 of element 1."""
+
+@dataclass(frozen=True, eq=False)
+class BufferAssignment:
+    """Where the values of `module` lie. Covers the entry and what it reaches through while, conditional and call.
+
+    The bodies of fusions, reducers and opaque control flow have no buffers.
+
+    How to run a module by it: walk `instructions` of the entry in order. An instruction for which `is_alias` holds,
+    a parameter or a constant needs no code. FUSION and ordinary ones read the slices of their operands' leaves and
+    write their own. For the others:
+
+    * WHILE: do `copies_before(instruction)`; then loop: run the condition, whose parameter leaves lie where the
+      while's result leaves lie; stop when its root's slice holds 0; run the body, do `copies_at_end(body)`.
+    * CONDITIONAL: the branches' parameters lie where the operands lie; run the chosen one, do
+      `copies_at_end(branch)`.
+    * CALL: run the callee; its parameters lie where the operands lie, its root where the call's result lies.
+
+    At the end do `copies_at_end(module.entry)`. Lists of copies are to be done in the given order.
+    """
+
+    module: HloModule
+    slices: Mapping[HloInstruction, tuple[BufferSlice, ...]]
+    """Per instruction, one slice a leaf of its shape, depth first."""
+    parameters: tuple[BufferSlice, ...]
+    """One a leaf of the entry's parameters: the whole PARAMETER allocations."""
+    outputs: tuple[BufferSlice, ...]
+    """One a leaf of the entry's result: an OUTPUT allocation, or the PARAMETER that was donated for it."""
+    constants: tuple[Literal, ...]
+    """The contents of the CONSTANT allocations; equal ones in one layout are kept once."""
+    constant_shapes: tuple[Shape, ...]
+    """In which layouts they lie there."""
+    arenas: tuple[Allocation, ...]
+    """The arena of each memory space that has one, by its number; that of space 0 always."""
+    before: Mapping[HloInstruction, tuple[BufferCopy, ...]]
+    at_end: Mapping[HloComputation, tuple[BufferCopy, ...]]
+
+    rows: tuple[MemoryMapRow, ...] = field(default=(), repr=False)
+    """The memory map, by allocation and offset."""
+    fast_memory: MemorySpace | None = None
+    """The memory space whose limit was kept."""
+
+    @property
+    def arena_size(self) -> int:
+        """Bytes of one block of memory that holds all arenas one behind the other, a multiple of ALIGNMENT."""
+        return sum(a.size for a in self.arenas)
+
+    def arena_offset(self, allocation: Allocation) -> int:
+        """Where an arena begins in a block that holds all of them."""
+        return sum(a.size for a in self.arenas if a.index < allocation.index)
+
+    def slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
+        """Where leaf `index` of `instruction` lies."""
+        return self.slices[instruction][leaf_number(instruction.shape, index)]
+
+    def leaves(self, instruction: HloInstruction) -> tuple[BufferSlice, ...]:
+        """Where all leaves of `instruction` lie, depth first; for an array, one."""
+        return self.slices[instruction]
+
+    def operand_leaves(self, instruction: HloInstruction) -> tuple[BufferSlice, ...]:
+        """Where all leaves of all operands of `instruction` lie."""
+        return tuple(s for operand in instruction.operands for s in self.slices[operand])
+
+    def copies_before(self, instruction: HloInstruction) -> tuple[BufferCopy, ...]:
+        """What must be copied just before `instruction` (a WHILE: initial values that cannot lie in place)."""
+        return self.before.get(instruction, ())
+
+    def copies_at_end(self, computation: HloComputation) -> tuple[BufferCopy, ...]:
+        """What must be copied after the last instruction of the entry, a loop body or a branch."""
+        return self.at_end.get(computation, ())
+
+    @property
+    def copies(self) -> tuple[BufferCopy, ...]:
+        """All copies: those before loops, then those at the ends of blocks (of loop bodies once)."""
+        return tuple(copy for copies in (*self.before.values(), *self.at_end.values()) for copy in copies)
+
+    def constant_bytes(self) -> list[np.ndarray[Any, Any]]:
+        """What to fill the CONSTANT allocations with: a vector for each."""
+        pairs = zip(self.constants, self.constant_shapes, strict=True)
+        return [c.array if s.array_layout.is_row_major else to_physical(c.array, s) for c, s in pairs]
+
+    def total_size(self, kind: AllocationKind) -> int:
+        """Bytes of all allocations of a kind: what MemoryAnalysis reports."""
+        match kind:
+            case AllocationKind.ARENA:
+                return self.arena_size
+            case AllocationKind.PARAMETER:
+                return sum(s.size for s in self.parameters)
+            case AllocationKind.OUTPUT:
+                return sum(s.size for s in self.outputs if s.allocation.kind is AllocationKind.OUTPUT)
+            case AllocationKind.CONSTANT:
+                return sum(s.byte_size for s in self.constant_shapes)
+
+    def report(self) -> MemoryReport:
+        """What lies where, how much is padding, and why."""
+        return MemoryReport.of(self)
+
+    def to_text(self) -> str:
+        """The memory map as text: the arenas' buffers by offset with who lies there when, then the copies."""
+        return self.report().to_text()
+
+
+def assign_buffers(
+    module: HloModule,
+    can_share: CanShare,
+    *,
+    is_opaque: Callable[[HloInstruction], bool] = lambda instruction: False,
+    fast_memory: MemorySpace | None = None,
+) -> BufferAssignment:
+    """Give every value of a scheduled module its place.
+
+    `can_share` says which outputs the emitted code may write over which operands. `is_opaque` says which WHILE,
+    CONDITIONAL and CALL instructions become one kernel: these are treated as ordinary instructions and their
+    computations get no buffers. Donation comes from `module.input_output_aliases`.
+
+    A value lies in the memory space that its layout names. `fast_memory` is the one that the pass
+    `memory-space-assignment` filled, with the same `can_share`: its arena keeps within the limit, and the report says
+    why the others are not there.
+
+    Each computation may be called from one place only (the pass `flatten-call-graph` sees to that), the schedule is
+    the order of the instructions.
+    """
+    analysis, coalescing = shared_buffers(module, can_share, is_opaque)
+    arrangement = _arrangement(analysis, coalescing, fast_memory)
+    slices, constants, constant_shapes, arenas = _place(analysis, coalescing, arrangement)
+    before: dict[HloInstruction, tuple[BufferCopy, ...]] = {}
+    at_end: dict[HloComputation, tuple[BufferCopy, ...]] = {}
+    for transfer, moves in coalescing.moves:
+        copies = tuple(BufferCopy(slices[m.source], slices[m.target]) for m in moves)
+        if transfer.before is not None:
+            before[transfer.before] = copies
+        else:
+            assert transfer.block is not None
+            at_end[transfer.block] = copies
+    return BufferAssignment(
+        module,
+        {i: tuple([slices[coalescing.buffers[v]] for v in values]) for i, values in analysis.leaves.items()},
+        tuple(s for p in module.entry.parameters for s in (slices[coalescing.buffers[v]] for v in analysis.leaves[p])),
+        tuple(slices[b] for b in coalescing.outputs),
+        constants,
+        constant_shapes,
+        arenas,
+        before,
+        at_end,
+        tuple(_rows(analysis, coalescing, slices, arrangement)),
+        fast_memory,
+    )
+
+
+def shared_buffers(
+    module: HloModule, can_share: CanShare, is_opaque: Callable[[HloInstruction], bool] = lambda instruction: False
+) -> tuple[ValueAnalysis, Coalescing]:
+    """The values of a module, and the buffers that they share, before these have places."""
+    analysis = analyse_values(module, is_opaque)
+    return analysis, coalesce(analysis, can_share, _donations(module))
+
+
+def _donations(module: HloModule) -> dict[int, int]:
+    """The parameter leaf that is donated for each output leaf that has one."""
+    firsts = [0]
+    for parameter in module.entry.parameters:
+        firsts.append(firsts[-1] + leaf_count(parameter.shape))
+    found: dict[int, int] = {}
+    for alias in module.input_output_aliases:
+        parameter = module.entry.parameters[alias.parameter]
+        number = firsts[alias.parameter] + leaf_number(parameter.shape, alias.parameter_index)
+        output = leaf_number(module.entry.root.shape, alias.output_index)
+        assert output not in found and number not in found.values(), f"{alias} donates twice"
+        found[output] = number
+    return found
+
+
+def _arrangement(
+    analysis: ValueAnalysis, coalescing: Coalescing, fast_memory: MemorySpace | None
+) -> Arrangement:
+    """The places of the buffers in fast memory; why others are not there, if `fast_memory` is known."""
+    spaces = {b.space for b in coalescing.all_buffers() if b.home is None} - {0}
+    number = fast_memory.number if fast_memory is not None else next(iter(spaces), 0)
+    if not number:
+        return Arrangement()
+    limit = None if fast_memory is None else room_in(fast_memory, coalescing)
+    groups = groups_by_merit(analysis, coalescing)
+    return arrange(groups, number, limit, ALIGNMENT)
+
+
+def _place(
+    analysis: ValueAnalysis, coalescing: Coalescing, arrangement: Arrangement
+) -> tuple[dict[Buffer, BufferSlice], tuple[Literal, ...], tuple[Shape, ...], tuple[Allocation, ...]]:
+    """The slice of each buffer, the constants and their shapes in the order of their allocations, the arenas."""
+    buffers = coalescing.all_buffers()
+    by_space: dict[int, list[Buffer]] = {0: []}
+    for buffer in buffers:
+        if buffer.home is None:
+            by_space.setdefault(buffer.space, []).append(buffer)
+    slices: dict[Buffer, BufferSlice] = {}
+    arenas = []
+    for space, members in sorted(by_space.items()):
+        if members and members[0] in arrangement.offsets:
+            offsets, size = [arrangement.offsets[b] for b in members], arrangement.size
+        else:
+            offsets, size = place([request_of(b) for b in members], ALIGNMENT)
+        arenas.append(Allocation(AllocationKind.ARENA, space, size))
+        slices.update({b: BufferSlice(arenas[-1], offset, b.size) for b, offset in zip(members, offsets, strict=True)})
+    constants: list[Literal] = []
+    shapes: list[Shape] = []
+    for buffer in buffers:
+        if buffer.home is None:
+            continue
+        home, index = buffer.home
+        if home is Home.CONSTANT:
+            literal, shape = analysis.values[index].constant, analysis.values[index].shape
+            assert literal is not None
+            index = len(constants)
+            constants.append(literal)
+            shapes.append(shape)
+        slices[buffer] = BufferSlice(Allocation(AllocationKind(home.value), index, buffer.size), 0, buffer.size)
+    return slices, tuple(constants), tuple(shapes), tuple(arenas)
+
+
+def _rows(
+    analysis: ValueAnalysis,
+    coalescing: Coalescing,
+    slices: Mapping[Buffer, BufferSlice],
+    arrangement: Arrangement,
+) -> Iterator[MemoryMapRow]:
+    rows = []
+    outputs = {b: analysis.values[v] for b, v in zip(coalescing.outputs, analysis.outputs, strict=True)}
+    for buffer in coalescing.all_buffers():
+        values = [analysis.values[number] for number in sorted(buffer.values)]
+        holders = []
+        for value in values:
+            leaves = analysis.leaves.get(value.instruction, ())
+            holders.append(f"{value.instruction.name}{{{value.leaf}}}" if len(leaves) > 1 else value.instruction.name)
+        shapes = [v.shape for v in values] or [outputs[b].shape for b in (buffer,) if b in outputs]
+        intervals = buffer.intervals or [(0, 0)]
+        rows.append(
+            MemoryMapRow(
+                slices[buffer],
+                intervals[0][0] // 2,
+                (intervals[-1][1] - 1) // 2,
+                tuple(holders) or ("-",),
+                shapes[0] if shapes else None,
+                max((s.logical_byte_size for s in shapes), default=buffer.size),
+                arrangement.reasons.get(buffer, ""),
+            )
+        )
+    kinds = list(AllocationKind)
+    rows.sort(key=lambda r: (kinds.index(r.slice.allocation.kind), r.slice.allocation.index, r.slice.offset, r.first))
+    yield from rows

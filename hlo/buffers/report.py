@@ -1,0 +1,173 @@
+"""The report on a program's memory: what lies where and when, how much of it is padding, and why it lies there.
+
+`BufferAssignment.report()` makes one. It is data first; `to_text` is what `memory_analysis()` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..shape import Shape
+from .allocation import AllocationKind, BufferSlice
+from .heap import Request, peak
+
+if TYPE_CHECKING:
+    from .assignment import BufferAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMapRow:
+    """One buffer: where it lies, the schedule positions from and to which it is needed, and whose results it holds."""
+
+    slice: BufferSlice
+    first: int
+    last: int
+    holders: tuple[str, ...]
+    shape: Shape | None = None
+    """Of the first value in it, with its layout; all take as many bytes. None for scratch memory of copies."""
+    logical_bytes: int = 0
+    """Bytes of the elements of the largest value in it, without padding."""
+    reason: str = ""
+    """Why it is not in fast memory, where there is one."""
+
+    @property
+    def space(self) -> int:
+        """The memory space."""
+        if self.slice.allocation.kind is AllocationKind.ARENA:
+            return self.slice.allocation.index
+        return 0 if self.shape is None else self.shape.array_layout.memory_space
+
+    @property
+    def physical_bytes(self) -> int:
+        """Bytes that it takes."""
+        return self.slice.size
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceUse:
+    """What a program has in one memory space, arguments, results and constants included."""
+
+    number: int
+    name: str
+    """VMEM, say; empty where the target has no name for it."""
+    limit: int | None
+    """Bytes that there are; None: not known, or without limit."""
+    buffers: int
+    logical_bytes: int
+    physical_bytes: int
+    """Of all buffers together, as if none shared memory over time."""
+    arena_bytes: int
+    """Bytes of its arena."""
+    arena_peak: int
+    """The most bytes that buffers in its arena need at once. What the arena has more is lost between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """Every buffer of a program, and what each memory space holds."""
+
+    module: str
+    rows: tuple[MemoryMapRow, ...]
+    """By allocation and offset."""
+    spaces: tuple[SpaceUse, ...]
+    """By number."""
+    copies: tuple[str, ...]
+    """Copies that could not be saved, in words."""
+
+    @staticmethod
+    def of(assignment: BufferAssignment) -> MemoryReport:
+        """The report of an assignment."""
+        numbers = {row.space for row in assignment.rows} | {arena.index for arena in assignment.arenas}
+        fast = assignment.fast_memory
+        if fast is not None:
+            numbers.add(fast.number)
+        spaces = tuple(_space_use(assignment, number) for number in sorted(numbers))
+        return MemoryReport(assignment.module.name, assignment.rows, spaces, tuple(_copies(assignment)))
+
+    def space(self, number: int) -> SpaceUse | None:
+        """What is in a memory space; None if nothing is, and the target has no such."""
+        return next((s for s in self.spaces if s.number == number), None)
+
+    def to_text(self) -> str:
+        """The memory map: per kind of memory its buffers with who lies there when, then the copies."""
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        yield f"memory map of {self.module}"
+        if len(self.spaces) > 1:
+            yield from self._space_lines()
+        for kind in AllocationKind:
+            indices = [0]
+            if kind is AllocationKind.ARENA:
+                indices = sorted({r.slice.allocation.index for r in self.rows if r.slice.allocation.kind is kind})
+            for index in indices:
+                yield from self._kind_lines(kind, index)
+        if self.copies:
+            yield ""
+            yield "copies"
+            yield from self.copies
+
+    def _space_lines(self) -> Iterator[str]:
+        yield ""
+        yield "memory spaces"
+        yield f"  {'':<10} {'buffers':>8} {'bytes':>16} {'padding':>8} {'arena':>16} {'peak':>16} {'limit':>16}"
+        for s in self.spaces:
+            name = f"{s.name} S({s.number})" if s.name else f"S({s.number})"
+            padding = f"{100 * (1 - s.logical_bytes / s.physical_bytes):.0f} %" if s.physical_bytes else "-"
+            limit = "-" if s.limit is None else f"{s.limit:,}"
+            yield (
+                f"  {name:<10} {s.buffers:>8,} {s.physical_bytes:>16,} {padding:>8} {s.arena_bytes:>16,} "
+                f"{s.arena_peak:>16,} {limit:>16}"
+            )
+
+    def _kind_lines(self, kind: AllocationKind, index: int) -> Iterator[str]:
+        in_arena = kind is AllocationKind.ARENA
+        rows = [
+            r
+            for r in self.rows
+            if r.slice.allocation.kind is kind and (not in_arena or r.slice.allocation.index == index)
+        ]
+        if not rows:
+            return
+        if in_arena:
+            title, size = str(rows[0].slice.allocation), rows[0].slice.allocation.size
+        else:
+            title, size = f"{kind.value}s", sum({r.slice.allocation.index: r.slice.size for r in rows}.values())
+        yield ""
+        yield title
+        yield f"  {len(rows)} buffers, {size:,} bytes"
+        yield f"  {'at':>12} {'bytes':>14}  {'needed':<13} holds"
+        for row in rows:
+            where = row.slice.offset if in_arena else row.slice.allocation.index
+            needed = f"{row.first}-{row.last}"
+            why = f"  ({row.reason})" if in_arena and row.reason else ""
+            yield f"  {where:>12,} {row.slice.size:>14,}  {needed:<13} {', '.join(row.holders)}{why}"
+
+
+def _space_use(assignment: BufferAssignment, number: int) -> SpaceUse:
+    rows = [r for r in assignment.rows if r.space == number]
+    in_arena = [r for r in rows if r.slice.allocation.kind is AllocationKind.ARENA]
+    fast = assignment.fast_memory
+    known = fast is not None and fast.number == number
+    return SpaceUse(
+        number,
+        fast.name if fast is not None and known else "HBM" if number == 0 and fast is not None else "",
+        fast.size if fast is not None and known else None,
+        len(rows),
+        sum(r.logical_bytes for r in rows),
+        sum(r.physical_bytes for r in rows),
+        sum(a.size for a in assignment.arenas if a.index == number),
+        peak(Request(r.physical_bytes, r.first, r.last + 1) for r in in_arena),
+    )
+
+
+def _copies(assignment: BufferAssignment) -> Iterator[str]:
+    places = (
+        *((f"before {i.name}", copies) for i, copies in assignment.before.items()),
+        *((f"at the end of {c.name}", copies) for c, copies in assignment.at_end.items()),
+    )
+    for place, copies in places:
+        for copy in copies:
+            yield f"  {place}: {copy.target} <- {copy.source}"

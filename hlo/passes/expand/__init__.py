@@ -1,0 +1,1 @@
+"""Passes that write an op with others, by family."""

@@ -1,0 +1,120 @@
+"""Expansion of collectives for the one device that there is, replica 0 of partition 0.
+
+Alone in its group, a device gets back what it gave. A program that needs more devices is refused: UnsupportedError
+says how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...builder import make_constant, make_get_tuple_element, make_tuple
+from ...errors import UnsupportedError
+from ...ir import HloInstruction
+from ...opcode import Opcode
+from ...ops.collective import CollectiveAttributes
+from ..patterns import make_splat
+
+
+def _needs(instruction: HloInstruction, count: int | str, why: str) -> UnsupportedError:
+    opcode = instruction.opcode.value
+    return UnsupportedError(f"{opcode} {instruction.name} needs {count} replicas, there is one: {why}")
+
+
+def _require_one_device(instruction: HloInstruction) -> None:
+    attributes: CollectiveAttributes = instruction.attributes
+    groups = attributes.replica_groups.groups
+    own = next((group for group in groups if 0 in group), None)
+    if groups and own is None:
+        raise _needs(instruction, 1 + max(d for g in groups for d in g), "device 0 is in no group")
+    if own is not None and len(own) > 1:
+        raise _needs(instruction, 1 + max(own), f"device 0 is in the group {list(own)}")
+
+
+def _together(values: list[HloInstruction]) -> HloInstruction:
+    return values[0] if len(values) == 1 else make_tuple(values)
+
+
+def _zeros(instruction: HloInstruction) -> HloInstruction:
+    return _together([make_splat(0, o.shape) for o in instruction.operands])
+
+
+def identity(instruction: HloInstruction) -> HloInstruction:
+    """all-reduce, all-gather, reduce-scatter and their starts: what went in."""
+    _require_one_device(instruction)
+    found = _together(list(instruction.operands))
+    gathered = instruction.opcode is Opcode.ALL_GATHER_START
+    if not found.shape.compatible(instruction.shape.elements[1] if gathered else instruction.shape):
+        raise _needs(instruction, "several", f"{found.shape} becomes {instruction.shape}")
+    return make_tuple([found, found]) if gathered else found
+
+
+def all_to_all(instruction: HloInstruction) -> HloInstruction:
+    """The array form gives the operand, the tuple form the tuple of its one operand."""
+    _require_one_device(instruction)
+    if instruction.attributes.dimension is not None:
+        return instruction.operands[0]
+    if len(instruction.operands) > 1:
+        raise _needs(instruction, len(instruction.operands), "it has as many operands")
+    return make_tuple(instruction.operands)
+
+
+def collective_broadcast(instruction: HloInstruction) -> HloInstruction:
+    """The operand; zeros for a device in no group."""
+    groups = instruction.attributes.replica_groups.groups
+    if groups and not any(0 in group for group in groups):
+        return _zeros(instruction)
+    _require_one_device(instruction)
+    return _together(list(instruction.operands))
+
+
+def collective_permute(instruction: HloInstruction) -> HloInstruction:
+    """The operand where device 0 sends to itself, zeros where no device sends to it."""
+    if instruction.attributes.slice_sizes or any(o.shape.is_tuple for o in instruction.operands):
+        what = f"{instruction.opcode.value} {instruction.name}"
+        raise UnsupportedError(f"{what}: permuting slices in place is not supported")
+    pairs = instruction.attributes.source_target_pairs
+    largest = max((device for pair in pairs for device in pair), default=0)
+    if largest:
+        raise _needs(instruction, 1 + largest, f"its pairs are {list(pairs)}")
+    result = _together(list(instruction.operands)) if pairs else _zeros(instruction)
+    if instruction.opcode is Opcode.COLLECTIVE_PERMUTE:
+        return result
+    contexts = [make_constant(np.uint32(0)) for _ in instruction.shape.elements[2:]]
+    return make_tuple([_together(list(instruction.operands)), result, *contexts])
+
+
+def second_element(done: HloInstruction) -> HloInstruction:
+    """all-gather-done and collective-permute-done."""
+    return make_get_tuple_element(done.operands[0], 1)
+
+
+def operand(done: HloInstruction) -> HloInstruction:
+    """all-reduce-done."""
+    return done.operands[0]
+
+
+def zero(instruction: HloInstruction) -> HloInstruction:
+    """replica-id and partition-id."""
+    return make_constant(np.uint32(0))
+
+
+COLLECTIVE: dict[Opcode, Callable[[HloInstruction], HloInstruction | None]] = {
+    Opcode.ALL_GATHER: identity,
+    Opcode.ALL_GATHER_DONE: second_element,
+    Opcode.ALL_GATHER_START: identity,
+    Opcode.ALL_REDUCE: identity,
+    Opcode.ALL_REDUCE_DONE: operand,
+    Opcode.ALL_REDUCE_START: identity,
+    Opcode.ALL_TO_ALL: all_to_all,
+    Opcode.COLLECTIVE_BROADCAST: collective_broadcast,
+    Opcode.COLLECTIVE_PERMUTE: collective_permute,
+    Opcode.COLLECTIVE_PERMUTE_DONE: second_element,
+    Opcode.COLLECTIVE_PERMUTE_START: collective_permute,
+    Opcode.PARTITION_ID: zero,
+    Opcode.REDUCE_SCATTER: identity,
+    Opcode.REPLICA_ID: zero,
+}
+"""By opcode; ragged-all-to-all has a row of its own."""

@@ -1,0 +1,217 @@
+"""Expansion of convolution: into one of two canonical forms, for which the backend has rows.
+
+    channels first:  input [b, f, s...], kernel [o, i, s...], result [b, f, s...]
+    channels last:   input [b, s..., f], kernel [s..., i, o], result [b, s..., f]
+
+In both, the operands have the result's element type, there are no batch groups, and the window is not reversed. What
+this adds are transposes, reshapes and conversions, which fuse with their neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...builder import make_instruction
+from ...element_type import ElementType
+from ...ir import HloInstruction
+from ...opcode import Opcode
+from ...ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from ...ops.movement import ConcatenateAttributes, ReverseAttributes, SliceAttributes
+from ...shape import Shape
+from ...window import WindowDimension
+from ..patterns import convert, make_zeros, reshape, transpose
+from .small_types import wider_type
+
+FEW_PLACES = 64
+"""With fewer places than this an image is a narrow matrix: with channels last, all images together are one."""
+
+MAX_PHASES = 8
+"""Along one dimension: each is a convolution of its own, and one with more holes than that is left as it is."""
+
+_HALF = (ElementType.F16, ElementType.BF16)
+
+
+def canonical_numbers(spatial: int, channels_last: bool) -> ConvolutionDimensionNumbers:
+    """The dimension numbers of a canonical form."""
+    if channels_last:
+        array = tuple(range(1, spatial + 1))
+        return ConvolutionDimensionNumbers(
+            0, spatial + 1, array, spatial, spatial + 1, tuple(range(spatial)), 0, spatial + 1, array
+        )
+    rest = tuple(range(2, spatial + 2))
+    return ConvolutionDimensionNumbers(0, 1, rest, 1, 0, rest, 0, 1, rest)
+
+
+def is_channels_last(attributes: ConvolutionAttributes) -> bool:
+    """Which of the two forms a canonical convolution has; without spatial dimensions it is channels first."""
+    return attributes.dimension_numbers != canonical_numbers(len(attributes.window), False)
+
+
+def convolution_of_nothing(convolution: HloInstruction) -> HloInstruction | None:
+    """Zeros, where there is nothing to add up."""
+    if convolution.shape.num_elements and all(o.shape.num_elements for o in convolution.operands):
+        return None
+    return make_zeros(convolution.shape)
+
+
+def convolution_in_one_type(convolution: HloInstruction) -> HloInstruction | None:
+    """Operands in the type in which the products are added up: the result's, but f32 for floats narrower than that, and
+    a byte for integers of less."""
+    result = convolution.shape.element
+    computed = result
+    if result in _HALF or (result.is_small and result.is_floating):
+        computed = ElementType.F32
+    elif result.is_small:
+        computed = wider_type(result)
+    if all(o.shape.element is computed for o in (*convolution.operands, convolution)):
+        return None
+    operands = [convert(o, computed) for o in convolution.operands]
+    shape = Shape.array(computed, convolution.shape.dimensions)
+    return convert(make_instruction(Opcode.CONVOLUTION, operands, convolution.attributes, shape), result)
+
+
+def batch_groups_as_feature_groups(convolution: HloInstruction) -> HloInstruction | None:
+    """Each group of the batch becomes a group of features: input [g * b, f] is seen as [b, g * f]."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    groups = attributes.batch_group_count
+    if groups == 1:
+        return None
+    array, kernel = convolution.operands
+    batch, feature = attributes.dimension_numbers.input_batch, attributes.dimension_numbers.input_feature
+    sizes = list(array.shape.dimensions)
+    split = [*sizes[:batch], groups, sizes[batch] // groups, *sizes[batch + 1 :]]
+    viewed = reshape(array, split)
+    order = [d for d in range(len(split)) if d != batch]
+    order.insert(order.index(feature + (feature > batch)), batch)
+    moved = transpose(viewed, order)
+    sizes[batch] //= groups
+    sizes[feature] *= groups
+    merged = reshape(moved, sizes)
+    new = replace(attributes, batch_group_count=1, feature_group_count=groups)
+    return make_instruction(Opcode.CONVOLUTION, (merged, kernel), new, convolution.shape)
+
+
+def reversed_window(convolution: HloInstruction) -> HloInstruction | None:
+    """A reversed window is a reversed kernel."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    if not any(part.reversed for part in attributes.window):
+        return None
+    array, kernel = convolution.operands
+    spatial = attributes.dimension_numbers.kernel_spatial
+    dimensions = tuple(d for d, part in zip(spatial, attributes.window, strict=True) if part.reversed)
+    turned = make_instruction(Opcode.REVERSE, (kernel,), ReverseAttributes(dimensions))
+    window = tuple(replace(part, reversed=False) for part in attributes.window)
+    new = replace(attributes, window=window)
+    return make_instruction(Opcode.CONVOLUTION, (array, turned), new, convolution.shape)
+
+
+def phases_of_dilated_input(convolution: HloInstruction) -> HloInstruction | None:
+    """A convolution over an input with holes (the gradient of a strided one) as one convolution a phase, without them.
+
+    Along a dimension dilated by s, result s * q + p meets only every s-th element of the kernel, and those meet the
+    input's elements from q on, one after the other. The phases' results take turns.
+    """
+    attributes: ConvolutionAttributes = convolution.attributes
+    for position, part in enumerate(attributes.window):
+        if 1 < part.base_dilation <= MAX_PHASES and part.stride == part.window_dilation == 1 and not part.reversed:
+            return _in_phases(convolution, position)
+    return None
+
+
+def _in_phases(convolution: HloInstruction, position: int) -> HloInstruction:
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, part = attributes.dimension_numbers, attributes.window[position]
+    array, kernel = convolution.operands
+    step, target = part.base_dilation, numbers.output_spatial[position]
+    size = array.shape.dimensions[numbers.input_spatial[position]]
+    sizes = convolution.shape.dimensions
+    count = -(-sizes[target] // step)
+    phase_sizes = [count if d == target else size for d, size in enumerate(sizes)]
+    shape = Shape.array(convolution.shape.element, phase_sizes)
+    phases = []
+    for phase in range(step):
+        first = (part.padding_low - phase) % step
+        if first >= part.size:
+            phases.append(make_zeros(shape))
+            continue
+        taken = _every(kernel, numbers.kernel_spatial[position], first, step)
+        taps = -(-(part.size - first) // step)
+        low = (part.padding_low - phase - first) // step
+        window = list(attributes.window)
+        window[position] = WindowDimension(taps, 1, low, count + taps - 1 - low - size)
+        new = replace(attributes, window=tuple(window))
+        phases.append(make_instruction(Opcode.CONVOLUTION, (array, taken), new, shape))
+    alone = [*phase_sizes[: target + 1], 1, *phase_sizes[target + 1 :]]
+    turns = make_instruction(
+        Opcode.CONCATENATE, [reshape(phase, alone) for phase in phases], ConcatenateAttributes(target + 1)
+    )
+    padded = [count * step if d == target else size for d, size in enumerate(sizes)]
+    result = reshape(turns, padded)
+    if count * step == sizes[target]:
+        return result
+    rank = len(sizes)
+    return make_instruction(Opcode.SLICE, (result,), SliceAttributes((0,) * rank, tuple(sizes), (1,) * rank))
+
+
+def _every(operand: HloInstruction, dimension: int, first: int, step: int) -> HloInstruction:
+    """Every `step`-th element along a dimension, from `first` on."""
+    sizes, rank = operand.shape.dimensions, operand.shape.rank
+    starts, strides = [0] * rank, [1] * rank
+    starts[dimension], strides[dimension] = first, step
+    return make_instruction(Opcode.SLICE, (operand,), SliceAttributes(tuple(starts), sizes, tuple(strides)))
+
+
+def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
+    """Transposes around a convolution, until its dimensions are in the order of a canonical form."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, spatial = attributes.dimension_numbers, len(attributes.window)
+    wanted = canonical_numbers(spatial, _wants_channels_last(convolution))
+    if wanted == numbers:
+        return None
+    array, kernel = convolution.operands
+    array = transpose(array, _moved(_input(numbers), _input(wanted)))
+    kernel = transpose(kernel, _moved(_kernel(numbers), _kernel(wanted)))
+    own = _moved(_result(numbers), _result(wanted))
+    shape = Shape.array(convolution.shape.element, [convolution.shape.dimensions[d] for d in own])
+    new = replace(attributes, dimension_numbers=wanted)
+    result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape)
+    return transpose(result, _moved(_result(wanted), _result(numbers)))
+
+
+def _wants_channels_last(convolution: HloInstruction) -> bool:
+    """As the input lies; but an image of few places is no good matrix, and what BLAS does not multiply goes by rows."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers = attributes.dimension_numbers
+    sizes = convolution.shape.dimensions
+    lies_last = bool(numbers.input_spatial) and numbers.input_feature == len(sizes) - 1
+    groups, kernel = attributes.feature_group_count, convolution.operands[1].shape.dimensions
+    depthwise = groups > 1 and kernel[numbers.kernel_output_feature] == groups
+    if depthwise and kernel[numbers.kernel_input_feature] == 1:
+        return lies_last
+    if not convolution.shape.element.is_inexact:
+        return False
+    places = math.prod(sizes[d] for d in numbers.output_spatial)
+    few = places < FEW_PLACES and sizes[numbers.output_batch] > 1 and bool(numbers.input_spatial)
+    return lies_last or few
+
+
+def _input(numbers: ConvolutionDimensionNumbers) -> tuple[int, ...]:
+    return (numbers.input_batch, numbers.input_feature, *numbers.input_spatial)
+
+
+def _kernel(numbers: ConvolutionDimensionNumbers) -> tuple[int, ...]:
+    return (numbers.kernel_input_feature, numbers.kernel_output_feature, *numbers.kernel_spatial)
+
+
+def _result(numbers: ConvolutionDimensionNumbers) -> tuple[int, ...]:
+    return (numbers.output_batch, numbers.output_feature, *numbers.output_spatial)
+
+
+def _moved(source: Sequence[int], target: Sequence[int]) -> list[int]:
+    """The permutation that takes dimensions in the places `source` to the places `target`."""
+    order = [0] * len(source)
+    for old, new in zip(source, target, strict=True):
+        order[new] = old
+    return order

@@ -1,0 +1,24 @@
+"""Expansions of factorisations: f16 and bf16 are computed in f32 and rounded once, as LAPACK has no such types."""
+
+from __future__ import annotations
+
+from ...builder import make_instruction
+from ...element_type import ElementType
+from ...ir import HloInstruction
+from ...opcode import Opcode
+from ...shape import Shape
+
+_HALF = (ElementType.F16, ElementType.BF16)
+
+
+def half_in_f32(instruction: HloInstruction) -> HloInstruction | None:
+    """cholesky or triangular-solve of f16 or bf16: the operands converted to f32, the result back."""
+    element_type = instruction.shape.element
+    if element_type not in _HALF:
+        return None
+    operands = [_converted(operand, ElementType.F32) for operand in instruction.operands]
+    return _converted(make_instruction(instruction.opcode, operands, instruction.attributes), element_type)
+
+
+def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
+    return make_instruction(Opcode.CONVERT, (operand,), shape=Shape.array(element_type, operand.shape.dimensions))

@@ -1,0 +1,1 @@
+"""Passes that decide what is computed together, and when."""

@@ -1,0 +1,161 @@
+"""dot-canonicalization: afterwards BLAS can take every dot's operands as they lie in memory.
+
+Where it cannot, the smallest set of operands is transposed first, visibly, and these transposes fuse with what
+computes the operand. A dot without contracting dimensions is no matrix product but a multiplication of broadcasts.
+Source of the idea: XLA's DotDecomposer and TransposeFolding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from ...analyses.trip_count import state_element
+from ...builder import make_instruction
+from ...ir import HloComputation, HloInstruction, HloModule
+from ...opcode import Opcode
+from ...ops.dot import DotAttributes
+from ...shape import Shape
+from ..patterns import broadcast, convert, transpose
+from ..rewrite import map_computations, rewrite_computation
+from ..simplify.loops import unchanged_elements
+
+IsGemm = Callable[[HloInstruction], bool]
+
+
+def blas_takes(dot: HloInstruction) -> bool:
+    """True when both operands are batches of matrices as they lie: free and contracting dimensions each lie in memory
+    like one dimension, and one of the two has neighbours next to each other. Batch dimensions may lie anywhere."""
+    a = dot.attributes
+    lhs, rhs = dot.operands
+    return is_matrix(lhs.shape, a.lhs_batch_dims, a.lhs_contracting_dims) and is_matrix(
+        rhs.shape, a.rhs_batch_dims, a.rhs_contracting_dims
+    )
+
+
+def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:
+    """True when an array with these dimensions is a batch of matrices for BLAS, as it lies (densely, in any order)."""
+    if shape.num_elements == 0:
+        return True
+    strides = shape.strides()
+    groups = []
+    for group in (_free(shape, batch, contracting), contracting):
+        size, stride = 1, 1
+        for d in reversed(group):
+            if shape.dimensions[d] != 1:
+                if size == 1:
+                    stride = strides[d]
+                elif strides[d] != stride * size:
+                    return False
+                size *= shape.dimensions[d]
+        groups.append((size, stride))
+    return any(size == 1 or stride == 1 for size, stride in groups)
+
+
+def _free(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> list[int]:
+    return [d for d in range(shape.rank) if d not in batch and d not in contracting]
+
+
+@dataclass(frozen=True, slots=True)
+class DotCanonicalizer:
+    """Rewrites every DOT that `is_gemm` refuses."""
+
+    name: str = "dot-canonicalization"
+    is_gemm: IsGemm = blas_takes
+
+    def __call__(self, module: HloModule) -> HloModule:
+        loops = [i for i in module.instructions() if i.opcode is Opcode.WHILE]
+        unchanged = {loop.attributes.body.name: unchanged_elements(loop) for loop in loops}
+
+        def rewrite(computation: HloComputation) -> HloComputation:
+            elements = unchanged.get(computation.name, set())
+
+            def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+                if moved.opcode is not Opcode.DOT:
+                    return moved
+                return self.canonical(moved, {o for o in moved.operands if state_element(o) in elements})
+
+            return rewrite_computation(computation, visit)
+
+        return map_computations(module, rewrite)
+
+    def canonical(self, dot: HloInstruction, invariant: Collection[HloInstruction] = ()) -> HloInstruction:
+        """What computes `dot` in a form that BLAS takes. Transposes of `invariant` operands cost nothing: they leave
+        the loop."""
+        if not dot.attributes.lhs_contracting_dims:
+            return outer_product(dot)
+        if self.is_gemm(dot):
+            return dot
+        candidates = []
+        for ordered in contracting_orders(dot):
+            left, right = with_lhs_in_order(ordered), with_rhs_in_order(ordered)
+            candidates += [ordered, left, right, with_rhs_in_order(left)]
+
+        def transposed_bytes(candidate: HloInstruction) -> int:
+            pairs = zip(candidate.operands, dot.operands, strict=True)
+            return sum(old.shape.byte_size for new, old in pairs if new is not old and old not in invariant)
+
+        for candidate in sorted(candidates, key=transposed_bytes):
+            if self.is_gemm(candidate):
+                return candidate
+        return candidates[-1]  # batch, free, contracting in this order: the backend takes it or says why not
+
+
+def outer_product(dot: HloInstruction) -> HloInstruction:
+    """A dot that sums over nothing: both operands, converted to the result's type, broadcast and multiplied."""
+    a = dot.attributes
+    batches = len(a.lhs_batch_dims)
+    factors = []
+    first_free = batches
+    for operand, batch in zip(dot.operands, (a.lhs_batch_dims, a.rhs_batch_dims), strict=True):
+        free = _free(operand.shape, batch, ())
+        places = {d: n for n, d in enumerate(batch)} | {d: first_free + n for n, d in enumerate(free)}
+        first_free += len(free)
+        in_order = transpose(operand, sorted(range(operand.shape.rank), key=places.__getitem__))
+        converted = convert(in_order, dot.shape.element)
+        factors.append(broadcast(converted, dot.shape, sorted(places.values())))
+    return make_instruction(Opcode.MULTIPLY, factors)
+
+
+def contracting_orders(dot: HloInstruction) -> list[HloInstruction]:
+    """The dot with its contracting dimensions listed in the order of the lhs's dimensions, and of the rhs's."""
+    a = dot.attributes
+    pairs = list(zip(a.lhs_contracting_dims, a.rhs_contracting_dims, strict=True))
+    found = []
+    for ordered in dict.fromkeys((tuple(sorted(pairs)), tuple(sorted(pairs, key=lambda pair: pair[1])))):
+        lhs, rhs = zip(*ordered, strict=True)
+        found.append(replace(dot, attributes=replace(a, lhs_contracting_dims=lhs, rhs_contracting_dims=rhs)))
+    return found
+
+
+def with_lhs_in_order(dot: HloInstruction) -> HloInstruction:
+    """The dot on its lhs transposed to batch, free, contracting dimensions."""
+    a = dot.attributes
+    lhs, rhs = dot.operands
+    order = [*a.lhs_batch_dims, *_free(lhs.shape, a.lhs_batch_dims, a.lhs_contracting_dims), *a.lhs_contracting_dims]
+    rank, batches, contracting = lhs.shape.rank, len(a.lhs_batch_dims), len(a.lhs_contracting_dims)
+    attributes = DotAttributes(
+        tuple(range(batches)),
+        a.rhs_batch_dims,
+        tuple(range(rank - contracting, rank)),
+        a.rhs_contracting_dims,
+        a.operand_precision,
+    )
+    return make_instruction(Opcode.DOT, (transpose(lhs, order), rhs), attributes, dot.shape)
+
+
+def with_rhs_in_order(dot: HloInstruction) -> HloInstruction:
+    """The dot on its rhs transposed to batch, contracting, free dimensions."""
+    a = dot.attributes
+    lhs, rhs = dot.operands
+    order = [*a.rhs_batch_dims, *a.rhs_contracting_dims, *_free(rhs.shape, a.rhs_batch_dims, a.rhs_contracting_dims)]
+    batches, contracting = len(a.rhs_batch_dims), len(a.rhs_contracting_dims)
+    attributes = DotAttributes(
+        a.lhs_batch_dims,
+        tuple(range(batches)),
+        a.lhs_contracting_dims,
+        tuple(range(batches, batches + contracting)),
+        a.operand_precision,
+    )
+    return make_instruction(Opcode.DOT, (lhs, transpose(rhs, order)), attributes, dot.shape)
+

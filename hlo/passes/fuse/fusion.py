@@ -1,0 +1,662 @@
+"""Fusion: instructions are gathered into clusters that become one loop nest each.
+
+Instructions are visited in order; each starts a cluster of its own, which then takes in the clusters of its operands
+where that is legal and pays (producer-consumer fusion; a producer that others need too stays an output, so fusions
+may have several). What costs nothing to compute again (constants, iota, broadcasts, changes of rank) belongs to no
+cluster and is copied into each that uses it.
+
+A cluster has a domain, the dimensions that its loops run over, and perhaps reduced dimensions R of that domain.
+Its members have either an element per element of the domain ("full") or one per kept index ("kept"), or are read by
+one member alone at an index of its own ("inlined"). What nests these become is said in
+`numba_backend/emit/nest_reduce.py`; nothing here depends on it but `_is_columns`.
+
+Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
+parallelism of a large computation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
+from ...effects import effects_of, has_side_effect
+from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
+from ...opcode import Opcode
+from ...ops import Trait, has_trait
+from ...ops.structure import FusionAttributes, FusionKind
+from ...shape import Shape
+
+MAX_MEMBERS = 400
+"""Instructions in one fusion: compile time grows faster than linearly with the length of a kernel."""
+MAX_EXTERNALS = 48
+SERIAL_ELEMENTS = 1 << 15
+"""A domain of up to this many elements is not worth splitting over threads."""
+CHEAP_MEMBERS = 3
+
+_MOVES = frozenset((
+    Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
+    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER,
+))  # fmt: skip
+
+Dimensions = tuple[int, ...]
+
+
+def squeezed(instruction: HloInstruction) -> Dimensions:
+    """The dimensions without those of size 1, which no loop sees."""
+    return tuple(d for d in instruction.shape.dimensions if d != 1)
+
+
+def is_fusible(instruction: HloInstruction) -> bool:
+    """True for what becomes part of a loop nest."""
+    opcode = instruction.opcode
+    if opcode is Opcode.BITCAST_CONVERT:
+        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
+    return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
+
+
+FUSED_WHEN: Mapping[Opcode, str] = {
+    Opcode.BITCAST: "when only dimensions of size 1 come or go",
+    Opcode.BITCAST_CONVERT: "between types of one width",
+    Opcode.CONSTANT: "scalars",
+    Opcode.RESHAPE: "when only dimensions of size 1 come or go",
+}
+"""When ops are fusible or free that are not always so, in a few words for `docs/ops.md`."""
+
+
+def is_free(instruction: HloInstruction) -> bool:
+    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies out of
+    the caller's tiled arrays."""
+    opcode = instruction.opcode
+    if opcode is Opcode.CONSTANT:
+        return instruction.shape.num_elements == 1
+    if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+        return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
+    if opcode is Opcode.COPY:
+        return _reads_tiles(instruction.operands[0].shape, instruction.shape)
+    return opcode in (Opcode.IOTA, Opcode.BROADCAST)
+
+
+def _changes_rank_only(source: Shape, target: Shape) -> bool:
+    if not (source.is_array and target.is_array and source.array_layout.is_row_major):
+        return False
+    same = source.element_type is target.element_type and target.array_layout.is_row_major
+    return same and [d for d in source.dimensions if d != 1] == [d for d in target.dimensions if d != 1]
+
+
+def _reads_tiles(source: Shape, target: Shape) -> bool:
+    """True for a copy that a loop nest does by reading the caller's array as it is: tiled, packed, or elsewhere."""
+    return source.is_array and target.array_layout.is_row_major and not source.array_layout.is_row_major
+
+
+@dataclass(eq=False, slots=True)
+class _Cluster:
+    """Instructions that will run together: fusible ones, or a single one that is not.
+
+    All sets are kept up to date when clusters merge, so that no question about two clusters looks at all members.
+    """
+
+    numbers: list[int]
+    """The members, by their place in the program."""
+    members: set[HloInstruction]
+    bits: int
+    """The members as a set of numbers."""
+    ancestors: int
+    """What must run before, as a set of numbers."""
+    fusible: bool
+    reads: dict[HloInstruction, list[tuple[HloInstruction, int]]]
+    """Behind free instructions: what is read from outside, with the members that do and the operand's number there."""
+    readers: set[HloInstruction]
+    """The instructions outside, of those visited, that must run after."""
+    outputs: set[HloInstruction]
+    """The members that are needed outside."""
+    domain: Dimensions = ()
+    reduced: Dimensions | None = None
+    closed: bool = False
+    """True once the nest writes a part of its output only: nothing may join at the output's own index."""
+    inlined: set[HloInstruction] = field(default_factory=set)
+
+    @property
+    def kept(self) -> Dimensions:
+        return tuple(size for d, size in enumerate(self.domain) if d not in (self.reduced or ()))
+
+
+def _is_columns(domain: Dimensions, reduced: Dimensions | None) -> bool:
+    """True when the most minor dimension is kept, so that accumulators are arrays rather than scalars."""
+    return bool(reduced) and len(domain) - 1 not in (reduced or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """`user` reads `source` (a member of another cluster), dimension e of it being dimension positions[e] of what
+    the user reads; None when the index is not that simple."""
+
+    source: HloInstruction
+    user: HloInstruction
+    positions: Dimensions | None
+    rank: int
+    operand: int
+    """Which operand of the user it is."""
+
+
+class _Fuser:
+    """Clusters one computation."""
+
+    def __init__(self, computation: HloComputation) -> None:
+        self.computation = computation
+        self.of: dict[HloInstruction, _Cluster] = {}
+        self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
+        self._last_effect: _Cluster | None = None
+        self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
+        self._resolved: dict[HloInstruction, tuple[HloInstruction, Dimensions]] = {}
+
+    def run(self) -> None:
+        for instruction in self.computation.instructions:
+            if is_free(instruction) or instruction.opcode is Opcode.PARAMETER:
+                continue
+            cluster = self._new_cluster(instruction)
+            if cluster.fusible:
+                self._absorb_operands(instruction)
+
+    def members(self, cluster: _Cluster) -> list[HloInstruction]:
+        """A cluster's members in program order."""
+        return [self.computation.instructions[n] for n in cluster.numbers]
+
+    def has_fusible(self) -> bool:
+        """True if there is a cluster to become a loop nest."""
+        return any(c.fusible for c in self.of.values())
+
+    def _new_cluster(self, instruction: HloInstruction) -> _Cluster:
+        number, ancestors = self.number[instruction], 0
+        reads: dict[HloInstruction, list[tuple[HloInstruction, int]]] = {}
+        for k, operand in enumerate(instruction.operands):
+            reads.setdefault(self.resolve(operand)[0], []).append((instruction, k))
+        before = {id(c): c for source in reads if (c := self.of.get(source)) is not None}
+        acts = has_side_effect(instruction)
+        if acts and self._last_effect is not None:  # side effects keep their order: nothing may lie across them
+            before[id(self._last_effect)] = self._last_effect
+        for cluster in before.values():
+            ancestors |= cluster.bits | cluster.ancestors
+            cluster.readers.add(instruction)
+        outputs = set() if self.users(instruction) <= {instruction} else {instruction}
+        cluster = _Cluster(
+            [number], {instruction}, 1 << number, ancestors, is_fusible(instruction), reads, set(), outputs
+        )
+        if instruction.opcode is Opcode.REDUCE:
+            _set_reduction(cluster, instruction)
+        elif instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+            cluster.domain, cluster.closed = squeezed(instruction.operands[1]), True
+        elif instruction.shape.is_array:
+            cluster.domain = squeezed(instruction)
+        if acts:
+            self._last_effect = cluster
+        self.of[instruction] = cluster
+        return cluster
+
+    def resolve(self, instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
+        """(source, positions): the first instruction behind free ones, and where its dimensions are in `instruction`'s.
+
+        Dimensions are counted without those of size 1.
+        """
+        found = self._resolved.get(instruction)
+        if found is None:
+            found = self._resolved[instruction] = _resolve(instruction)
+        return found
+
+    def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:
+        """Who reads the value, looking through free instructions; the computation's root reads itself."""
+        found = self._users.get(instruction)
+        if found is None:
+            reached: set[HloInstruction] = set()
+            stack = [instruction]
+            seen = {instruction}
+            while stack:
+                node = stack.pop()
+                if node is self.computation.root:
+                    reached.add(node)
+                for user in self.computation.users[node]:
+                    if not is_free(user) or self.must_materialise(user):
+                        reached.add(user)
+                    if is_free(user) and user not in seen:
+                        seen.add(user)
+                        stack.append(user)
+            found = self._users[instruction] = frozenset(reached - {instruction} | (
+                {instruction} if instruction is self.computation.root else set()))
+        return found
+
+    def must_materialise(self, instruction: HloInstruction) -> bool:
+        """True for a free instruction whose value is needed in memory."""
+        if instruction is self.computation.root:
+            return True
+        return any(not is_free(u) and not is_fusible(u) for u in self.computation.users[instruction])
+
+    def _absorb_operands(self, instruction: HloInstruction) -> None:
+        """Let the instruction's new cluster take in those of its operands, latest first."""
+        sources = [self.resolve(o)[0] for o in instruction.operands]
+        while True:
+            own = self.of[instruction]
+            candidates = {
+                id(c): c
+                for source in sources
+                if (c := self.of.get(source)) is not None and c is not own and c.fusible
+            }
+            ordered = sorted(candidates.values(), key=lambda c: -c.numbers[-1])
+            if not any(self._merge(c, own) for c in ordered):
+                return
+
+    def edges(self, producer: _Cluster, consumer: _Cluster) -> list[_Edge]:
+        """The reads of the consumer's members from the producer's."""
+        found = []
+        for source, reads in consumer.reads.items():
+            if self.of.get(source) is producer:
+                for user, number in reads:
+                    operand = user.operands[number]
+                    positions = self.resolve(operand)[1] if _reads_at_its_own_index(user, number) else None
+                    found.append(_Edge(source, user, positions, len(squeezed(operand)), number))
+        return found
+
+    def _merge(self, producer: _Cluster, consumer: _Cluster) -> bool:
+        """Make one cluster of both; False if that is not possible or does not pay."""
+        if len(producer.numbers) + len(consumer.numbers) > MAX_MEMBERS or producer.closed:
+            return False
+        if len(consumer.reads) - len(producer.outputs) > MAX_EXTERNALS:  # more will be left than may be
+            return False
+        if self._reached_from_outside(producer, consumer):
+            return False
+        edges = self.edges(producer, consumer)
+        joined = None if consumer.closed else _joined(producer, consumer, edges)
+        if joined is None and self._may_inline(producer, consumer, edges):
+            joined = (consumer.domain, consumer.reduced)
+            inlined = consumer.inlined | producer.members
+        elif joined is None:
+            return False
+        else:
+            inlined = consumer.inlined | producer.inlined
+        reads = {source: users for source, users in consumer.reads.items() if source not in producer.members}
+        for source, users in producer.reads.items():
+            reads[source] = [*users, *reads.get(source, ())]
+        if len(reads) > MAX_EXTERNALS:
+            return False
+        closed = consumer.closed
+        merged = self._put_together(producer, consumer)
+        merged.reads, merged.inlined, merged.closed = reads, inlined, closed
+        merged.domain, merged.reduced = joined
+        return True
+
+    def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
+        """True when a third cluster lies between the two, so that one nest of both would wait for itself.
+
+        The last one of those between is read by the consumer, and has the producer among its ancestors.
+        """
+        for source in consumer.reads:
+            between = self.of.get(source)
+            if between is not None and between is not producer and between.ancestors & producer.bits:
+                return True
+        return False
+
+    def _may_inline(self, producer: _Cluster, consumer: _Cluster, edges: list[_Edge]) -> bool:
+        """True when the producer's one result is read by one instruction only, at an index of its own."""
+        if producer.reduced is not None or len({e.source for e in edges}) != 1:
+            return False
+        edge = edges[0]
+        if self.users(edge.source) != {edge.user}:
+            return False
+        if not producer.outputs <= {edge.source}:
+            return False
+        if edge.user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and any(
+            self.resolve(edge.user.operands[0])[0] is e.source for e in edges
+        ):
+            return False
+        if not producer.domain:
+            return True
+        reads = sum(math.prod(_accessed(e.user, e.operand)) for e in edges)
+        if reads <= math.prod(producer.domain):
+            return True
+        members = producer.members
+        return len(members) <= CHEAP_MEMBERS and not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in members)
+
+    def _put_together(self, producer: _Cluster, consumer: _Cluster) -> _Cluster:
+        """One of the two with the members of both, and what follows from that; the larger one, to move less."""
+        for source in consumer.reads:
+            if source in producer.outputs and self.users(source) <= producer.members | consumer.members:
+                producer.outputs.discard(source)
+        after, news = producer.readers, consumer.bits | consumer.ancestors
+        self._tell(after - consumer.members, news)
+        ancestors = (producer.ancestors | consumer.ancestors) & ~(producer.bits | consumer.bits)
+        merged, other = (producer, consumer)
+        if len(merged.members) < len(other.members):
+            merged, other = other, merged
+        merged.numbers = sorted(merged.numbers + other.numbers)
+        merged.bits |= other.bits
+        merged.ancestors = ancestors
+        merged.members |= other.members
+        merged.outputs |= other.outputs
+        merged.readers |= other.readers
+        merged.readers -= merged.members
+        for member in other.members:
+            self.of[member] = merged
+        return merged
+
+    def _tell(self, readers: set[HloInstruction], ancestors: int) -> None:
+        """The clusters of `readers`, and all that come after these, have these ancestors too."""
+        pending = [self.of[r] for r in readers]
+        while pending:
+            cluster = pending.pop()
+            if ancestors & ~cluster.ancestors:
+                cluster.ancestors |= ancestors
+                pending += [self.of[r] for r in cluster.readers]
+
+
+def _resolve(instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
+    positions = tuple(range(len(squeezed(instruction))))
+    while is_free(instruction) and instruction.operands:
+        operand = instruction.operands[0]
+        if instruction.opcode is Opcode.BROADCAST:
+            where = _squeezed_positions(instruction)
+            positions = tuple(
+                positions[where[d]]
+                for d, size in zip(instruction.attributes.dimensions, operand.shape.dimensions, strict=True)
+                if size != 1
+            )
+        instruction = operand
+    return instruction, positions
+
+
+def _set_reduction(cluster: _Cluster, reduce: HloInstruction) -> None:
+    operand = reduce.operands[0]
+    where = _squeezed_positions(operand)
+    cluster.domain = squeezed(operand)
+    cluster.reduced = tuple(sorted(where[d] for d in reduce.attributes.dimensions if d in where))
+
+
+def _squeezed_positions(instruction: HloInstruction) -> dict[int, int]:
+    """Dimension number -> number without the dimensions of size 1."""
+    kept = [d for d, size in enumerate(instruction.shape.dimensions) if size != 1]
+    return {d: i for i, d in enumerate(kept)}
+
+
+def _reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
+    """True when element i of the user needs element i of this operand (after broadcasting a scalar)."""
+    if user.opcode is Opcode.REDUCE:
+        return operand < len(user.operands) // 2
+    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        return operand == 1
+    return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
+
+
+def _accessed(user: HloInstruction, operand: int) -> Dimensions:
+    """The dimensions over which a user reads an operand."""
+    if user.opcode is Opcode.GATHER and operand == 1:
+        return user.operands[1].shape.dimensions
+    if user.opcode is Opcode.REDUCE:
+        return user.operands[0].shape.dimensions
+    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        return user.operands[1].shape.dimensions
+    return user.shape.dimensions if user.shape.is_array else ()
+
+
+def _joined(
+    producer: _Cluster, consumer: _Cluster, edges: list[_Edge]
+) -> tuple[Dimensions, Dimensions | None] | None:
+    """(domain, reduced) of a nest in which both run at each index together; None if there is none."""
+    if producer.reduced is not None and consumer.reduced is not None:
+        if (producer.domain, producer.reduced) != (consumer.domain, consumer.reduced):
+            return None
+        domain, reduced = producer.domain, producer.reduced
+    elif producer.reduced is None and consumer.reduced is None:
+        if producer.domain != consumer.domain:
+            return None
+        domain, reduced = producer.domain, None
+    else:
+        owner, other = (producer, consumer) if producer.reduced is not None else (consumer, producer)
+        if other.domain not in (owner.domain, owner.kept) or other.closed:
+            return None
+        domain, reduced = owner.domain, owner.reduced
+    kept = tuple(d for d in range(len(domain)) if d not in (reduced or ()))
+    kept_sizes = tuple(domain[d] for d in kept)
+    for edge in edges:
+        if not _fits(edge, domain, kept, kept_sizes, reduced):
+            return None
+    if _is_columns(domain, reduced):
+        for cluster in (producer, consumer):
+            if cluster.reduced is None and cluster.domain != domain:
+                return None
+        if any(e.source.opcode is Opcode.REDUCE for e in edges):
+            return None
+    elif (
+        reduced is not None
+        and math.prod(domain) > SERIAL_ELEMENTS
+        and math.prod(kept_sizes) < 8
+        and any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges)
+    ):
+        # A large reduction to few results runs serially: what follows it must not become part of the same nest.
+        return None
+    return domain, reduced
+
+
+def _fits(
+    edge: _Edge, domain: Dimensions, kept: Dimensions, kept_sizes: Dimensions, reduced: Dimensions | None
+) -> bool:
+    """True when the value read is the one that the nest has at hand at the same index."""
+    if edge.positions is None:
+        return False
+    source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
+    identity = edge.positions == tuple(range(edge.rank)) and len(edge.positions) == edge.rank
+    if reduced is None:
+        return identity and source_sizes == domain
+    user_is_full = edge.user.opcode is Opcode.REDUCE or squeezed(edge.user) == domain
+    source_is_full = bool(reduced) and edge.source.opcode is not Opcode.REDUCE and source_sizes == domain
+    if source_is_full:
+        return identity and user_is_full
+    if source_sizes != kept_sizes:
+        return False
+    if user_is_full and reduced:
+        return edge.positions == kept and edge.rank == len(domain)
+    return identity
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The pass. Afterwards all that computes elements is in FUSION instructions."""
+
+    name: str = "fusion"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        fused: dict[HloComputation, HloComputation] = {}
+        scalar = _scalar_computations(module)
+        for computation in module.computations:
+            if computation in scalar:
+                fused[computation] = computation
+                continue
+            fused[computation] = _fuse(_with_calls(computation, fused))
+        entry = fused[module.entry]
+        return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
+
+
+def _scalar_computations(module: HloModule) -> set[HloComputation]:
+    """Reducers and the insides of fusions: no nests are made in there."""
+    found: set[HloComputation] = set()
+    for instruction in module.instructions():
+        if instruction.opcode is Opcode.FUSION or has_trait(instruction.opcode, Trait.APPLIES):
+            found.update(instruction.called_computations())
+    return found
+
+
+def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComputation]) -> HloComputation:
+    """The computation calling the already fused ones."""
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    changed = False
+    for old in computation.instructions:
+        new = old.with_operands(tuple(mapping[o] for o in old.operands))
+        if new.attributes is not NO_ATTRIBUTES:
+            attributes = new.attributes.map_computations(fused.__getitem__)
+            if attributes is not new.attributes:
+                new = replace(new, attributes=attributes)
+        changed = changed or new is not old
+        mapping[old] = new
+    if not changed:
+        return computation
+    return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
+
+
+def _fuse(computation: HloComputation) -> HloComputation:
+    fuser = _Fuser(computation)
+    fuser.run()
+    if not fuser.has_fusible() and not any(
+        is_free(i) and fuser.must_materialise(i) for i in computation.instructions
+    ):
+        return computation
+    return _Materialiser(fuser).run()
+
+
+class _Materialiser:
+    """Writes the clusters out as FUSION instructions."""
+
+    def __init__(self, fuser: _Fuser) -> None:
+        self.fuser = fuser
+        self.mapping: dict[HloInstruction, HloInstruction] = {}
+
+    def run(self) -> HloComputation:
+        computation = self.fuser.computation
+        for instruction in computation.instructions:
+            if instruction.opcode is Opcode.PARAMETER:
+                self.mapping[instruction] = instruction
+        parameters = [self.mapping[p] for p in computation.parameters]
+        order = dict.fromkeys(parameters)
+        for needed in (*effects_of(computation), computation.root):
+            self._need(needed)
+            _append_all(order, self.mapping[needed])
+        return HloComputation(computation.name, tuple(order), self.mapping[computation.root])
+
+    def _need(self, root: HloInstruction) -> None:
+        """Fill `mapping` for `root`, iteratively."""
+        stack = [root]
+        while stack:
+            top = stack[-1]
+            if top in self.mapping:
+                stack.pop()
+                continue
+            needed = self._dependencies(top)
+            pending = [n for n in needed if n not in self.mapping]
+            if pending:
+                stack.extend(pending)
+                continue
+            stack.pop()
+            self._build(top, needed)
+
+    def _dependencies(self, instruction: HloInstruction) -> list[HloInstruction]:
+        """What must exist in memory before the instruction's cluster can run."""
+        cluster = self.fuser.of.get(instruction)
+        if cluster is not None and not cluster.fusible:
+            return list(instruction.operands)
+        if instruction.opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+            return list(instruction.operands)
+        members = [instruction] if cluster is None else self.fuser.members(cluster)
+        inside = set(members)
+        found: dict[HloInstruction, None] = {}
+        stack = [o for m in reversed(members) for o in reversed(m.operands)]
+        if cluster is None:
+            stack = list(reversed(instruction.operands))
+        while stack:
+            node = stack.pop()
+            if node in inside or node in found:
+                continue
+            if is_free(node):
+                stack.extend(reversed(node.operands))
+            else:
+                found[node] = None
+        return list(found)
+
+    def _build(self, instruction: HloInstruction, needed: list[HloInstruction]) -> None:
+        cluster = self.fuser.of.get(instruction)
+        if cluster is not None and not cluster.fusible:
+            self.mapping[instruction] = instruction.with_operands(tuple(self.mapping[o] for o in instruction.operands))
+            return
+        if cluster is None and (
+            instruction.opcode in (Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT)
+        ):
+            self.mapping[instruction] = instruction.with_operands(tuple(self.mapping[o] for o in instruction.operands))
+            return
+        members = [instruction] if cluster is None else self.fuser.members(cluster)
+        outputs = members if cluster is None else self._outputs(cluster)
+        kind = FusionKind.INPUT if cluster is not None and cluster.reduced is not None else FusionKind.LOOP
+        fusion = _make_fusion(members, outputs, needed, [self.mapping[n] for n in needed], kind)
+        for output, value in zip(outputs, _results(fusion, outputs), strict=True):
+            self.mapping[output] = value
+
+    def _outputs(self, cluster: _Cluster) -> list[HloInstruction]:
+        """Members that somebody outside needs. A reduction of several operands is an output by its elements."""
+        root = self.fuser.computation.root
+        return [m for m in self.fuser.members(cluster) if m in cluster.outputs or m is root]
+
+
+def _make_fusion(
+    members: list[HloInstruction], outputs: list[HloInstruction], needed: list[HloInstruction],
+    operands: list[HloInstruction], kind: FusionKind,
+) -> HloInstruction:  # fmt: skip
+    inner: dict[HloInstruction, HloInstruction] = {}
+    for number, external in enumerate(needed):
+        inner[external] = make_parameter(number, external.shape, f"param_{number}")
+    for member in members:
+        _clone(member, inner)
+    leaves: list[HloInstruction] = []
+    for output in outputs:
+        if output.shape.is_tuple:
+            leaves.extend(make_get_tuple_element(inner[output], k) for k in range(len(output.shape.elements)))
+        else:
+            leaves.append(inner[output])
+    root = leaves[0] if len(leaves) == 1 else make_tuple(leaves)
+    order = dict.fromkeys(inner[n] for n in needed)
+    _append_all(order, root)
+    computation = HloComputation("fused_computation", tuple(order), root)
+    named = [m.opcode.value for m in members if not is_free(m)][-2:] or [members[-1].opcode.value]
+    return make_instruction(
+        Opcode.FUSION, operands, FusionAttributes(kind, computation), root.shape,
+        name="_".join([*dict.fromkeys(n.replace("-", "_") for n in named), "fusion"]), metadata=members[-1].metadata,
+    )  # fmt: skip
+
+
+def _clone(member: HloInstruction, inner: dict[HloInstruction, HloInstruction]) -> None:
+    """Put `member` and the free instructions that it reads into `inner`, on the operands there."""
+    stack = [member]
+    while stack:
+        node = stack[-1]
+        if node in inner:
+            stack.pop()
+            continue
+        pending = [o for o in node.operands if o not in inner]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        inner[node] = replace(node, operands=tuple(inner[o] for o in node.operands))
+
+
+def _results(fusion: HloInstruction, outputs: list[HloInstruction]) -> list[HloInstruction]:
+    """The fusion's results, one an output; tuple-shaped outputs put together again."""
+    if not fusion.shape.is_tuple:
+        return [fusion]
+    results: list[HloInstruction] = []
+    position = 0
+    for output in outputs:
+        count = len(output.shape.elements) if output.shape.is_tuple else 1
+        parts = [make_get_tuple_element(fusion, position + k) for k in range(count)]
+        results.append(make_tuple(parts) if output.shape.is_tuple else parts[0])
+        position += count
+    return results
+
+
+def _append_all(order: dict[HloInstruction, None], root: HloInstruction) -> None:
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in order:
+            stack.pop()
+            continue
+        pending = [o for o in node.operands if o not in order]
+        if pending:
+            stack.extend(reversed(pending))
+            continue
+        stack.pop()
+        order[node] = None

@@ -1,0 +1,1 @@
+"""Passes that choose orders of dimensions and carry the choice out."""

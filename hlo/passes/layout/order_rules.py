@@ -1,0 +1,377 @@
+"""What each op asks of the orders in which its operands and its result lie.
+
+For each opcode `RULES` answers: which orders can its result have, and in which order must each operand lie for that, so
+that nothing has to be copied? What an op asks is a list of dimensions, perhaps not all of them, that have to come in
+this sequence; the others may lie anywhere.
+
+`layout_assignment.py` chooses orders by these rules, `layout_normalization.py` carries the choice out by the same ones.
+Source of the idea: the propagation rules of XLA's LayoutAssignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ...ir import HloInstruction
+from ...opcode import Opcode
+from ...ops import SPECS, Trait
+from ...ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from ...ops.dot import DotAttributes
+from ...ops.indexing import GatherAttributes, ScatterAttributes
+from ...shape import Shape
+from ..expand.convolution import canonical_numbers
+from .orders import Order, completed, identity, positions, reshaped_order
+
+
+def is_free_to_remake(instruction: HloInstruction) -> bool:
+    """True for values that are made in any order at no cost."""
+    return instruction.opcode in (Opcode.CONSTANT, Opcode.IOTA, Opcode.BROADCAST)
+
+
+def anything(instruction: HloInstruction, order: Order) -> bool:
+    """The result can have any order."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRule:
+    """What an op makes of orders. Results of several arrays have one order for all of them."""
+
+    needs: Callable[[HloInstruction, int, Order], Sequence[int]]
+    """needs(instruction, k, result's order): the dimensions of operand k (an array) that must come in this sequence."""
+    gives: Callable[[HloInstruction, int, Order], Order | None]
+    """gives(instruction, k, order of operand k): an order that the result may have then; None if that says nothing."""
+    allows: Callable[[HloInstruction, Order], bool] = anything
+    """allows(instruction, order): can the result be made in this order at all?"""
+
+
+def first_result(instruction: HloInstruction) -> Shape:
+    """The shape of the result; of several arrays, of the first."""
+    return instruction.shape if instruction.shape.is_array else instruction.shape.elements[0]
+
+
+# All dimensions alike
+
+
+def _same(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    return order if i.operands[k].shape.rank == len(order) else ()
+
+
+def _same_back(i: HloInstruction, k: int, order: Order) -> Order | None:
+    return order if len(order) == first_result(i).rank else None
+
+
+SAME = OrderRule(_same, _same_back)
+"""Element i of the result depends on element i of the operands, or the dimensions at least correspond."""
+
+
+def _row_major(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    return identity(i.operands[k].shape.rank)
+
+
+ROW_MAJOR = OrderRule(_row_major, lambda i, k, order: None, lambda i, order: order == identity(len(order)))
+"""The op takes and gives row-major arrays only."""
+
+
+def _convert_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    source = i.operands[k].shape.rank
+    return order if source == len(order) else identity(source)
+
+
+def _convert_allows(i: HloInstruction, order: Order) -> bool:
+    return i.operands[0].shape.rank == len(order) or order == identity(len(order))
+
+
+BITCAST_CONVERT = OrderRule(_convert_needs, _same_back, _convert_allows)
+"""Between types of different widths the bytes of a last dimension come or go: row-major."""
+
+
+def _trailing(count: Callable[[HloInstruction], int]) -> OrderRule:
+    """The last dimensions, as many as `count` says, must be the most minor ones, in their order, on all sides."""
+
+    def allows(i: HloInstruction, order: Order) -> bool:
+        last, rank = count(i), len(order)
+        return order[rank - last :] == tuple(range(rank - last, rank))
+
+    def gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+        return order if len(order) == first_result(i).rank and allows(i, order) else None
+
+    return OrderRule(_same, gives, allows)
+
+
+def _ascending(dimensions: Callable[[HloInstruction], Iterable[int]]) -> OrderRule:
+    """Some dimensions keep their order among themselves: the op visits elements along them in turn."""
+
+    def allows(i: HloInstruction, order: Order) -> bool:
+        named = set(dimensions(i))
+        return [d for d in order if d in named] == sorted(named)
+
+    return OrderRule(_same, _same_back, allows)
+
+
+# Broadcast, transpose, reshape
+
+
+def _broadcast_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    place = positions(order)
+    return sorted(range(i.operands[k].shape.rank), key=lambda d: place[i.attributes.dimensions[d]])
+
+
+def _broadcast_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    return completed([i.attributes.dimensions[d] for d in order], identity(i.shape.rank))
+
+
+def _transpose_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    return tuple(i.attributes.dimensions[d] for d in order)
+
+
+def _transpose_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    place = {d: new for new, d in enumerate(i.attributes.dimensions)}
+    return tuple(place[d] for d in order)
+
+
+def _reshape_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    source = i.operands[k].shape
+    return reshaped_order(i.shape.dimensions, source.dimensions, order) or identity(source.rank)
+
+
+def _reshape_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    return reshaped_order(i.operands[k].shape.dimensions, i.shape.dimensions, order)
+
+
+def _reshape_allows(i: HloInstruction, order: Order) -> bool:
+    return reshaped_order(i.shape.dimensions, i.operands[0].shape.dimensions, order) is not None
+
+
+# Reductions, products, gather, scatter
+
+
+def _kept(i: HloInstruction) -> list[int]:
+    return [d for d in range(i.operands[0].shape.rank) if d not in i.attributes.dimensions]
+
+
+def _reduce_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    if k >= len(i.operands) // 2:
+        return ()
+    kept = _kept(i)
+    return [kept[d] for d in order]
+
+
+def _reduce_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    number = {d: new for new, d in enumerate(_kept(i))}
+    return tuple(number[d] for d in order if d in number) if k < len(i.operands) // 2 else None
+
+
+@dataclass(frozen=True, slots=True)
+class DotDimensions:
+    """Which dimension of a dot's result is which of its operands: batch dimensions, then free ones."""
+
+    batch: tuple[int, ...]
+    """Of the operand, in the order of the attribute."""
+    free: tuple[int, ...]
+    first: int
+    """The result's dimension that is the first free one."""
+
+    def result(self, d: int) -> int | None:
+        """The result's dimension that is dimension d of the operand."""
+        if d in self.batch:
+            return self.batch.index(d)
+        return self.first + self.free.index(d) if d in self.free else None
+
+
+def dot_dimensions(i: HloInstruction, k: int) -> DotDimensions:
+    """Of operand k of a dot."""
+    a: DotAttributes = i.attributes
+    sides = ((a.lhs_batch_dims, a.lhs_contracting_dims), (a.rhs_batch_dims, a.rhs_contracting_dims))
+    free = [
+        tuple(d for d in range(o.shape.rank) if d not in batch and d not in contracting)
+        for o, (batch, contracting) in zip(i.operands, sides, strict=True)
+    ]
+    return DotDimensions(sides[k][0], free[k], len(a.lhs_batch_dims) + (len(free[0]) if k else 0))
+
+
+def _dot_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    """The free dimensions as in the result; batch and contracting dimensions may lie anywhere."""
+    sides = dot_dimensions(i, k)
+    return [sides.free[d - sides.first] for d in order if sides.first <= d < sides.first + len(sides.free)]
+
+
+def _dot_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    sides = dot_dimensions(i, k)
+    free = [sides.first + sides.free.index(d) for d in order if d in sides.free]
+    return completed(free, identity(i.shape.rank))
+
+
+def _dot_allows(i: HloInstruction, order: Order) -> bool:
+    """Batch dimensions first, then the free ones of one operand, then those of the other."""
+    batches, right = len(i.attributes.lhs_batch_dims), dot_dimensions(i, 1)
+    sides = [0 if d < batches else 1 if d < right.first else 2 for d in order]
+    starts = [side for place, side in enumerate(sides) if not place or sides[place - 1] != side]
+    return len(starts) == len(set(starts)) and 0 not in starts[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDimensions:
+    """Of a gather's result or a scatter's updates: which dimensions are the window's, which the indices'."""
+
+    window: tuple[int, ...]
+    """Dimensions of the result (the updates) that hold the window."""
+    array: tuple[int, ...]
+    """And the array's dimensions that they are, in the same sequence."""
+    others: tuple[int, ...]
+    """The other dimensions of the result (the updates)."""
+    indices: tuple[int, ...]
+    """And the dimensions of the indices that they are."""
+
+
+def window_dimensions(i: HloInstruction) -> WindowDimensions:
+    """Of a gather or a scatter."""
+    a: GatherAttributes | ScatterAttributes = i.attributes
+    if isinstance(a, GatherAttributes):
+        window, inserted, batching = a.offset_dims, a.collapsed_slice_dims, a.operand_batching_dims
+        indices, result = i.operands[1], i.shape
+    else:
+        window, inserted, batching = a.update_window_dims, a.inserted_window_dims, a.input_batching_dims
+        indices, result = i.operands[len(i.operands) // 2], i.operands[-1].shape
+    return WindowDimensions(
+        window,
+        tuple(d for d in range(i.operands[0].shape.rank) if d not in inserted and d not in batching),
+        tuple(d for d in range(result.rank) if d not in window),
+        tuple(d for d in range(indices.shape.rank) if d != a.index_vector_dim),
+    )
+
+
+def _gather_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    found = window_dimensions(i)
+    here, there = ((found.window, found.array), (found.others, found.indices))[k]
+    source = dict(zip(here, there, strict=True))
+    return [source[d] for d in order if d in source]
+
+
+def _gather_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    found = window_dimensions(i)
+    here, there = ((found.window, found.array), (found.others, found.indices))[k]
+    result = dict(zip(there, here, strict=True))
+    return completed([result[d] for d in order if d in result], identity(i.shape.rank))
+
+
+def _scatter_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    """The arrays as the result, and so the windows of the updates. What is indexed keeps its order, in which updates
+    of one place come one after the other."""
+    count = len(i.operands) // 2
+    found = window_dimensions(i)
+    if k < count:
+        return order
+    if k == count:
+        return found.indices
+    update = dict(zip(found.array, found.window, strict=True))
+    window = [update[d] for d in order if d in update]
+    return completed(window, identity(i.operands[k].shape.rank))
+
+
+def _scatter_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    if k < len(i.operands) // 2:
+        return order
+    if k == len(i.operands) // 2:
+        return None
+    found = window_dimensions(i)
+    array = dict(zip(found.window, found.array, strict=True))
+    return completed([array[d] for d in order if d in array], identity(first_result(i).rank))
+
+
+# Convolution
+
+
+def convolution_orders(i: HloInstruction) -> list[tuple[Order, Order, Order]]:
+    """The orders of (input, kernel, result) in which a convolution has one of the forms that there are rows for: as it
+    is, and for what BLAS multiplies also the other canonical one."""
+    a: ConvolutionAttributes = i.attributes
+    shapes = (*[o.shape for o in i.operands], i.shape)
+    found = [(identity(shapes[0].rank), identity(shapes[1].rank), identity(shapes[2].rank))]
+    forms = [canonical_numbers(len(a.window), last) for last in (False, True)]
+    if a.dimension_numbers not in forms or not i.shape.element.is_inexact or a.feature_group_count > 1:
+        return found
+    other = forms[a.dimension_numbers == forms[0]]
+    orders = []
+    for here, there in zip(convolution_places(a.dimension_numbers), convolution_places(other), strict=True):
+        order = [0] * len(here)
+        for d, place in zip(here, there, strict=True):
+            order[place] = d
+        orders.append(tuple(order))
+    return [*found, (orders[0], orders[1], orders[2])]
+
+
+def convolution_places(n: ConvolutionDimensionNumbers) -> tuple[Order, Order, Order]:
+    """The dimensions of input, kernel and result in one sequence: batch, feature (kernel: input, output), spatial."""
+    return (
+        (n.input_batch, n.input_feature, *n.input_spatial),
+        (n.kernel_input_feature, n.kernel_output_feature, *n.kernel_spatial),
+        (n.output_batch, n.output_feature, *n.output_spatial),
+    )
+
+
+def _convolution_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    return next((orders[k] for orders in convolution_orders(i) if orders[2] == order), identity(len(order)))
+
+
+def _convolution_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    return next((orders[2] for orders in convolution_orders(i) if orders[k] == order), None)
+
+
+def _convolution_allows(i: HloInstruction, order: Order) -> bool:
+    return any(orders[2] == order for orders in convolution_orders(i))
+
+
+def _windowed(i: HloInstruction) -> list[int]:
+    return [d for d, part in enumerate(i.attributes.window) if part.size > 1]
+
+
+_O = Opcode
+
+RULES: dict[Opcode, OrderRule] = {
+    **{opcode: SAME for opcode, spec in SPECS.items() if Trait.ELEMENTWISE in spec.traits},
+    **dict.fromkeys(
+        (_O.SLICE, _O.PAD, _O.CONCATENATE, _O.REVERSE, _O.DYNAMIC_SLICE, _O.DYNAMIC_UPDATE_SLICE, _O.SORT), SAME
+    ),
+    **dict.fromkeys((_O.CONSTANT, _O.IOTA, _O.PARAMETER), SAME),
+    _O.BITCAST_CONVERT: BITCAST_CONVERT,
+    _O.BROADCAST: OrderRule(_broadcast_needs, _broadcast_gives),
+    _O.TRANSPOSE: OrderRule(_transpose_needs, _transpose_gives),
+    _O.RESHAPE: OrderRule(_reshape_needs, _reshape_gives, _reshape_allows),
+    _O.REDUCE: OrderRule(_reduce_needs, _reduce_gives),
+    _O.DOT: OrderRule(_dot_needs, _dot_gives, _dot_allows),
+    _O.CONVOLUTION: OrderRule(_convolution_needs, _convolution_gives, _convolution_allows),
+    _O.GATHER: OrderRule(_gather_needs, _gather_gives),
+    _O.SCATTER: OrderRule(_scatter_needs, _scatter_gives),
+    _O.REDUCE_WINDOW: _ascending(_windowed),
+    _O.SELECT_AND_SCATTER: _ascending(_windowed),
+    _O.TOPK: _trailing(lambda i: 1),
+    _O.CHOLESKY: _trailing(lambda i: 2),
+    _O.TRIANGULAR_SOLVE: _trailing(lambda i: 2),
+    _O.FFT: _trailing(lambda i: len(i.attributes.fft_length)),
+    **dict.fromkeys(
+        (
+            # their functions see memory, or take elements in turn
+            _O.CUSTOM_CALL, _O.RNG, _O.RNG_BIT_GENERATOR, _O.RNG_GET_AND_UPDATE_STATE, _O.STOCHASTIC_CONVERT,
+            _O.INFEED, _O.OUTFEED, _O.SEND, _O.SEND_DONE, _O.RECV, _O.RECV_DONE, _O.RAGGED_ALL_TO_ALL,
+            # a bitcast counts bytes
+            _O.BITCAST,
+            # rewritten with other operations long before; where that is switched off they keep what they are written in
+            _O.MAP, _O.SCAN, _O.RAGGED_DOT, _O.SCALED_DOT, _O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE,
+            _O.BATCH_NORM_TRAINING, _O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE,
+            _O.ADD_DEPENDENCY, _O.AFTER_ALL, _O.ASYNC_START, _O.ASYNC_UPDATE, _O.ASYNC_DONE, _O.COPY_START,
+            _O.COPY_DONE, _O.ALL_GATHER, _O.ALL_GATHER_START, _O.ALL_GATHER_DONE, _O.ALL_REDUCE, _O.ALL_REDUCE_START,
+            _O.ALL_REDUCE_DONE, _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST, _O.COLLECTIVE_PERMUTE,
+            _O.COLLECTIVE_PERMUTE_START, _O.COLLECTIVE_PERMUTE_DONE, _O.REDUCE_SCATTER, _O.PARTITION_ID,
+            _O.REPLICA_ID, _O.FUSION,
+        ),
+        ROW_MAJOR,
+    ),
+}  # fmt: skip
+"""By opcode; of all but STRUCTURE, whose layouts are those of what flows through."""
+
+STRUCTURE = frozenset({
+    _O.TUPLE, _O.GET_TUPLE_ELEMENT, _O.OPT_BARRIER, _O.WHILE, _O.CONDITIONAL, _O.CALL,
+})  # fmt: skip
+"""Ops that hand arrays on as they lie."""

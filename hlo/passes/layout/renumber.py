@@ -1,0 +1,294 @@
+"""Ops on arrays whose dimensions are numbered in another way: a rule for each opcode.
+
+`layout_normalization.py` numbers the dimensions of every array as they lie in memory. A rule here gets an instruction
+with its operands so numbered, each with the order in which the old numbers come, and makes the instruction that
+computes the same. `order_rules.py` has said before in which orders operands must come; the rules rely on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...ir import Attributes, HloInstruction
+from ...literal import Literal
+from ...opcode import Opcode
+from ...ops.convolution import ConvolutionDimensionNumbers
+from ...ops.indexing import GatherAttributes, ScatterAttributes
+from ...ops.movement import (
+    BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
+    PadAttributes,
+    ReverseAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ...ops.structure import ConstantAttributes
+from ...rules import RuleTable
+from ...shape import Shape
+from ..patterns import reshape, transpose
+from .order_rules import ROW_MAJOR, RULES, STRUCTURE, convolution_places, dot_dimensions
+from .orders import Order, identity, positions
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbering:
+    """An instruction to be made anew."""
+
+    old: HloInstruction
+    """With the old numbers on all sides."""
+    operands: tuple[HloInstruction, ...]
+    """With the new ones."""
+    orders: tuple[Order, ...]
+    """For each operand: its old dimensions as they come now (of a tuple, nothing)."""
+    order: Order
+    """And those of the result; of several arrays, of each."""
+
+    @property
+    def attributes(self) -> Any:
+        return self.old.attributes
+
+    @property
+    def places(self) -> dict[int, int]:
+        """Old dimension of the result -> new one."""
+        return positions(self.order)
+
+    def operand_places(self, k: int) -> dict[int, int]:
+        return positions(self.orders[k])
+
+    def moved(self, values: Sequence[T]) -> tuple[T, ...]:
+        """Values that stand one a dimension of the result."""
+        return tuple(values[d] for d in self.order)
+
+    def with_attributes(self, attributes: Attributes | None = None, operands: Sequence[HloInstruction] | None = None
+                        ) -> HloInstruction:  # fmt: skip
+        """The instruction with new operands, shape and attributes."""
+        return replace(
+            self.old,
+            operands=self.operands if operands is None else tuple(operands),
+            shape=_renumbered(self.old.shape, self.order),
+            attributes=self.attributes if attributes is None else attributes,
+        )
+
+
+def _renumbered(shape: Shape, order: Order) -> Shape:
+    if shape.tuple_shapes is not None:
+        return Shape.tuple([_renumbered(s, order) for s in shape.tuple_shapes])
+    return renumbered(shape, order)
+
+
+def renumbered(shape: Shape, order: Order) -> Shape:
+    """The row-major array whose bytes are those of `shape` in this order."""
+    return Shape.array(shape.element, [shape.dimensions[d] for d in order])
+
+
+def arranged(value: HloInstruction, source: Order, target: Order) -> HloInstruction:
+    """A value whose old dimensions come as in `source`, with them as in `target`: a transpose, or where dimensions of
+    size 1 alone move a reshape."""
+    place = positions(source)
+    permutation = [place[d] for d in target]
+    if [d for d in permutation if value.shape.dimensions[d] != 1] == [
+        d for d in range(value.shape.rank) if value.shape.dimensions[d] != 1
+    ]:
+        return reshape(value, [value.shape.dimensions[d] for d in permutation])
+    return transpose(value, permutation)
+
+
+Rule = Callable[[Renumbering], HloInstruction]
+RENUMBER: RuleTable[Rule] = RuleTable("layout normalization")
+RENUMBER.unsupported(STRUCTURE | {Opcode.PARAMETER, Opcode.COPY}, "what flows through is numbered, not the op")
+RENUMBER.unsupported(
+    [opcode for opcode, rule in RULES.items() if rule is ROW_MAJOR], "it takes and gives row-major arrays only"
+)
+
+
+@RENUMBER.register(
+    *(o for o, rule in RULES.items() if rule is RULES[Opcode.ADD] and o not in RENUMBER and not RENUMBER.reason(o)
+      and o not in (Opcode.SLICE, Opcode.PAD, Opcode.CONCATENATE, Opcode.REVERSE, Opcode.DYNAMIC_SLICE,
+                    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SORT, Opcode.CONSTANT, Opcode.IOTA)),
+    Opcode.BITCAST_CONVERT, Opcode.TOPK, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.FFT, Opcode.RESHAPE,
+)  # fmt: skip
+def _as_it_is(r: Renumbering) -> HloInstruction:
+    """No attribute names a dimension, or only ones that have kept their numbers."""
+    return r.with_attributes()
+
+
+@RENUMBER.register(Opcode.CONSTANT)
+def _constant(r: Renumbering) -> HloInstruction:
+    array = np.ascontiguousarray(r.attributes.literal.array.transpose(r.order))
+    return r.with_attributes(ConstantAttributes(Literal(array, r.old.shape.element)))
+
+
+@RENUMBER.register(Opcode.IOTA)
+def _iota(r: Renumbering) -> HloInstruction:
+    return r.with_attributes(IotaAttributes(r.places[r.attributes.iota_dimension]))
+
+
+@RENUMBER.register(Opcode.BROADCAST)
+def _broadcast(r: Renumbering) -> HloInstruction:
+    return r.with_attributes(BroadcastAttributes(tuple(r.places[r.attributes.dimensions[d]] for d in r.orders[0])))
+
+
+@RENUMBER.register(Opcode.TRANSPOSE)
+def _transpose(r: Renumbering) -> HloInstruction:
+    source = r.operand_places(0)
+    permutation = tuple(source[r.attributes.dimensions[d]] for d in r.order)
+    if permutation == identity(len(permutation)):
+        return r.operands[0]
+    return r.with_attributes(TransposeAttributes(permutation))
+
+
+@RENUMBER.register(Opcode.REVERSE)
+def _reverse(r: Renumbering) -> HloInstruction:
+    return r.with_attributes(ReverseAttributes(tuple(sorted(r.places[d] for d in r.attributes.dimensions))))
+
+
+@RENUMBER.register(Opcode.SLICE)
+def _slice(r: Renumbering) -> HloInstruction:
+    a = r.attributes
+    return r.with_attributes(SliceAttributes(r.moved(a.start_indices), r.moved(a.limit_indices), r.moved(a.strides)))
+
+
+@RENUMBER.register(Opcode.PAD)
+def _pad(r: Renumbering) -> HloInstruction:
+    a = r.attributes
+    return r.with_attributes(PadAttributes(r.moved(a.low), r.moved(a.high), r.moved(a.interior)))
+
+
+@RENUMBER.register(Opcode.CONCATENATE)
+def _concatenate(r: Renumbering) -> HloInstruction:
+    return r.with_attributes(ConcatenateAttributes(r.places[r.attributes.dimension]))
+
+
+@RENUMBER.register(Opcode.DYNAMIC_SLICE)
+def _dynamic_slice(r: Renumbering) -> HloInstruction:
+    array, *starts = r.operands
+    sizes = r.moved(r.attributes.dynamic_slice_sizes)
+    return r.with_attributes(DynamicSliceAttributes(sizes), (array, *r.moved(starts)))
+
+
+@RENUMBER.register(Opcode.DYNAMIC_UPDATE_SLICE)
+def _dynamic_update_slice(r: Renumbering) -> HloInstruction:
+    array, update, *starts = r.operands
+    return r.with_attributes(None, (array, update, *r.moved(starts)))
+
+
+@RENUMBER.register(Opcode.SORT)
+def _sort(r: Renumbering) -> HloInstruction:
+    return r.with_attributes(replace(r.attributes, dimension=r.places[r.attributes.dimension]))
+
+
+@RENUMBER.register(Opcode.REDUCE)
+def _reduce(r: Renumbering) -> HloInstruction:
+    """Arrays all in the order of the first."""
+    count = len(r.operands) // 2
+    first, places = r.orders[0], r.operand_places(0)
+    arrays = [arranged(o, order, first) for o, order in zip(r.operands[:count], r.orders, strict=False)]
+    dimensions = tuple(sorted(places[d] for d in r.attributes.dimensions))
+    return r.with_attributes(replace(r.attributes, dimensions=dimensions), (*arrays, *r.operands[count:]))
+
+
+@RENUMBER.register(Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER)
+def _windowed(r: Renumbering) -> HloInstruction:
+    return r.with_attributes(replace(r.attributes, window=r.moved(r.attributes.window)))
+
+
+@RENUMBER.register(Opcode.DOT)
+def _dot(r: Renumbering) -> HloInstruction:
+    """Batch dimensions are listed in the result's order; if it has the rhs's free dimensions first, so has the dot."""
+    a = r.attributes
+    left, right = r.operand_places(0), r.operand_places(1)
+    batches, first_right = len(a.lhs_batch_dims), dot_dimensions(r.old, 1).first
+    batch = [d for d in r.order if d < batches]
+    free = [d for d in r.order if d >= batches]
+    attributes = replace(
+        a,
+        lhs_batch_dims=tuple(left[a.lhs_batch_dims[d]] for d in batch),
+        rhs_batch_dims=tuple(right[a.rhs_batch_dims[d]] for d in batch),
+        lhs_contracting_dims=tuple(left[d] for d in a.lhs_contracting_dims),
+        rhs_contracting_dims=tuple(right[d] for d in a.rhs_contracting_dims),
+    )
+    if not free or free[0] < first_right or all(d >= first_right for d in free):
+        return r.with_attributes(attributes)
+    swapped = replace(
+        attributes,
+        lhs_batch_dims=attributes.rhs_batch_dims,
+        rhs_batch_dims=attributes.lhs_batch_dims,
+        lhs_contracting_dims=attributes.rhs_contracting_dims,
+        rhs_contracting_dims=attributes.lhs_contracting_dims,
+        operand_precision=(a.operand_precision[1], a.operand_precision[0]),
+    )
+    return r.with_attributes(swapped, r.operands[::-1])
+
+
+@RENUMBER.register(Opcode.CONVOLUTION)
+def _convolution(r: Renumbering) -> HloInstruction:
+    old = convolution_places(r.attributes.dimension_numbers)
+    array, kernel, result = (
+        tuple(places[d] for d in dimensions)
+        for dimensions, places in zip(old, (r.operand_places(0), r.operand_places(1), r.places), strict=True)
+    )
+    numbers = ConvolutionDimensionNumbers(
+        array[0], array[1], array[2:], kernel[0], kernel[1], kernel[2:], result[0], result[1], result[2:]
+    )
+    return r.with_attributes(replace(r.attributes, dimension_numbers=numbers))
+
+
+def _pairs(a: Sequence[int], b: Sequence[int], first: dict[int, int], second: dict[int, int]) -> tuple[Order, Order]:
+    """Dimensions that belong together, under their new numbers, sorted by the first's."""
+    found = sorted((first[x], second[y]) for x, y in zip(a, b, strict=True))
+    return tuple(x for x, _ in found), tuple(y for _, y in found)
+
+
+def _vector_dimension(r: Renumbering, k: int, dimension: int) -> int:
+    """index_vector_dim may be one more than there are."""
+    return r.operand_places(k).get(dimension, dimension)
+
+
+@RENUMBER.register(Opcode.GATHER)
+def _gather(r: Renumbering) -> HloInstruction:
+    a: GatherAttributes = r.attributes
+    array, indices = r.operand_places(0), r.operand_places(1)
+    batching, own = _pairs(a.operand_batching_dims, a.start_indices_batching_dims, array, indices)
+    attributes = replace(
+        a,
+        offset_dims=tuple(sorted(r.places[d] for d in a.offset_dims)),
+        collapsed_slice_dims=tuple(sorted(array[d] for d in a.collapsed_slice_dims)),
+        start_index_map=tuple(array[d] for d in a.start_index_map),
+        index_vector_dim=_vector_dimension(r, 1, a.index_vector_dim),
+        slice_sizes=tuple(a.slice_sizes[d] for d in r.orders[0]),
+        operand_batching_dims=batching,
+        start_indices_batching_dims=own,
+        indices_are_sorted=a.indices_are_sorted and r.orders[1] == identity(len(r.orders[1])),
+    )
+    return r.with_attributes(attributes)
+
+
+@RENUMBER.register(Opcode.SCATTER)
+def _scatter(r: Renumbering) -> HloInstruction:
+    a: ScatterAttributes = r.attributes
+    count = len(r.operands) // 2
+    array, indices, updates = r.places, r.operand_places(count), r.operand_places(count + 1)
+    batching, own = _pairs(a.input_batching_dims, a.scatter_indices_batching_dims, array, indices)
+    first = r.orders[count + 1]
+    given = zip(r.operands[count + 1 :], r.orders[count + 1 :], strict=True)
+    others = [arranged(o, order, first) for o, order in given]
+    attributes = replace(
+        a,
+        update_window_dims=tuple(sorted(updates[d] for d in a.update_window_dims)),
+        inserted_window_dims=tuple(sorted(array[d] for d in a.inserted_window_dims)),
+        scatter_dims_to_operand_dims=tuple(array[d] for d in a.scatter_dims_to_operand_dims),
+        index_vector_dim=_vector_dimension(r, count, a.index_vector_dim),
+        input_batching_dims=batching,
+        scatter_indices_batching_dims=own,
+    )
+    return r.with_attributes(attributes, (*r.operands[: count + 1], *others))
+
+

@@ -1,0 +1,1 @@
+"""Passes that make programs smaller: algebra, constants, equal and dead code, loops."""

@@ -1,0 +1,552 @@
+"""Rules of the algebraic simplifier for what is computed element by element.
+
+A rule takes an instruction of the opcodes it is listed for and returns its replacement, or None. Its docstring says
+for which element types it holds; "floats" include f16 and bf16, NaN stays NaN but its payload may change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...builder import make_instruction
+from ...element_type import ElementType
+from ...ir import HloInstruction
+from ...opcode import Opcode
+from ...ops import Trait, has_trait
+from ...ops.elementwise import CompareAttributes, ComparisonDirection
+from ...shape import Shape
+from ..patterns import (
+    binary,
+    broadcast,
+    convert,
+    degenerate_map,
+    is_integer_or_pred,
+    is_never_negative_zero,
+    is_splat,
+    make_splat,
+    reducer_identity,
+    reshape,
+    splat_value,
+    unary,
+)
+
+Instruction = HloInstruction
+Rule = Callable[[HloInstruction], "HloInstruction | None"]
+
+
+def add_zero(i: Instruction) -> Instruction | None:
+    """x + 0 = x for integers and pred. For floats and complex x + -0.0 = x, and x + 0.0 = x only if x is known never
+    to be -0.0, as -0.0 + 0.0 is 0.0."""
+    for x, zero in (i.operands, i.operands[::-1]):
+        if is_splat(zero, 0.0 if is_integer_or_pred(i) else -0.0):
+            return x
+        if is_splat(zero, 0.0) and is_never_negative_zero(x):
+            return x
+    return None
+
+
+def add_negated(i: Instruction) -> Instruction | None:
+    """a + -b = a - b and -a + b = b - a, exactly for all numbers."""
+    a, b = i.operands
+    if b.opcode is Opcode.NEGATE:
+        return binary(Opcode.SUBTRACT, a, b.operands[0])
+    if a.opcode is Opcode.NEGATE:
+        return binary(Opcode.SUBTRACT, b, a.operands[0])
+    return None
+
+
+def add_constants(i: Instruction) -> Instruction | None:
+    """(x + c) + d = x + (c + d) and (c - x) + d = (c + d) - x for integers, which wrap around; floats round."""
+    if not i.shape.element.is_integral:
+        return None
+    for inner, other in (i.operands, i.operands[::-1]):
+        d = splat_value(other)
+        if d is None or inner.opcode not in (Opcode.ADD, Opcode.SUBTRACT):
+            continue
+        first, second = inner.operands
+        if inner.opcode is Opcode.SUBTRACT and splat_value(first) is not None:
+            return binary(Opcode.SUBTRACT, make_splat(_wrapped_sum(splat_value(first), d), i.shape), second)
+        for x, constant in ((first, second), (second, first)):
+            if inner.opcode is Opcode.ADD and splat_value(constant) is not None:
+                return binary(Opcode.ADD, x, make_splat(_wrapped_sum(splat_value(constant), d), i.shape))
+    return None
+
+
+def _wrapped_sum(a: Any, b: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return a + b
+
+
+def subtract_constant(i: Instruction) -> Instruction | None:
+    """x - c = x + -c for integers and a constant c; sums then meet `add_constants`."""
+    a, b = i.operands
+    value = splat_value(b)
+    if value is None or not i.shape.element.is_integral or splat_value(a) is not None:
+        return None
+    with np.errstate(over="ignore"):
+        return binary(Opcode.ADD, a, make_splat(np.negative(value), i.shape))
+
+
+def subtract_zero(i: Instruction) -> Instruction | None:
+    """x - 0 = x for all numbers, if the zero is 0.0 (not -0.0: -0.0 - -0.0 is 0.0)."""
+    a, b = i.operands
+    return a if is_splat(b, 0.0) else None
+
+
+def subtract_from_zero(i: Instruction) -> Instruction | None:
+    """0 - x = -x for integers; for floats and complex only -0.0 - x = -x, as 0.0 - 0.0 is 0.0."""
+    a, b = i.operands
+    return unary(Opcode.NEGATE, b) if is_splat(a, 0.0 if is_integer_or_pred(i) else -0.0) else None
+
+
+def subtract_negated(i: Instruction) -> Instruction | None:
+    """a - -b = a + b, exactly for all numbers."""
+    a, b = i.operands
+    return binary(Opcode.ADD, a, b.operands[0]) if b.opcode is Opcode.NEGATE else None
+
+
+def subtract_itself(i: Instruction) -> Instruction | None:
+    """x - x = 0 for integers; not for floats (NaN, infinity)."""
+    a, b = i.operands
+    return make_splat(0, i.shape) if a is b and is_integer_or_pred(i) else None
+
+
+def multiply_one(i: Instruction) -> Instruction | None:
+    """x * 1 = x for integers, pred and floats; not for complex (infinity times 1+0i has a NaN part)."""
+    a, b = i.operands
+    if i.shape.element.is_complex:
+        return None
+    return a if is_splat(b, 1.0) else b if is_splat(a, 1.0) else None
+
+
+def multiply_zero(i: Instruction) -> Instruction | None:
+    """x * 0 = 0 for integers and pred; not for floats (NaN, infinity, -0.0)."""
+    a, b = i.operands
+    return make_splat(0, i.shape) if is_integer_or_pred(i) and (is_splat(a, 0.0) or is_splat(b, 0.0)) else None
+
+
+def multiply_minus_one(i: Instruction) -> Instruction | None:
+    """x * -1 = -x for signed integers and floats."""
+    if not i.shape.element.is_signed or i.shape.element.is_complex:
+        return None
+    a, b = i.operands
+    other = a if is_splat(b, -1.0) else b if is_splat(a, -1.0) else None
+    return None if other is None else unary(Opcode.NEGATE, other)
+
+
+def multiply_negated(i: Instruction) -> Instruction | None:
+    """-a * -b = a * b for integers (modulo 2^n) and floats."""
+    a, b = i.operands
+    if a.opcode is Opcode.NEGATE and b.opcode is Opcode.NEGATE and not i.shape.element.is_complex:
+        return binary(Opcode.MULTIPLY, a.operands[0], b.operands[0])
+    return None
+
+
+def divide_one(i: Instruction) -> Instruction | None:
+    """x / 1 = x for integers and floats."""
+    a, b = i.operands
+    return a if is_splat(b, 1.0) and not i.shape.element.is_complex else None
+
+
+def divide_negated(i: Instruction) -> Instruction | None:
+    """-a / -b = a / b for floats; not for integers (the smallest one is its own negative)."""
+    a, b = i.operands
+    if a.opcode is Opcode.NEGATE and b.opcode is Opcode.NEGATE and i.shape.element.is_floating:
+        return binary(Opcode.DIVIDE, a.operands[0], b.operands[0])
+    return None
+
+
+def divide_by_power_of_two(i: Instruction) -> Instruction | None:
+    """x / 2^k = x * 2^-k for floats: both round the same number, if 2^-k is a normal number of the type."""
+    a, b = i.operands
+    divisor = splat_value(b)
+    if divisor is None or not i.shape.element.is_floating or not np.isfinite(divisor) or divisor == 0:
+        return None
+    if abs(math.frexp(float(divisor))[0]) != 0.5 or divisor == 1:
+        return None
+    reciprocal = np.asarray(1.0 / float(divisor)).astype(i.shape.element.dtype)
+    smallest = float(_smallest_normal(i.shape.element))
+    if not smallest <= abs(float(reciprocal)) < math.inf:
+        return None
+    return binary(Opcode.MULTIPLY, a, make_splat(reciprocal, i.shape))
+
+
+_SMALLEST_NORMAL = {ElementType.F16: 2.0**-14, ElementType.BF16: 2.0**-126, ElementType.F32: 2.0**-126}
+
+
+def _smallest_normal(element_type: ElementType) -> float:
+    return _SMALLEST_NORMAL.get(element_type, 2.0**-1022)
+
+
+def power_of_constant(i: Instruction) -> Instruction | None:
+    """power(x, n) for n = 0, 1, 2, 3 is 1, x, x * x, x * x * x (also for NaN: power(NaN, 0) is 1); for floats
+    power(x, -1) = 1 / x. Integers wrap alike. Not n = 0.5: power(-0.0, 0.5) is 0.0, sqrt(-0.0) is not."""
+    x, exponent = i.operands
+    n = splat_value(exponent)
+    if n is None or i.shape.element.is_complex:
+        return None
+    if n == 0:
+        return make_splat(1, i.shape)
+    if n == 1:
+        return x
+    if n == 2:
+        return binary(Opcode.MULTIPLY, x, x)
+    if n == 3:
+        return binary(Opcode.MULTIPLY, binary(Opcode.MULTIPLY, x, x), x)
+    if n == -1 and i.shape.element.is_floating:
+        return binary(Opcode.DIVIDE, make_splat(1, i.shape), x)
+    return None
+
+
+def undo_itself(i: Instruction) -> Instruction | None:
+    """negate(negate(x)) = x, not(not(x)) = x, for all types."""
+    (x,) = i.operands
+    return x.operands[0] if x.opcode is i.opcode else None
+
+
+def negate_scaled(i: Instruction) -> Instruction | None:
+    """-(x * c) = x * -c and -(x / c) = x / -c for floats and a constant c."""
+    (x,) = i.operands
+    if x.opcode not in (Opcode.MULTIPLY, Opcode.DIVIDE) or not i.shape.element.is_floating:
+        return None
+    a, b = x.operands
+    if splat_value(b) is None and x.opcode is Opcode.MULTIPLY:
+        a, b = b, a
+    value = splat_value(b)
+    return None if value is None else binary(x.opcode, a, make_splat(-value, i.shape))
+
+
+def idempotent(i: Instruction) -> Instruction | None:
+    """f(f(x)) = f(x) for abs of real numbers, floor, ceil and both roundings; sign too (a NaN stays one)."""
+    (x,) = i.operands
+    return x if x.opcode is i.opcode and not i.operands[0].operands[0].shape.element.is_complex else None
+
+
+def abs_negated(i: Instruction) -> Instruction | None:
+    """abs(-x) = abs(x) for all signed types."""
+    (x,) = i.operands
+    return unary(Opcode.ABS, x.operands[0]) if x.opcode is Opcode.NEGATE else None
+
+
+def not_compare(i: Instruction) -> Instruction | None:
+    """not(a < b) = a >= b and so on for integers and pred; for floats only not(a = b), not(a != b) (NaN)."""
+    (x,) = i.operands
+    if x.opcode is not Opcode.COMPARE:
+        return None
+    direction = x.attributes.direction
+    if not is_integer_or_pred(x.operands[0]) and direction not in (ComparisonDirection.EQ, ComparisonDirection.NE):
+        return None
+    return make_instruction(Opcode.COMPARE, x.operands, CompareAttributes(_INVERSE[direction], x.attributes.type))
+
+
+_D = ComparisonDirection
+_INVERSE = {_D.EQ: _D.NE, _D.NE: _D.EQ, _D.LT: _D.GE, _D.GE: _D.LT, _D.GT: _D.LE, _D.LE: _D.GT}
+
+
+def same_operands(i: Instruction) -> Instruction | None:
+    """max(x, x) = min(x, x) = and(x, x) = or(x, x) = x for all types."""
+    a, b = i.operands
+    return a if a is b else None
+
+
+def neutral_bound(i: Instruction) -> Instruction | None:
+    """max(x, lowest) = min(x, highest) = or(x, 0) = and(x, ~0) = x: infinities for floats (NaN stays NaN)."""
+    if i.shape.element.is_complex:
+        return None
+    neutral = reducer_identity(i.opcode, i.shape.element)
+    a, b = i.operands
+    return a if is_splat(b, neutral) else b if is_splat(a, neutral) else None
+
+
+def absorbing_bits(i: Instruction) -> Instruction | None:
+    """and(x, 0) = 0 and or(x, ~0) = ~0 for integers and pred."""
+    a, b = i.operands
+    other = Opcode.OR if i.opcode is Opcode.AND else Opcode.AND
+    absorbing = reducer_identity(other, i.shape.element)
+    return b if is_splat(b, absorbing) else a if is_splat(a, absorbing) else None
+
+
+def xor_itself(i: Instruction) -> Instruction | None:
+    """xor(x, x) = 0."""
+    a, b = i.operands
+    return make_splat(0, i.shape) if a is b else None
+
+
+def xor_zero(i: Instruction) -> Instruction | None:
+    """xor(x, 0) = x."""
+    a, b = i.operands
+    return a if is_splat(b, 0.0) else b if is_splat(a, 0.0) else None
+
+
+def shift_zero(i: Instruction) -> Instruction | None:
+    """x << 0 = x >> 0 = x."""
+    a, b = i.operands
+    return a if is_splat(b, 0.0) else None
+
+
+def select_constant(i: Instruction) -> Instruction | None:
+    """select(true, a, b) = a, select(false, a, b) = b."""
+    pred, a, b = i.operands
+    value = splat_value(pred)
+    return None if value is None else a if value else b
+
+
+def select_equal(i: Instruction) -> Instruction | None:
+    """select(p, a, a) = a."""
+    _, a, b = i.operands
+    return a if a is b else None
+
+
+def select_not(i: Instruction) -> Instruction | None:
+    """select(not(p), a, b) = select(p, b, a)."""
+    pred, a, b = i.operands
+    return make_instruction(Opcode.SELECT, (pred.operands[0], b, a)) if pred.opcode is Opcode.NOT else None
+
+
+def select_of_truth(i: Instruction) -> Instruction | None:
+    """select(p, true, false) = p and select(p, false, true) = not(p), if p is not a scalar for an array."""
+    pred, a, b = i.operands
+    if i.shape.element is not ElementType.PRED or pred.shape.dimensions != i.shape.dimensions:
+        return None
+    if is_splat(a, True) and is_splat(b, False):
+        return pred
+    return unary(Opcode.NOT, pred) if is_splat(a, False) and is_splat(b, True) else None
+
+
+def compare_itself(i: Instruction) -> Instruction | None:
+    """x = x, x <= x, x >= x are true, x != x, x < x, x > x false for integers and pred; for floats only x < x and
+    x > x are known, as NaN is not equal to itself."""
+    a, b = i.operands
+    direction = i.attributes.direction
+    if a is not b or (not is_integer_or_pred(a) and direction not in (_D.LT, _D.GT)):
+        return None
+    return make_splat(direction in (_D.EQ, _D.LE, _D.GE), i.shape)
+
+
+def compare_unsigned_zero(i: Instruction) -> Instruction | None:
+    """x < 0 is false, x >= 0 true for unsigned integers."""
+    a, b = i.operands
+    if not a.shape.element.is_integral or a.shape.element.is_signed or not is_splat(b, 0.0):
+        return None
+    if i.attributes.direction in (_D.LT, _D.GE):
+        return make_splat(i.attributes.direction is _D.GE, i.shape)
+    return None
+
+
+def compare_pred(i: Instruction) -> Instruction | None:
+    """p = true, p != false are p; p = false, p != true are not(p)."""
+    p, constant = i.operands
+    value = splat_value(constant)
+    if p.shape.element is not ElementType.PRED or value is None or i.attributes.direction not in (_D.EQ, _D.NE):
+        return None
+    return p if bool(value) == (i.attributes.direction is _D.EQ) else unary(Opcode.NOT, p)
+
+
+def compare_converted_pred(i: Instruction) -> Instruction | None:
+    """convert(p) != 0 is p and convert(p) = 0 is not(p), for a pred p converted to any number."""
+    converted, constant = i.operands
+    if converted.opcode is not Opcode.CONVERT or i.attributes.direction not in (_D.EQ, _D.NE):
+        return None
+    p = converted.operands[0]
+    value = splat_value(constant)
+    if p.shape.element is not ElementType.PRED or value is None or value != 0:
+        return None
+    return p if i.attributes.direction is _D.NE else unary(Opcode.NOT, p)
+
+
+def convert_to_itself(i: Instruction) -> Instruction | None:
+    """A conversion to the operand's own type is the operand."""
+    (x,) = i.operands
+    return x if x.shape.element is i.shape.element else None
+
+
+def convert_of_convert(i: Instruction) -> Instruction | None:
+    """convert(convert(x)) in one step if the first conversion keeps every value.
+
+    Not from integer over float to an integer that cannot hold the first type: floats saturate, integers wrap.
+    """
+    (middle,) = i.operands
+    if middle.opcode is not Opcode.CONVERT:
+        return None
+    x = middle.operands[0]
+    source, through, target = x.shape.element, middle.shape.element, i.shape.element
+    if not is_lossless(source, through):
+        return None
+    if source.is_integral and not through.is_integral and target.is_integral and not is_lossless(source, target):
+        return None
+    return convert(x, target)
+
+
+def is_lossless(source: ElementType, target: ElementType) -> bool:
+    """True when `target` can hold every value of `source`."""
+    if source is target or source is ElementType.PRED:
+        return True
+    if target is ElementType.PRED or (source.is_complex and not target.is_complex):
+        return False
+    source, target = source.real, target.real
+    if target.is_small and target.is_floating:
+        return False  # some have no infinity, no NaN, or no -0
+    if source.is_floating:
+        if not target.is_floating:
+            return False
+        if source.is_small:
+            return target is not ElementType.F16 or source is not ElementType.F8E8M0FNU
+        return _significand(source) <= _significand(target) and _exponent(source) <= _exponent(target)
+    value_bits = source.bit_width - source.is_signed
+    if target.is_floating:
+        return value_bits <= _significand(target) and value_bits < 2 ** (_exponent(target) - 1)
+    return value_bits <= target.bit_width - target.is_signed and (target.is_signed or not source.is_signed)
+
+
+_FORMATS = {
+    ElementType.F16: (11, 5), ElementType.BF16: (8, 8), ElementType.F32: (24, 8), ElementType.F64: (53, 11),
+}  # fmt: skip
+"""Bits of the significand, and of the exponent."""
+
+
+def _significand(element_type: ElementType) -> int:
+    return _FORMATS[element_type][0]
+
+
+def _exponent(element_type: ElementType) -> int:
+    return _FORMATS[element_type][1]
+
+
+def bitcast_convert_back(i: Instruction) -> Instruction | None:
+    """bitcast-convert to the operand's type is the operand; there and back again is the operand of the first."""
+    (x,) = i.operands
+    if x.shape.compatible(i.shape):
+        return x
+    if x.opcode is Opcode.BITCAST_CONVERT and x.operands[0].shape.compatible(i.shape):
+        return x.operands[0]
+    return None
+
+
+def part_of_complex(i: Instruction) -> Instruction | None:
+    """real(complex(a, b)) = a and imag(complex(a, b)) = b; real(x) = x and imag(x) = 0 for floats."""
+    (x,) = i.operands
+    if x.opcode is Opcode.COMPLEX:
+        return x.operands[0 if i.opcode is Opcode.REAL else 1]
+    if x.shape.element.is_complex:
+        return None
+    return x if i.opcode is Opcode.REAL else make_splat(0, i.shape)
+
+
+def complex_of_parts(i: Instruction) -> Instruction | None:
+    """complex(real(z), imag(z)) = z."""
+    a, b = i.operands
+    if a.opcode is Opcode.REAL and b.opcode is Opcode.IMAG and a.operands[0] is b.operands[0]:
+        return a.operands[0] if a.operands[0].shape.element is i.shape.element else None
+    return None
+
+
+def compute_before_broadcast(i: Instruction) -> Instruction | None:
+    """f(broadcast(a), broadcast(b)) = broadcast(f(a, b)): what repeats is computed once.
+
+    For every element-wise op whose operands are all broadcast the same way, or broadcast scalars.
+    """
+    if not i.shape.rank or not has_trait(i.opcode, Trait.ELEMENTWISE) or i.opcode is Opcode.COPY:
+        return None
+    dimensions: tuple[int, ...] | None = None
+    sizes: tuple[int, ...] = ()
+    for operand in i.operands:
+        if not operand.shape.rank:
+            continue  # select and clamp take scalars as they are
+        if operand.opcode is not Opcode.BROADCAST:
+            return None
+        if operand.operands[0].shape.rank:
+            if dimensions is not None and operand.attributes.dimensions != dimensions:
+                return None
+            dimensions = operand.attributes.dimensions
+            sizes = operand.operands[0].shape.dimensions
+    if len(sizes) == i.shape.rank and sizes == i.shape.dimensions:
+        return None
+    if math.prod(sizes) * 2 > i.shape.num_elements:
+        return None
+    dimensions = dimensions or ()
+
+    def small(operand: Instruction) -> Instruction:
+        if not operand.shape.rank:
+            return operand
+        source = operand.operands[0]
+        if source.shape.rank == len(sizes):
+            return source
+        return broadcast(source, _like(source, sizes), ())
+
+    shape = Shape.array(i.shape.element, sizes)
+    result = make_instruction(i.opcode, [small(o) for o in i.operands], i.attributes, shape, metadata=i.metadata)
+    return broadcast(result, i.shape, dimensions)
+
+
+def compute_before_reshape(i: Instruction) -> Instruction | None:
+    """f(reshape(a), reshape(b)) = reshape(f(a, b)) where the reshapes only add or remove dimensions of size 1 and a
+    and b have the same dimensions, or are broadcast scalars. The reshapes meet others further down and fall away. Not
+    where f is a copy: there the result's layout is what counts."""
+    if i.opcode is Opcode.COPY:
+        return None
+    sizes: tuple[int, ...] | None = None
+    for operand in i.operands:
+        if operand.opcode is Opcode.RESHAPE and operand.shape.rank:
+            source = operand.operands[0].shape.dimensions
+            if sizes is None and degenerate_map(source, operand.shape.dimensions) is None:
+                return None
+            if sizes is not None and source != sizes:
+                return None
+            sizes = source
+        elif operand.shape.rank and (operand.opcode is not Opcode.BROADCAST or operand.operands[0].shape.rank):
+            return None
+    if sizes is None:
+        return None
+
+    def before(operand: Instruction) -> Instruction:
+        if operand.opcode is Opcode.RESHAPE and operand.shape.rank:
+            return operand.operands[0]
+        return operand if not operand.shape.rank else broadcast(operand.operands[0], _like(operand, sizes), ())
+
+    shape = Shape.array(i.shape.element, sizes)
+    result = make_instruction(i.opcode, [before(o) for o in i.operands], i.attributes, shape, metadata=i.metadata)
+    return reshape(result, i.shape.dimensions)
+
+
+def _like(operand: Instruction, sizes: tuple[int, ...]) -> Shape:
+    return Shape.array(operand.shape.element, sizes)
+
+
+_O = Opcode
+
+ARITHMETIC_RULES: dict[Opcode, tuple[Rule, ...]] = {
+    _O.ADD: (add_zero, add_negated, add_constants),
+    _O.SUBTRACT: (subtract_zero, subtract_from_zero, subtract_negated, subtract_itself, subtract_constant),
+    _O.MULTIPLY: (multiply_one, multiply_zero, multiply_minus_one, multiply_negated),
+    _O.DIVIDE: (divide_one, divide_negated, divide_by_power_of_two),
+    _O.POWER: (power_of_constant,),
+    _O.NEGATE: (undo_itself, negate_scaled),
+    _O.NOT: (undo_itself, not_compare),
+    _O.ABS: (idempotent, abs_negated),
+    _O.SIGN: (idempotent,),
+    _O.FLOOR: (idempotent,),
+    _O.CEIL: (idempotent,),
+    _O.ROUND_NEAREST_AFZ: (idempotent,),
+    _O.ROUND_NEAREST_EVEN: (idempotent,),
+    _O.MAXIMUM: (same_operands, neutral_bound),
+    _O.MINIMUM: (same_operands, neutral_bound),
+    _O.AND: (same_operands, neutral_bound, absorbing_bits),
+    _O.OR: (same_operands, neutral_bound, absorbing_bits),
+    _O.XOR: (xor_itself, xor_zero),
+    _O.SHIFT_LEFT: (shift_zero,),
+    _O.SHIFT_RIGHT_ARITHMETIC: (shift_zero,),
+    _O.SHIFT_RIGHT_LOGICAL: (shift_zero,),
+    _O.SELECT: (select_constant, select_equal, select_not, select_of_truth),
+    _O.COMPARE: (compare_itself, compare_unsigned_zero, compare_pred, compare_converted_pred),
+    _O.CONVERT: (convert_to_itself, convert_of_convert),
+    _O.BITCAST_CONVERT: (bitcast_convert_back,),
+    _O.REAL: (part_of_complex,),
+    _O.IMAG: (part_of_complex,),
+    _O.COMPLEX: (complex_of_parts,),
+}
+"""By opcode, in the order in which they are tried. `compute_before_broadcast` and `compute_before_reshape` come after
+these for all element-wise opcodes."""

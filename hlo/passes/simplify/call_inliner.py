@@ -1,0 +1,52 @@
+"""call-inliner: every call becomes the instructions that it calls, composites and nested jits included.
+
+What a composite stands for matters to autodiff and batching, which come before; all passes below see plain ops.
+Fusions that a module brings along (text that XLA printed after its own passes) are taken apart too: they were made
+for another code generator. So are asynchronous calls: nothing runs between their start and their done. Source: XLA's
+CallInliner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...builder import make_tuple
+from ...ir import HloComputation, HloInstruction, HloModule
+from ...opcode import Opcode
+from ..patterns import make_zeros
+from ..rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
+
+INLINED = frozenset({Opcode.ASYNC_START, Opcode.CALL, Opcode.FUSION})
+
+
+@dataclass(frozen=True, slots=True)
+class CallInliner:
+    """Replaces CALL, FUSION and ASYNC_START by a copy of the callee; copies keep metadata, and names that are free."""
+
+    name: str = "call-inliner"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        return map_computations(module, _inline_calls, inside_fusions=True)
+
+
+def _inline_calls(computation: HloComputation) -> HloComputation:
+    if all(i.opcode not in INLINED for i in computation.instructions):
+        return computation
+
+    effects: Effects = {}
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if moved.opcode not in INLINED:
+            return moved
+        (callee,) = moved.called_computations()
+        root, copies = clone_computation(callee, dict(zip(callee.parameters, moved.operands, strict=True)))
+        effects[old] = cloned_effects(callee, copies)
+        return _started(moved, root) if moved.opcode is Opcode.ASYNC_START else root
+
+    return rewrite_computation(computation, visit, effects)
+
+
+def _started(start: HloInstruction, result: HloInstruction) -> HloInstruction:
+    """((operands), result, contexts...), of which only the result is of use."""
+    contexts = [make_zeros(shape) for shape in start.shape.elements[2:]]
+    return make_tuple([make_tuple(start.operands), result, *contexts])

@@ -1,0 +1,90 @@
+"""constant-folding: small operations on constants become their value, as the evaluator says.
+
+Nothing is made larger: broadcasts and iotas stay what they are, so no big array ends up in the program; but a broadcast
+constant counts as one beside another constant. Source: XLA's HloConstantFolding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...builder import make_constant
+from ...effects import has_side_effect
+from ...evaluator import evaluate_op
+from ...ir import HloInstruction, HloModule
+from ...literal import Literal
+from ...opcode import Opcode
+from ..rewrite import map_computations, rewrite_computation
+
+NOT_FOLDED = frozenset(
+    {
+        Opcode.BITCAST,  # means something only together with layouts
+        Opcode.BROADCAST,
+        Opcode.CALL,
+        Opcode.CONDITIONAL,
+        Opcode.CONSTANT,
+        Opcode.COPY,
+        Opcode.CUSTOM_CALL,  # may fail, or take long
+        Opcode.FUSION,
+        Opcode.GET_TUPLE_ELEMENT,
+        Opcode.IOTA,
+        Opcode.OPT_BARRIER,
+        Opcode.PARAMETER,
+        Opcode.TUPLE,
+        Opcode.WHILE,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantFolding:
+    """Evaluates instructions whose operands are all constants, up to `max_elements` in the result and
+    `max_operand_elements` in all operands together."""
+
+    name: str = "constant-folding"
+    max_elements: int = 1024
+    max_operand_elements: int = 1 << 14
+
+    def __call__(self, module: HloModule) -> HloModule:
+        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            return self.folded(moved)
+
+        return map_computations(module, lambda computation: rewrite_computation(computation, visit))
+
+    def folded(self, instruction: HloInstruction) -> HloInstruction:
+        """The constant that `instruction` is, or itself."""
+        operands = instruction.operands
+        if not operands or instruction.opcode in NOT_FOLDED or instruction.shape.is_tuple:
+            return instruction
+        if not all(map(_is_known, operands)):
+            return instruction
+        sizes = [o.shape.num_elements for o in operands if o.opcode is Opcode.CONSTANT]
+        if not sizes or (len(sizes) < len(operands) and instruction.shape.num_elements > max(sizes)):
+            return instruction  # it would be larger than any constant that it comes from
+        if instruction.shape.num_elements > self.max_elements:
+            return instruction
+        if sum(o.shape.num_elements for o in operands) > self.max_operand_elements:
+            return instruction
+        if has_side_effect(instruction):
+            return instruction
+        arrays = [_value(o) for o in operands]
+        value = evaluate_op(instruction.opcode, arrays, instruction.attributes, instruction.shape)
+        return make_constant(Literal(np.asarray(value)))
+
+
+def _is_known(operand: HloInstruction) -> bool:
+    """A constant, or the broadcast of one."""
+    if operand.opcode is Opcode.BROADCAST:
+        operand = operand.operands[0]
+    return operand.opcode is Opcode.CONSTANT
+
+
+def _value(operand: HloInstruction) -> np.ndarray[Any, Any]:
+    if operand.opcode is Opcode.CONSTANT:
+        array: np.ndarray[Any, Any] = operand.attributes.literal.array
+        return array
+    source = operand.operands[0].attributes.literal.array
+    return np.asarray(evaluate_op(Opcode.BROADCAST, [source], operand.attributes, operand.shape))

@@ -1,0 +1,224 @@
+"""control-flow-simplifier: loops and branches whose course is known, and loop state that nobody needs.
+
+Each rule is a function from a WHILE or CONDITIONAL to its replacement, or None. A rule that puts the instructions of
+a computation in the place of the one that calls it returns their side effects too. Source: XLA's WhileLoopSimplifier,
+WhileLoopConstantSinking and ConditionalSimplifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ...analyses.trip_count import body_results, known_trip_count, state_element
+from ...builder import make_get_tuple_element, make_tuple
+from ...effects import effects_of
+from ...ir import HloComputation, HloInstruction, HloModule
+from ...opcode import Opcode
+from ..patterns import splat_value
+from ..rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
+from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFlowSimplifier:
+    """One walk over all computations; to be run until nothing changes."""
+
+    name: str = "control-flow-simplifier"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        return map_computations(module, _simplify)
+
+
+def _simplify(computation: HloComputation) -> HloComputation:
+    if all(i.opcode not in _RULES for i in computation.instructions):
+        return computation
+
+    effects: Effects = {}
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if moved.opcode is Opcode.GET_TUPLE_ELEMENT:
+            return unchanged_result(moved) or moved
+        for rule in _RULES.get(moved.opcode, ()):
+            found = rule(moved)
+            if found is not None:
+                new, effects[old] = found
+                return new
+        if moved.opcode is Opcode.WHILE:
+            return dead_state(moved, _used_elements(computation, old)) or moved
+        return moved
+
+    return rewrite_computation(computation, visit, effects)
+
+
+Replacement = tuple[HloInstruction, Sequence[HloInstruction]]
+"""What replaces an instruction, and the side effects that come with it."""
+
+
+def _inlined(computation: HloComputation, operand: HloInstruction) -> Replacement:
+    """A computation of one parameter, run where it is called."""
+    root, copies = clone_computation(computation, {computation.parameters[0]: operand})
+    return root, cloned_effects(computation, copies)
+
+
+def never_runs(loop: HloInstruction) -> Replacement | None:
+    """A loop that runs 0 times is its initial state; its condition runs once, and must have no side effects."""
+    if known_trip_count(loop) != 0 or effects_of(loop.attributes.condition):
+        return None
+    return loop.operands[0], ()
+
+
+def runs_once(loop: HloInstruction) -> Replacement | None:
+    """A loop that runs once is its body, where the condition has no side effects."""
+    if known_trip_count(loop) != 1 or effects_of(loop.attributes.condition):
+        return None
+    return _inlined(loop.attributes.body, loop.operands[0])
+
+
+def constant_state(loop: HloInstruction) -> Replacement | None:
+    """An element of the state that starts as a constant (or a broadcast one) and never changes is that constant in
+    condition and body."""
+    if not has_tuple_state(loop):
+        return None
+    known: dict[int, HloInstruction] = {}
+    for k in unchanged_elements(loop):
+        value = initial_element(loop, k)
+        if splat_value(value) is not None or value.opcode is Opcode.CONSTANT:
+            known[k] = value
+
+    def replaced(computation: HloComputation) -> HloComputation:
+        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            index = state_element(old)
+            value = known.get(index) if index is not None else None
+            return moved if value is None or old in passed_on else _copy_of(value)
+
+        # What the body only hands on stays as it is: it is how others see that the element never changes.
+        is_body = computation is loop.attributes.body
+        users = computation.users
+        passed_on = {i for i in users if is_body and all(u is computation.root for u in users[i])}
+        new = rewrite_computation(computation, visit)
+        return _with_unchanged_root(new, known) if is_body and new is not computation else new
+
+    attributes = loop.attributes.map_computations(replaced) if known else loop.attributes
+    return None if attributes is loop.attributes else (replace(loop, attributes=attributes), ())
+
+
+def _with_unchanged_root(body: HloComputation, known: dict[int, HloInstruction]) -> HloComputation:
+    """The body returning the elements `known` as it got them."""
+    results = body_results(body)
+    assert results is not None
+    parameter = body.parameters[0]
+    new = [make_get_tuple_element(parameter, k) if k in known else r for k, r in enumerate(results)]
+    root = make_tuple(new)
+    order = dict.fromkeys(i for i in body.instructions if i is not body.root)
+    order.update(dict.fromkeys(new))
+    order[root] = None
+    return HloComputation(body.name, tuple(order), root)
+
+
+def _copy_of(value: HloInstruction) -> HloInstruction:
+    """A constant, or a broadcast one, for another computation."""
+    return replace(value, operands=tuple(replace(o) for o in value.operands))
+
+
+def dead_state(loop: HloInstruction, used: set[int]) -> HloInstruction | None:
+    """Elements of the state that neither a user, nor the condition, nor a side effect, nor an element in use depends
+    on are dropped.
+
+    `used`: the elements that instructions outside of the loop take.
+    """
+    if not has_tuple_state(loop):
+        return None
+    results = body_results(loop.attributes.body)
+    assert results is not None
+    everything = (1 << len(results)) - 1
+    in_body = _dependences(loop.attributes.body, everything)
+    condition: HloComputation = loop.attributes.condition
+    in_condition = _dependences(condition, everything)
+    live = in_condition[condition.root]
+    for effect in effects_of(condition):
+        live |= in_condition[effect]
+    for effect in effects_of(loop.attributes.body):
+        live |= in_body[effect]
+    for k in used:
+        live |= 1 << k
+    while True:
+        grown = live
+        for k, result in enumerate(results):
+            if live >> k & 1:
+                grown |= in_body[result]
+        if grown == live:
+            break
+        live = grown
+    if live == everything:
+        return None
+    kept = [k for k in range(len(results)) if live >> k & 1]
+    smaller = with_state(loop, kept)
+    place = {k: n for n, k in enumerate(kept)}
+    return make_tuple(
+        [
+            make_get_tuple_element(smaller, place[k]) if k in place else initial_element(loop, k)
+            for k in range(len(results))
+        ]
+    )
+
+
+def _dependences(computation: HloComputation, everything: int) -> dict[HloInstruction, int]:
+    """Per instruction the elements of the state that it depends on, as bits."""
+    found: dict[HloInstruction, int] = {}
+    for instruction in computation.instructions:
+        index = state_element(instruction)
+        if index is not None:
+            found[instruction] = 1 << index
+        elif instruction.opcode is Opcode.PARAMETER:
+            found[instruction] = everything
+        else:
+            bits = 0
+            for operand in instruction.operands:
+                bits |= found[operand]
+            found[instruction] = bits
+    return found
+
+
+def _used_elements(computation: HloComputation, loop: HloInstruction) -> set[int]:
+    """The elements of a loop's result that its computation takes out."""
+    everything = set(range(len(loop.shape.elements))) if loop.shape.is_tuple else set()
+    if loop is computation.root:
+        return everything
+    used: set[int] = set()
+    for user in computation.users.get(loop, ()):
+        if user.opcode is not Opcode.GET_TUPLE_ELEMENT:
+            return everything
+        used.add(user.attributes.index)
+    return used
+
+
+def unchanged_result(element: HloInstruction) -> HloInstruction | None:
+    """get-tuple-element of a loop, for an element that the loop never changes, is the initial element."""
+    loop = element.operands[0]
+    if loop.opcode is not Opcode.WHILE or not has_tuple_state(loop):
+        return None
+    index = element.attributes.index
+    return initial_element(loop, index) if index in unchanged_elements(loop) else None
+
+
+def known_branch(conditional: HloInstruction) -> Replacement | None:
+    """A conditional whose index is constant, or that has one branch, is the branch taken."""
+    index, *operands = conditional.operands
+    branches = conditional.attributes.branch_computations
+    value = splat_value(index)
+    if value is None and len(branches) > 1:
+        return None
+    if value is None:
+        taken = 0
+    elif isinstance(value, bool) or value.dtype == bool:
+        taken = 0 if value else 1
+    else:
+        taken = int(value) if 0 <= value < len(branches) else len(branches) - 1
+    return _inlined(branches[taken], operands[taken])
+
+
+_RULES: dict[Opcode, tuple[Callable[[HloInstruction], Replacement | None], ...]] = {
+    Opcode.WHILE: (never_runs, runs_once, constant_state),
+    Opcode.CONDITIONAL: (known_branch,),
+}

@@ -1,0 +1,32 @@
+"""dce: what neither the root nor a side effect needs goes; parameters stay, as they are the computation's signature.
+
+Side effects (`hlo/effects.py`) stay although nobody uses their results: feeding values out, sending, custom calls that
+say that they have one. An opt-barrier is no effect: one that nobody uses is dead. Source: XLA's HloDCE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...effects import live_instructions
+from ...ir import HloComputation, HloModule
+from ...opcode import Opcode
+from ..rewrite import map_computations
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCodeElimination:
+    """Drops unused instructions of all computations but the bodies of fusions, and computations nobody calls."""
+
+    name: str = "dce"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        return map_computations(module, _without_dead_code)
+
+
+def _without_dead_code(computation: HloComputation) -> HloComputation:
+    live = live_instructions(computation)
+    kept = tuple([i for i in computation.instructions if i in live or i.opcode is Opcode.PARAMETER])
+    if len(kept) == len(computation.instructions):
+        return computation
+    return HloComputation(computation.name, kept, computation.root)

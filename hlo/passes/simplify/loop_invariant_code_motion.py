@@ -1,0 +1,83 @@
+"""loop-invariant-code-motion: what a loop's body computes again and again from what never changes is computed before.
+
+The result travels through the loop as one more element of its state that never changes; buffer assignment makes that
+the same memory, so it costs nothing. Everything but side effects and custom calls may be computed although the loop
+might not run: nothing else can fail.
+Source: XLA's WhileLoopInvariantCodeMotion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...analyses.trip_count import state_element
+from ...builder import make_get_tuple_element, make_tuple
+from ...effects import has_side_effect
+from ...ir import HloInstruction, HloModule
+from ...opcode import Opcode
+from ...ops import SPECS, Trait
+from ..rewrite import map_computations, rewrite_computation
+from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
+
+_FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT, Opcode.COPY})
+"""Not worth a buffer by themselves: fusion computes them where they are needed."""
+
+_BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW)) | {
+    Opcode.CUSTOM_CALL,
+    Opcode.OPT_BARRIER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoopInvariantCodeMotion:
+    """Hoists what is no larger than what it is computed from, or than `small` bytes."""
+
+    name: str = "loop-invariant-code-motion"
+    small: int = 1024
+
+    def __call__(self, module: HloModule) -> HloModule:
+        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            if moved.opcode is Opcode.WHILE and has_tuple_state(moved):
+                return self.hoisted(moved) or moved
+            if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0] is not old.operands[0]:
+                return make_get_tuple_element(moved.operands[0], moved.attributes.index)  # through the new tuple
+            return moved
+
+        return map_computations(module, lambda computation: rewrite_computation(computation, visit))
+
+    def hoisted(self, loop: HloInstruction) -> HloInstruction | None:
+        """The loop's result with what is invariant computed before it, or None if there is nothing to hoist."""
+        body = loop.attributes.body
+        unchanged = unchanged_elements(loop)
+        sources: dict[HloInstruction, int] = {}  # invariant instructions: bytes of the state that they come from
+        moving: set[HloInstruction] = set()
+        for instruction in body.instructions:
+            index = state_element(instruction)
+            if index is not None:
+                if index in unchanged and instruction.shape.is_array:
+                    sources[instruction] = instruction.shape.byte_size
+                continue
+            if instruction.opcode in _BOUND or instruction.shape.is_tuple or has_side_effect(instruction):
+                continue
+            if all(o in sources for o in instruction.operands):
+                sources[instruction] = sum(sources[o] for o in instruction.operands)
+                limit = max(sources[instruction], self.small)
+                if instruction.opcode not in _FREE and instruction.shape.byte_size <= limit:
+                    moving.add(instruction)
+        users = body.users
+        wanted = [i for i in body.instructions if i in moving and any(u not in moving for u in users[i])]
+        if not wanted:
+            return None
+        outside: dict[HloInstruction, HloInstruction] = {}
+        for instruction in body.instructions:
+            if instruction in sources:
+                index = state_element(instruction)
+                outside[instruction] = (
+                    initial_element(loop, index)
+                    if index is not None
+                    else replace(instruction, operands=tuple(outside[o] for o in instruction.operands))
+                )
+        count = len(loop.shape.elements)
+        larger = with_state(loop, range(count), [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
+        return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
+

@@ -1,0 +1,82 @@
+"""What passes on loops share: rebuilding a WHILE with other elements in its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ...analyses.trip_count import body_results, state_element
+from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
+from ...ir import HloComputation, HloInstruction
+from ...opcode import Opcode
+from ...ops.control_flow import WhileAttributes
+from ...ops.structure import GetTupleElementAttributes
+from ..rewrite import rebuild
+
+
+def has_tuple_state(loop: HloInstruction) -> bool:
+    """True for a loop in the usual form: tuples in and out, so that its elements can be told apart."""
+    return loop.operands[0].shape.is_tuple and body_results(loop.attributes.body) is not None
+
+
+def unchanged_elements(loop: HloInstruction) -> set[int]:
+    """The state's elements that the body returns as it got them."""
+    results = body_results(loop.attributes.body)
+    return set() if results is None else {k for k, result in enumerate(results) if state_element(result) == k}
+
+
+def initial_element(loop: HloInstruction, index: int) -> HloInstruction:
+    """Element `index` of the loop's operand."""
+    return make_get_tuple_element(loop.operands[0], index)
+
+
+def with_state(
+    loop: HloInstruction,
+    kept: Sequence[int],
+    added: Sequence[HloInstruction] = (),
+    replaced: Mapping[HloInstruction, int] | None = None,
+) -> HloInstruction:
+    """The loop with the elements `kept` of its state, then `added` ones that never change.
+
+    `replaced`: instructions of the body that become the added element of that number. Nothing in condition and body
+    may need an element that is not kept.
+    """
+    condition, body = loop.attributes.condition, loop.attributes.body
+    state = make_tuple([*(initial_element(loop, k) for k in kept), *added])
+    place = {old: new for new, old in enumerate(kept)}
+
+    new_body = _on_new_state(body, state, place, added, replaced or {}, kept)
+    new_condition = _on_new_state(condition, state, place, (), {}, None)
+    return make_instruction(Opcode.WHILE, (state,), WhileAttributes(new_condition, new_body), metadata=loop.metadata)
+
+
+def _on_new_state(
+    computation: HloComputation,
+    state: HloInstruction,
+    place: Mapping[int, int],
+    added: Sequence[HloInstruction],
+    replaced: Mapping[HloInstruction, int],
+    kept: Sequence[int] | None,
+) -> HloComputation:
+    """A copy of a condition (`kept` is None) or of a body on the new state, without what needs dropped elements."""
+    old_parameter = computation.parameters[0]
+    parameter = make_parameter(0, state.shape, old_parameter.name)
+    extra = [make_get_tuple_element(parameter, len(place) + n) for n in range(len(added))]
+    mapping = {old: extra[n] for old, n in replaced.items()}
+    for old in computation.instructions:
+        if old in mapping:
+            continue
+        index = state_element(old)
+        if index is not None:
+            if index in place:
+                mapping[old] = replace(old, operands=(parameter,), attributes=GetTupleElementAttributes(place[index]))
+        elif old is old_parameter:
+            if len(place) == len(old.shape.elements):  # it may be passed on as a whole
+                mapping[old] = make_tuple([make_get_tuple_element(parameter, place[k]) for k in range(len(place))])
+        elif all(o in mapping for o in old.operands):
+            mapping[old] = replace(old, operands=tuple(mapping[o] for o in old.operands))
+    if kept is not None:
+        results = computation.root.operands
+        mapping[computation.root] = make_tuple([*(mapping[results[k]] for k in kept), *extra])
+    mapping[old_parameter] = parameter
+    return rebuild(computation, mapping)
