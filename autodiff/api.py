@@ -18,12 +18,12 @@ from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace, eval_computation
+from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.source import function_line, user_line
 from .custom import TANGENT_OF_CUSTOM_VJP, float0, float0_zeros
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
-from .rules.build import instantiate, is_inexact, scalar, zeros
-from .rules.tables import Tangent, Zero
+from .rules.tables import Tangent, Zero, instantiate
 from .transpose import transpose_program
 
 Function = Callable[..., Any]

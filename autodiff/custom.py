@@ -31,10 +31,10 @@ from ..tracer.core import (
     trace_to_computation,
 )
 from ..tracer.errors import UnexpectedTracerError
+from ..tracer.ops import full, is_inexact
 from ..tracer.source import function_line
 from .jvp import JVPTrace
 from .linearize import LinearizeTrace, LinearTrace
-from .rules.build import full, instantiate, is_inexact
 from .rules.control_flow import linear_trace
 from .rules.tables import (
     COMPOSITE_JVP,
@@ -45,6 +45,7 @@ from .rules.tables import (
     Operand,
     Tangent,
     Zero,
+    instantiate,
 )
 
 float0 = np.dtype([("float0", np.void, 0)])

@@ -16,10 +16,10 @@ from ..tracer import tree
 from ..tracer.array import Array, as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
+from ..tracer.ops import is_inexact, reshape, zeros
 from ..tracer.scan import map as map_rows
 from ..tracer.source import function_line
 from .api import checked_argnums, linearize, resolve_argnums, vjp
-from .rules.build import is_inexact, reshape, zeros
 
 Function = Callable[..., Any]
 

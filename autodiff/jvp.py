@@ -25,8 +25,7 @@ from ..tracer.core import (
     set_current_trace,
     trace_to_computation,
 )
-from .rules.build import instantiate
-from .rules.tables import JVP, ZERO_DERIVATIVE, JvpRule, Tangent, Zero
+from .rules.tables import JVP, ZERO_DERIVATIVE, JvpRule, Tangent, Zero, instantiate
 
 FlatFunction = Callable[[list[Value]], Sequence[Value]]
 

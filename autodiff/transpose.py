@@ -15,9 +15,9 @@ from ..hlo.ir import HloComputation, HloInstruction, Metadata
 from ..hlo.opcode import Opcode
 from ..tracer.aval import aval_of_shape
 from ..tracer.core import Tracer, Value, repeat_instruction, source_metadata, trace_to_computation
+from ..tracer.ops import add, zeros
 from .jvp import parameter_avals
 from .linearize import LinearProgram
-from .rules.build import add, zeros
 from .rules.tables import TRANSPOSE, Linear, Operand
 
 Cotangent = Any

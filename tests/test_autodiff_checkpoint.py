@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.autodiff.rules.build import sum_all
 from hloom.hlo import Opcode
+from hloom.tracer.ops import sum_all
 
 from hloom import checkpoint, config, grad, jit, lax, linearize, make_hlo, value_and_grad, vjp
 from hloom.errors import UnsupportedError

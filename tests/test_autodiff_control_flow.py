@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.autodiff.linearize import linearize_computation
-from hloom.autodiff.rules.build import sum_all
 from hloom.autodiff.rules.control_flow import _loops
 from hloom.hlo import HloComputation, Opcode
 from hloom.tracer.core import Value, bind_conditional, bind_while, takes_one_tuple, trace_to_computation
+from hloom.tracer.ops import sum_all
 
 from hloom import config, grad, jit, jvp, lax, linearize, make_hlo, value_and_grad
 from support.grad_check import check_derivatives, concrete

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.autodiff.rules.build import scalar_reducer
 from hloom.hlo import ElementType, Opcode
 from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.tracer.core import Value, bind
+from hloom.tracer.ops import scalar_reducer
 
 from hloom import grad, jvp, vjp
 from support.grad_check import concrete

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.autodiff.rules.build import full_like, mul
 from hloom.autodiff.rules.from_text import FROM_TEXT
 from hloom.autodiff.rules.tables import JVP, TRANSPOSE, ZERO_DERIVATIVE
 from hloom.hlo import ElementType, Opcode
 from hloom.tracer.core import Value, bind, eval_computation
+from hloom.tracer.ops import full_like, mul
 
 from support.grad_check import check_derivatives, concrete, in_double_precision
 from support.op_table import CASES, Array, OpCase, build_module, make_inputs

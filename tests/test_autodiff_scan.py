@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.autodiff.rules.build import sum_all
 from hloom.hlo import HloInstruction, Opcode
 from hloom.tracer.core import Value
+from hloom.tracer.ops import sum_all
 from hloom.tracer.scan import Scan, fori_loop, scan
 
 from hloom import config, custom_jvp, custom_vjp, grad, jit, jvp, lax, make_hlo, vjp

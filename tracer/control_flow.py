@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..hlo.ir import HloComputation
-from . import dtypes, lax, tree
+from . import dtypes, tree
 from .arguments import abstract
 from .array import as_value
 from .aval import ShapedArray
@@ -29,7 +29,7 @@ from .core import (
     trace_to_computation,
 )
 from .errors import TreeStructureError
-from .lax.elementwise import convert, scalar_like
+from .ops import clamp, compare, convert, scalar_like
 from .source import function_line, user_line
 from .traced import FunctionCache, Traced, trace_function, with_avals
 
@@ -187,7 +187,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: An
     if config.jax_disable_jit:
         return true_fun(*operands) if value else false_fun(*operands)
     if value.aval.dtype != np.bool_:
-        value = lax.ne(value, scalar_like(value, 0))
+        value = compare(value, "NE", scalar_like(value, 0))
     return _branches("cond", value, (true_fun, false_fun), ("true_fun", "false_fun"), operands)
 
 
@@ -204,7 +204,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if not last:
         return branches[0](*operands)
     value = convert(value, dtypes.int32, False)
-    value = lax.clamp(scalar_like(value, 0), value, scalar_like(value, last))
+    value = clamp(scalar_like(value, 0), value, scalar_like(value, last))
     names = [f"branch {k}" for k in range(len(branches))]
     return _branches("switch", value, tuple(branches), names, operands)
 

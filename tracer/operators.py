@@ -1,6 +1,6 @@
 """ArrayBase: the operators and methods that concrete arrays and tracers share. `hloom.Array` is this class.
 
-What they do stands in the NumPy namespace, which needs this class: `tracer/numpy/__init__.py` hands itself over through
+What they do is in the NumPy namespace, which needs this class: `hloom/numpy/__init__.py` hands itself over through
 `use_namespace` when it is imported.
 """
 

@@ -16,15 +16,14 @@ from typing import Any
 
 from ..hlo.ir import HloComputation
 from ..hlo.ops.control_flow import Composite
-from . import dtypes, lax, tree
+from . import dtypes, ops, tree
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
 from .config import config
 from .control_flow import arguments_of, avals_of, check_tree, settled_carry, while_loop
 from .core import Value, bind_call, eval_computation, trace_to_computation
 from .errors import TreeStructureError
-from .lax.elementwise import convert, scalar_like
-from .lax.indexing import read_block, write_block
+from .ops import convert, read_block, scalar_like, write_block
 from .source import function_line, user_line
 from .traced import FunctionCache, Traced, trace_function, with_avals
 
@@ -144,22 +143,22 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     consts, carry = operands[: rule.num_consts], operands[rule.num_consts : rule.num_consts + rule.num_carry]
     xs = operands[rule.num_consts + rule.num_carry :]
     slices = rule.body.root.shape.elements[rule.num_carry :]
-    ys = [lax.full((rule.length, *s.dimensions), 0, s.element.dtype) for s in slices]
+    ys = [ops.zeros(ShapedArray((rule.length, *s.dimensions), s.element.dtype)) for s in slices]
     if rule.length == 0:
         return [*carry, *ys]
     last = array_from_scalar(rule.length - 1, dtypes.int32)
 
     def condition(state: Any) -> Any:
-        return lax.lt(state[0], scalar_like(state[0], rule.length))
+        return ops.compare(state[0], "LT", scalar_like(state[0], rule.length))
 
     def body(state: Any) -> Any:
         i, carry, ys, consts, xs = state
-        place = lax.sub(last, i) if rule.reverse else i
+        place = ops.sub(last, i) if rule.reverse else i
         rows = [_row(x, place) for x in xs]
         results = eval_computation(rule.body, [*consts, *carry, *rows])
         new = results[rule.num_carry :]
-        written = [write_block(b, lax.expand_dims(y, [0]), _first(place, b)) for b, y in zip(ys, new)]
-        return lax.add(i, scalar_like(i, 1)), results[: rule.num_carry], written, consts, xs
+        written = [write_block(b, _as_row(y), _first(place, b)) for b, y in zip(ys, new)]
+        return ops.add(i, scalar_like(i, 1)), results[: rule.num_carry], written, consts, xs
 
     state = (array_from_scalar(0, dtypes.int32), list(carry), ys, list(consts), list(xs))
     _, final, stacked, _, _ = while_loop(condition, body, state)
@@ -171,9 +170,13 @@ def _first(place: Value, x: Value) -> list[Value]:
     return [place, *[scalar_like(place, 0)] * (x.aval.ndim - 1)]
 
 
+def _as_row(y: Value) -> Value:
+    return ops.reshape(y, (1, *y.aval.shape))
+
+
 def _row(x: Value, place: Value) -> Value:
     block = read_block(x, _first(place, x), (1, *x.aval.shape[1:]))
-    return lax.reshape(block, x.aval.shape[1:])
+    return ops.reshape(block, x.aval.shape[1:])
 
 
 def _scan_in_python(
@@ -188,7 +191,7 @@ def _scan_in_python(
     ordered = ys[::-1] if reverse else ys
 
     def stack(*leaves: Any) -> Value:
-        return lax.concatenate([lax.expand_dims(as_value(y), [0]) for y in leaves], 0)
+        return ops.concatenate([_as_row(as_value(y)) for y in leaves], 0)
 
     return carry, tree.map(stack, *ordered)
 
@@ -225,11 +228,11 @@ def fori_loop(
         return _counted_scan(start, builtins.max(0, int(stop) - int(start)), body_fun, init_val)
 
     def condition(state: Any) -> Any:
-        return lax.lt(state[0], state[1])
+        return ops.compare(state[0], "LT", state[1])
 
     def body(state: Any) -> Any:
         i, end, carry = state
-        return lax.add(i, scalar_like(i, 1)), end, body_fun(i, carry)
+        return ops.add(i, scalar_like(i, 1)), end, body_fun(i, carry)
 
     return while_loop(condition, body, (start, stop, init_val))[2]
 
@@ -237,7 +240,7 @@ def fori_loop(
 def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     def body(state: Any, _: None) -> Any:
         i, carry = state
-        return (lax.add(i, scalar_like(i, 1)), body_fun(i, carry)), None
+        return (ops.add(i, scalar_like(i, 1)), body_fun(i, carry)), None
 
     body.__name__ = getattr(body_fun, "__name__", "body")
     (_, carry), _ = scan(body, (start, init_val), None, length)

@@ -30,11 +30,11 @@ from ...tracer.core import (
     thread_state,
     trace_to_computation,
 )
+from ...tracer.ops import zeros
 from ...tracer.source import user_line
 from ..jvp import jvp_computation, jvp_flat, parameter_avals
 from ..linearize import LinearizedComputation, LinearTrace, linearize_computation
 from ..transpose import transpose_computation, transpose_flat
-from .build import instantiate, zeros
 from .tables import (
     COMPOSITE_JVP,
     COMPOSITE_LINEARIZE,
@@ -46,6 +46,7 @@ from .tables import (
     Operand,
     Tangent,
     Zero,
+    instantiate,
 )
 
 _O = Opcode

@@ -9,8 +9,8 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from .build import add_tangents, array_shape, convert, is_inexact, transpose
-from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero
+from ...tracer.ops import array_shape, convert, is_inexact, transpose
+from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero, add_tangents
 
 _O = Opcode
 

@@ -14,16 +14,14 @@ from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from .build import (
+from ...tracer.ops import (
     add,
-    add_tangents,
     broadcast,
     compare,
     conjugate,
     convert,
     div,
     full_like,
-    instantiate,
     is_complex,
     is_inexact,
     make_complex,
@@ -37,7 +35,18 @@ from .build import (
     unary,
     zeros,
 )
-from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero, not_linear, zero_derivative
+from .tables import (
+    JVP,
+    TRANSPOSE,
+    Linear,
+    Operand,
+    Tangent,
+    Zero,
+    add_tangents,
+    instantiate,
+    not_linear,
+    zero_derivative,
+)
 
 _O = Opcode
 

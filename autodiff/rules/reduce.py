@@ -21,8 +21,7 @@ from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from ...tracer.array import Array
 from ...tracer.core import Value, bind, bind_multi
-from ..jvp import jvp_flat
-from .build import (
+from ...tracer.ops import (
     add,
     broadcast,
     compare,
@@ -36,6 +35,7 @@ from .build import (
     slice_,
     sum_all,
 )
+from ..jvp import jvp_flat
 from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero
 
 _O = Opcode

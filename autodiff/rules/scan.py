@@ -19,13 +19,13 @@ from ...hlo.ops.control_flow import CallAttributes, Composite
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.core import Tracer, Value, bind_call, eval_computation, trace_to_computation
+from ...tracer.ops import add, zeros
 from ...tracer.scan import Scan, run_scan
 from ..jvp import jvp_computation, parameter_avals
 from ..linearize import LinearizedComputation, linearize_computation
 from ..transpose import transpose_flat
-from .build import add, instantiate, zeros
 from .control_flow import linear_trace
-from .tables import COMPOSITE_JVP, COMPOSITE_LINEARIZE, COMPOSITE_TRANSPOSE, Linear, Operand, Tangent, Zero
+from .tables import COMPOSITE_JVP, COMPOSITE_LINEARIZE, COMPOSITE_TRANSPOSE, Linear, Operand, Tangent, Zero, instantiate
 
 T = TypeVar("T")
 Mask = tuple[bool, ...]

@@ -9,8 +9,7 @@ from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from .build import instantiate
-from .tables import JVP, TRANSPOSE, Operand, Tangent, zero_derivative
+from .tables import JVP, TRANSPOSE, Operand, Tangent, instantiate, zero_derivative
 
 _O = Opcode
 

@@ -15,6 +15,7 @@ from ...hlo.rules import RuleTable
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value
+from ...tracer.ops import add, zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +80,15 @@ COMPOSITE_JVP: dict[str, JvpRule] = {}
 COMPOSITE_LINEARIZE: dict[str, JvpRule] = {}
 COMPOSITE_TRANSPOSE: dict[str, TransposeRule] = {}
 """The same for calls that stand for something, by the composite's name."""
+
+
+def instantiate(tangent: Tangent) -> Value:
+    """The tangent as a value: zeros for a symbolic zero."""
+    return zeros(tangent.aval) if isinstance(tangent, Zero) else tangent
+
+
+def add_tangents(s: Tangent, t: Tangent) -> Tangent:
+    """The sum of two tangents of one type."""
+    if isinstance(s, Zero):
+        return t
+    return s if isinstance(t, Zero) else add(s, t)

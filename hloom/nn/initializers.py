@@ -1,15 +1,166 @@
-"""`hloom.nn.initializers`: what the weights of a network start as. See `tracer/initializers`."""
+"""`hloom.nn.initializers`: functions (key, shape, dtype) -> array that start the weights of a network.
 
-from ..tracer.initializers import constant as constant
-from ..tracer.initializers import glorot_normal as glorot_normal
-from ..tracer.initializers import glorot_uniform as glorot_uniform
-from ..tracer.initializers import he_normal as he_normal
-from ..tracer.initializers import he_uniform as he_uniform
-from ..tracer.initializers import lecun_normal as lecun_normal
-from ..tracer.initializers import lecun_uniform as lecun_uniform
-from ..tracer.initializers import normal as normal
-from ..tracer.initializers import ones as ones
-from ..tracer.initializers import truncated_normal as truncated_normal
-from ..tracer.initializers import uniform as uniform
-from ..tracer.initializers import variance_scaling as variance_scaling
-from ..tracer.initializers import zeros as zeros
+Source: jax.nn.initializers; Glorot and Bengio (2010), He et al. (2015), LeCun et al. (1998).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .. import lax, random
+from .. import numpy as jnp
+from ..lax.movement import canonical_shape
+from ..tracer import dtypes
+from ..tracer.core import Value
+
+Initializer: TypeAlias = Callable[..., Value]
+"""initializer(key, shape, dtype=float32)."""
+
+# The standard deviation of a normal distribution truncated to two of them.
+_TRUNCATED_STDDEV = 0.87962566103423978
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None) -> Value:
+    """Zeros."""
+    return jnp.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Any, dtype: Any = None) -> Value:
+    """Ones."""
+    return jnp.ones(shape, dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An array of one value."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
+        found = default if dtype is None else dtype
+        return jnp.full(shape, value, dtypes.default_float() if found is None else found)
+
+    return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Uniform on [0, scale)."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
+        return jnp.multiply(random.uniform(key, shape, default if dtype is None else dtype), scale)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Normal of mean 0."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
+        return jnp.multiply(random.normal(key, shape, default if dtype is None else dtype), stddev)
+
+    return init
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
+    """Normal of mean 0, given that it lies within (lower, upper) standard deviations."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
+        draws = random.truncated_normal(key, lower, upper, canonical_shape(shape), default if dtype is None else dtype)
+        return jnp.multiply(draws, stddev)
+
+    return init
+
+
+def variance_scaling(
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: Any = None,
+) -> Initializer:
+    """Variance scale / n, where n is the number of inputs ("fan_in"), outputs ("fan_out") or their mean ("fan_avg").
+
+    `distribution`: "normal", "truncated_normal" or "uniform".
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
+        found = dtypes.canonical_dtype(default if dtype is None else dtype) if dtype or default else None
+        sizes = canonical_shape(shape)
+        fan_in, fan_out = _fans(sizes, in_axis, out_axis, batch_axis)
+        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
+        if mode not in fans:
+            raise ValueError(f"variance_scaling: mode {mode!r} is none of {', '.join(fans)}")
+        variance = scale / max(fans[mode], 1e-30)
+        if distribution == "normal":
+            return _times(random.normal(key, sizes, found), math.sqrt(variance))
+        if distribution == "truncated_normal":
+            stddev = math.sqrt(variance) / _TRUNCATED_STDDEV
+            return _times(random.truncated_normal(key, -2, 2, sizes, found), stddev)
+        if distribution == "uniform":
+            return _times(random.uniform(key, sizes, found, -1), math.sqrt(3 * variance))
+        raise ValueError(f"variance_scaling: unknown distribution {distribution!r}")
+
+    return init
+
+
+def _times(x: Value, factor: float) -> Value:
+    return lax.mul(x, lax.full_like(x, factor))
+
+
+def _fans(
+    shape: tuple[int, ...],
+    in_axis: int | Sequence[int],
+    out_axis: int | Sequence[int],
+    batch_axis: int | Sequence[int],
+) -> tuple[float, float]:
+    """Inputs and outputs of each unit: a kernel's other dimensions count for both."""
+    if len(shape) < 2:
+        raise ValueError(f"variance_scaling needs at least 2 dimensions, not shape {shape}")
+
+    def size(axes: int | Sequence[int]) -> float:
+        return float(np.prod([shape[a] for a in (axes if isinstance(axes, Sequence) else [axes])]))
+
+    field = math.prod(shape) / max(size(in_axis) * size(out_axis) * size(batch_axis), 1e-30)
+    return size(in_axis) * field, size(out_axis) * field
+
+
+def glorot_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Uniform of variance 2 / (inputs + outputs); also known as Xavier."""
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Truncated normal of variance 2 / (inputs + outputs); also known as Xavier."""
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Uniform of variance 1 / inputs."""
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Truncated normal of variance 1 / inputs."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Uniform of variance 2 / inputs; also known as Kaiming."""
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Truncated normal of variance 2 / inputs; also known as Kaiming."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

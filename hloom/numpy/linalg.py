@@ -1,3 +1,144 @@
-"""`hloom.numpy.linalg`: norms and products of matrices. See `tracer/numpy/linalg`."""
+"""`hloom.numpy.linalg`: norms and what is a product of matrices; decompositions are not here."""
 
-from ..tracer.numpy.linalg import *  # noqa: F403
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from .. import lax
+from ..tracer import dtypes
+from ..tracer.core import Value
+from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.source import user_line
+from . import binary as bi
+from . import elementwise as ew
+from . import reduce as red
+from .dot import matmul, outer, tensordot, vdot
+from .movement import diagonal, matrix_transpose, trace
+from .promotion import ArrayLike, Axis, canonical_axes, promote_dtypes_inexact
+
+__all__ = [
+    "diagonal",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vector_norm",
+]
+
+
+def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Value:
+    """A vector norm (one axis, or ord None over all elements) or a matrix norm (two axes). Real.
+
+    Vectors: any number, inf, -inf, 0. Matrices: "fro", 1, -1, inf, -inf; UnsupportedError for 2, -2 and "nuc", which
+    need singular values.
+    """
+    (a,) = promote_dtypes_inexact(x)
+    if axis is None and ord is None:
+        flat = lax.reshape(a, (a.aval.size,))
+        length = _euclidean(flat, (0,), False)
+        return lax.reshape(length, [1] * a.aval.ndim) if keepdims else length
+    axes = axis_tuple(axis, a.aval.ndim)
+    if len(axes) == 1:
+        return _vector_norm(a, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(a, "fro" if ord is None else ord, axes, keepdims)
+    raise ValueError(f"norm: {len(axes)} axes {axes}; one is a vector's, two are a matrix's\n  at {user_line()}")
+
+
+def axis_tuple(axis: Axis, rank: int) -> tuple[int, ...]:
+    """The axes in the order given."""
+    given = range(rank) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    return tuple(canonical_axes(a, rank)[0] for a in given)
+
+
+def _euclidean(a: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    squares = ew.square(ew.abs(a)) if dtypes.is_complex(a.aval.dtype) else ew.square(a)
+    return ew.sqrt(red.sum(squares, axes, keepdims=keepdims))
+
+
+def _vector_norm(a: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
+    if ord == 2:
+        return _euclidean(a, axes, keepdims)
+    magnitude = ew.abs(a)
+    if ord == math.inf:
+        return red.max(magnitude, axes, keepdims=keepdims)
+    if ord == -math.inf:
+        return red.min(magnitude, axes, keepdims=keepdims)
+    if ord == 0:
+        return red.sum(bi.not_equal(a, 0), axes, magnitude.aval.dtype, keepdims=keepdims)
+    if ord == 1:
+        return red.sum(magnitude, axes, keepdims=keepdims)
+    if isinstance(ord, str):
+        raise ValueError(f"norm: order {ord!r} is a matrix norm\n  at {user_line()}")
+    return bi.power(red.sum(bi.power(magnitude, ord), axes, keepdims=keepdims), 1.0 / ord)
+
+
+def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> Value:
+    rows, columns = axes
+    if ord in ("fro", "f"):
+        return _euclidean(a, axes, keepdims)
+    if ord in (1, -1, math.inf, -math.inf):
+        first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = red.sum(ew.abs(a), first, keepdims=True)
+        result = (red.max if ord > 0 else red.min)(sums, second, keepdims=True)
+        return result if keepdims else lax.squeeze(result, axes)
+    if ord in (2, -2, "nuc"):
+        raise UnsupportedError(f"norm: the matrix norm {ord!r} needs singular values\n  at {user_line()}")
+    raise ValueError(f"norm: unknown matrix norm {ord!r}\n  at {user_line()}")
+
+
+def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Value:
+    """The vector norm over `axis`, of all elements by default."""
+    (a,) = promote_dtypes_inexact(x)
+    return _vector_norm(a, ord, canonical_axes(axis, a.aval.ndim), keepdims)
+
+
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
+    """The norm of the matrices in the last two dimensions."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def matrix_power(a: ArrayLike, n: int) -> Value:
+    """A square matrix multiplied n times with itself; n is not negative (that would need an inverse)."""
+    (x,) = promote_dtypes_inexact(a) if not dtypes.is_integer(dtypes.type_of(a)[0]) else (a,)
+    count = operator.index(n)
+    if count < 0:
+        raise UnsupportedError(f"matrix_power: a negative power needs the inverse\n  at {user_line()}")
+    if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
+        raise OperandError(f"matrix_power: {x.aval.str_short()} is not square\n  at {user_line()}", "matrix_power")
+    if count == 0:
+        size = x.aval.shape[-1]
+        row, column = (lax.broadcasted_iota("int32", (size, size), d) for d in (0, 1))
+        unit = lax.convert_element_type(lax.eq(row, column), x.aval.dtype)
+        return lax.broadcast_in_dim(unit, x.aval.shape, (x.aval.ndim - 2, x.aval.ndim - 1))
+    result: Value | None = None
+    while count:
+        if count & 1:
+            result = x if result is None else matmul(result, x)
+        count >>= 1
+        if count:
+            x = matmul(x, x)
+    assert result is not None
+    return result
+
+
+def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
+    """The product of several matrices, from left to right."""
+    first, *rest = arrays
+    for a in rest:
+        first = matmul(first, a, precision=precision)
+    return first  # type: ignore[no-any-return]
+
+
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
+    """Sums of products along an axis, the first ones conjugated."""
+    return red.sum(bi.multiply(ew.conj(x1), x2), axis)

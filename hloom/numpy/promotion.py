@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import dtypes
-from ..array import Array, array_from_numpy, array_from_scalar, as_value
-from ..aval import ShapedArray
-from ..core import Value
-from ..errors import OperandError
-from ..lax.elementwise import convert
 from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
-from ..operators import ArrayBase
-from ..source import user_line
+from ..tracer import dtypes
+from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.operators import ArrayBase
+from ..tracer.ops import convert
+from ..tracer.source import user_line
 
 ArrayLike = Any
 """Arrays, tracers, NumPy arrays and scalars, Python numbers. Lists are not accepted, as in JAX."""

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..array import Array, array_from_scalar, as_value
-from ..aval import ShapedArray
-from ..core import Value, thread_state
-from ..errors import NonConcreteBooleanIndexError, UnsupportedError
-from ..lax.elementwise import convert
-from ..lax.indexing import read_block, start_index, write_block
-from ..operators import ArrayBase
-from ..source import user_line
-from ..tracer import Tracer
+from ..lax.indexing import start_index
+from ..tracer.array import Array, array_from_scalar, as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, thread_state
+from ..tracer.errors import NonConcreteBooleanIndexError, UnsupportedError
+from ..tracer.operators import ArrayBase
+from ..tracer.ops import convert, read_block, write_block
+from ..tracer.source import user_line
+from ..tracer.tracer import Tracer
 from . import binary as bi
 from .promotion import broadcast_to_shape, to_dtype
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lax
-from ..array import Array, array_from_numpy, as_value
-from ..core import Value
-from ..errors import UnsupportedElementTypeError
+from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
-from ..operators import ArrayBase
-from ..source import user_line
+from ..tracer import dtypes
+from ..tracer.array import Array, array_from_numpy, as_value
+from ..tracer.core import Value
+from ..tracer.errors import UnsupportedElementTypeError
+from ..tracer.operators import ArrayBase
+from ..tracer.source import user_line
 from .movement import stack
 from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax
-from ..core import Value
-from ..errors import OperandError
 from ..lax.movement import broadcast_shapes, canonical_axis
-from ..source import user_line
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
 from .elementwise import conj
 from .promotion import ArrayLike, broadcast_to_shape, broadcast_values, check_arraylike, promote_dtypes
 

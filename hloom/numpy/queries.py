@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from ..tracer import dtypes
 
 
 def ndim(a: Any) -> int:

@@ -13,17 +13,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...hlo.element_type import element_type_of
-from ...hlo.ir import NO_ATTRIBUTES, Attributes
-from ...hlo.opcode import Opcode
-from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
-from ...hlo.shape import Shape
-from .. import dtypes
-from ..array import Array, array_from_scalar, as_value
-from ..aval import ShapedArray
-from ..core import Value, bind, eager_with_scalar, thread_state
-from ..errors import OperandError
-from ..source import user_line
+from ..hlo.element_type import element_type_of
+from ..hlo.ir import NO_ATTRIBUTES, Attributes
+from ..hlo.opcode import Opcode
+from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from ..hlo.shape import Shape
+from ..tracer import dtypes
+from ..tracer.array import Array, as_value
+from ..tracer.core import Value, bind, eager_with_scalar, thread_state
+from ..tracer.errors import OperandError
+from ..tracer.ops import convert, scalar_like
+from ..tracer.source import user_line
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
 
 Unary = Callable[[Any], Value]
@@ -290,40 +290,6 @@ def convert_element_type(x: Any, new_dtype: DTypeLike | None) -> Value:
     return convert(as_value(x), dtypes.canonical_dtype(new_dtype), False)
 
 
-def convert(x: Value, dtype: np.dtype[Any], weak_type: bool) -> Value:
-    """x with a canonical dtype, weakly typed or not; x itself if it is so already."""
-    aval = x.aval
-    if aval.dtype is dtype:
-        return x if aval.weak_type is weak_type else reinterpret_weak(x, weak_type)
-    if aval.dtype.kind == "c" and dtype.kind != "c":
-        x = ne(x, full_like(x, 0)) if dtype.kind == "b" else real(x)
-        if x.aval.dtype is dtype:
-            return x
-    if isinstance(x, Array) and x.aval.size == 1 and not x.aval.shape:
-        folded = _convert_scalar(x, dtype, weak_type)
-        if folded is not None:
-            return folded
-    target = ShapedArray(aval.shape, dtype)
-    return bind(Opcode.CONVERT, (x,), shape=target.hlo, weak_type=weak_type)
-
-
-def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:
-    """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
-    if not x.aval.weak_type:
-        return None
-    with np.errstate(all="ignore"):
-        return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))
-
-
-def reinterpret_weak(x: Value, weak_type: bool) -> Value:
-    """The same value, weakly typed or not."""
-    from_trace = x._trace if not isinstance(x, Array) else None
-    if from_trace is not None:
-        return from_trace.with_weak_type(x, weak_type)
-    assert isinstance(x, Array)
-    return x.with_aval(x.aval.with_weak_type(weak_type))
-
-
 def bitcast_convert_type(x: Any, new_dtype: DTypeLike) -> Value:
     """The same bits as another dtype. A narrower one adds a last dimension, a wider one takes it away."""
     x, dtype = as_value(x), dtypes.canonical_dtype(new_dtype)
@@ -335,7 +301,3 @@ def bitcast_convert_type(x: Any, new_dtype: DTypeLike) -> Value:
     return bind(Opcode.BITCAST_CONVERT, (x,), shape=Shape.array(element_type_of(dtype), shape), weak_type=False)
 
 
-def scalar_like(x: Value, number: float) -> Array:
-    """A Python number as a scalar of x's dtype and weak type."""
-    scalar = array_from_scalar(number, x.aval.dtype)
-    return scalar.with_aval(scalar.aval.with_weak_type(True)) if x.aval.weak_type else scalar

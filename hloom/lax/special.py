@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..array import as_value
-from ..core import Value
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.core import Value
+from ..tracer.ops import convert, scalar_like
 from .elementwise import (
     abs,
     add,
     bitcast_convert_type,
     bitwise_or,
-    convert,
     eq,
     gt,
     log,
@@ -24,7 +24,6 @@ from .elementwise import (
     mul,
     ne,
     neg,
-    scalar_like,
     select,
     sqrt,
     sub,

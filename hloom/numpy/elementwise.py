@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lax
-from ..array import as_value
-from ..core import Value
-from ..errors import OperandError
-from ..source import user_line
+from .. import lax
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
 from .promotion import ArrayLike, check_arraylike, named_function, promote_inexact
 
 

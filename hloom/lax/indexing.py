@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.opcode import Opcode
-from ...hlo.ops.movement import DynamicSliceAttributes
-from .. import dtypes
-from ..array import array_from_scalar, as_value
-from ..core import Value, bind
-from ..errors import OperandError
-from ..operators import ArrayBase
-from ..source import user_line
-from .elementwise import add, convert, lt, select
+from ..tracer import dtypes
+from ..tracer.array import array_from_scalar, as_value
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.operators import ArrayBase
+from ..tracer.ops import convert, read_block, write_block
+from ..tracer.source import user_line
+from .elementwise import add, lt, select
 from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim, squeeze
 
 
@@ -36,16 +35,6 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Value
     if not x.aval.shape and not block.aval.shape:
         start_indices = ()
     return write_block(x, block, _start_indices(x, start_indices))
-
-
-def read_block(x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
-    """The block of `sizes` at `starts`: scalars of one integer dtype, not negative."""
-    return bind(Opcode.DYNAMIC_SLICE, (x, *starts), DynamicSliceAttributes(sizes), weak_type=x.aval.weak_type)
-
-
-def write_block(x: Value, block: Value, starts: Sequence[Value]) -> Value:
-    """x with `block` written at `starts`: scalars of one integer dtype, not negative."""
-    return bind(Opcode.DYNAMIC_UPDATE_SLICE, (x, block, *starts), weak_type=x.aval.weak_type)
 
 
 def _along(x: Value, start: Any, axis: int) -> list[Any]:

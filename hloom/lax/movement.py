@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...hlo.element_type import element_type_of
-from ...hlo.opcode import Opcode
-from ...hlo.ops.movement import (
+from ..hlo.element_type import element_type_of
+from ..hlo.opcode import Opcode
+from ..hlo.ops.movement import (
     BroadcastAttributes,
     ConcatenateAttributes,
     IotaAttributes,
@@ -26,13 +26,13 @@ from ...hlo.ops.movement import (
     SliceAttributes,
     TransposeAttributes,
 )
-from ...hlo.shape import Shape
-from .. import dtypes
-from ..array import Array, array_from_numpy, array_from_scalar, as_value
-from ..aval import ShapedArray
-from ..core import Value, bind, thread_state
-from ..errors import OperandError
-from ..source import user_line
+from ..hlo.shape import Shape
+from ..tracer import dtypes
+from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, bind, thread_state
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
 
 _state = thread_state()
 

@@ -1,10 +1,12 @@
 """`hloom.lax`: JAX's thin layer over HLO: one function an operation, operands of one dtype, almost no broadcasting.
 
-A family has the file name that it has in every layer. What promotes dtypes or broadcasts stands in `tracer/numpy`.
+A family has the file name that it has in every layer. What promotes dtypes or broadcasts stands in `hloom/numpy`.
 """
 
 from __future__ import annotations
 
+from ..tracer.control_flow import cond, switch, while_loop
+from ..tracer.scan import fori_loop, map, scan
 from .dot import Precision, batch_matmul, dot, dot_general
 from .elementwise import (
     RoundingMethod,
@@ -155,6 +157,7 @@ __all__ = [
     "collapse",
     "complex",
     "concatenate",
+    "cond",
     "conj",
     "convert_element_type",
     "cos",
@@ -181,6 +184,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "floor",
+    "fori_loop",
     "full",
     "full_like",
     "ge",
@@ -195,6 +199,7 @@ __all__ = [
     "log1p",
     "logistic",
     "lt",
+    "map",
     "max",
     "min",
     "mul",
@@ -220,6 +225,7 @@ __all__ = [
     "rev",
     "round",
     "rsqrt",
+    "scan",
     "select",
     "select_n",
     "shift_left",
@@ -236,8 +242,10 @@ __all__ = [
     "squeeze",
     "stop_gradient",
     "sub",
+    "switch",
     "tan",
     "tanh",
     "transpose",
+    "while_loop",
     "zeros_like_array",
 ]

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lax
-from ..array import as_value
-from ..core import Value
-from ..errors import OperandError
-from ..source import user_line
+from .. import lax
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
 from .binary import add, equal, less_equal, logical_and, logical_or, maximum, minimum, multiply, subtract
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
 from .promotion import ArrayLike, broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact

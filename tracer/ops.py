@@ -1,6 +1,7 @@
-"""What rules are written with: HLO ops by short names, on values under the current trace.
+"""HLO ops by short names, on values under the current trace: what control flow and derivative rules are written with.
 
-Only what rules need belongs here. Nothing promotes or broadcasts: operands have the dtypes and shapes that HLO wants.
+Nothing here promotes dtypes or broadcasts: operands have the dtypes and shapes that HLO wants. The functions that users
+call are in `hloom/lax` and `hloom/numpy`, above autodiff.
 """
 
 from __future__ import annotations
@@ -11,24 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.builder import make_computation, make_instruction, make_parameter
-from ...hlo.element_type import ElementType, element_type_of
-from ...hlo.ir import HloComputation
-from ...hlo.opcode import Opcode
-from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
-from ...hlo.ops.movement import (
+from ..hlo.builder import make_computation, make_instruction, make_parameter
+from ..hlo.element_type import ElementType, element_type_of
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from ..hlo.ops.movement import (
     BroadcastAttributes,
+    ConcatenateAttributes,
+    DynamicSliceAttributes,
     PadAttributes,
     ReverseAttributes,
     SliceAttributes,
     TransposeAttributes,
 )
-from ...hlo.ops.reduce import ReduceAttributes
-from ...hlo.shape import Shape
-from ...tracer.array import Array
-from ...tracer.aval import ShapedArray
-from ...tracer.core import Value, bind
-from .tables import Tangent, Zero
+from ..hlo.ops.reduce import ReduceAttributes
+from ..hlo.shape import Shape
+from .array import Array, array_from_scalar
+from .aval import ShapedArray
+from .core import Value, bind
 
 
 def array_shape(dtype: np.dtype[Any], dimensions: Sequence[int]) -> Shape:
@@ -65,11 +67,6 @@ def full_like(like: Value, value: complex) -> Value:
 
 def zeros(aval: ShapedArray) -> Value:
     return full(aval, 0)
-
-
-def instantiate(tangent: Tangent) -> Value:
-    """The tangent as a value: zeros for a symbolic zero."""
-    return zeros(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 
 # --- arithmetic
@@ -126,17 +123,60 @@ def compare(x: Value, direction: str, y: Value) -> Value:
     return bind(Opcode.COMPARE, (x, y), CompareAttributes(ComparisonDirection(direction)))
 
 
+def clamp(low: Value, x: Value, high: Value) -> Value:
+    return bind(Opcode.CLAMP, (low, x, high))
+
+
 def select(pred: Value, on_true: Value, on_false: Value) -> Value:
     return bind(Opcode.SELECT, (pred, on_true, on_false))
 
 
-def convert(x: Value, dtype: np.dtype[Any]) -> Value:
-    """`x` as `dtype`; itself if it has it. Complex numbers lose their imaginary part where `dtype` is real."""
-    if x.aval.dtype == dtype:
-        return x
-    if is_complex(x) and dtype.kind != "c":
-        return convert(unary(Opcode.REAL, x), dtype)
-    return bind(Opcode.CONVERT, (x,), shape=array_shape(dtype, x.aval.shape))
+# --- types
+
+
+def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Value:
+    """x with a canonical dtype, weakly typed or not (None: as x is); x itself if it is so already.
+
+    Floats become integers by truncation, saturating; complex numbers drop their imaginary part.
+    """
+    aval = x.aval
+    if weak_type is None:
+        weak_type = aval.weak_type
+    if aval.dtype is dtype:
+        return x if aval.weak_type is weak_type else reinterpret_weak(x, weak_type)
+    if aval.dtype.kind == "c" and dtype.kind != "c":
+        x = compare(x, "NE", full_like(x, 0)) if dtype.kind == "b" else unary(Opcode.REAL, x)
+        if x.aval.dtype is dtype:
+            return x
+    if isinstance(x, Array) and x.aval.size == 1 and not x.aval.shape:
+        folded = _convert_scalar(x, dtype, weak_type)
+        if folded is not None:
+            return folded
+    target = ShapedArray(aval.shape, dtype)
+    return bind(Opcode.CONVERT, (x,), shape=target.hlo, weak_type=weak_type)
+
+
+def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:
+    """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
+    if not x.aval.weak_type:
+        return None
+    with np.errstate(all="ignore"):
+        return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))
+
+
+def reinterpret_weak(x: Value, weak_type: bool) -> Value:
+    """The same value, weakly typed or not."""
+    from_trace = x._trace if not isinstance(x, Array) else None
+    if from_trace is not None:
+        return from_trace.with_weak_type(x, weak_type)
+    assert isinstance(x, Array)
+    return x.with_aval(x.aval.with_weak_type(weak_type))
+
+
+def scalar_like(x: Value, number: float) -> Array:
+    """A Python number as a scalar of x's dtype and weak type."""
+    scalar = array_from_scalar(number, x.aval.dtype)
+    return scalar.with_aval(scalar.aval.with_weak_type(True)) if x.aval.weak_type else scalar
 
 
 # --- movement
@@ -180,6 +220,23 @@ def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interio
     return bind(Opcode.PAD, (x, value), PadAttributes(tuple(low), tuple(high), tuple(interior)))
 
 
+def read_block(x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    """The block of `sizes` at `starts`: scalars of one integer dtype, not negative."""
+    return bind(Opcode.DYNAMIC_SLICE, (x, *starts), DynamicSliceAttributes(sizes), weak_type=x.aval.weak_type)
+
+
+def write_block(x: Value, block: Value, starts: Sequence[Value]) -> Value:
+    """x with `block` written at `starts`: scalars of one integer dtype, not negative."""
+    return bind(Opcode.DYNAMIC_UPDATE_SLICE, (x, block, *starts), weak_type=x.aval.weak_type)
+
+
+def concatenate(operands: Sequence[Value], dimension: int) -> Value:
+    """Arrays of one dtype after one another along `dimension`."""
+    if len(operands) == 1:
+        return operands[0]
+    return bind(Opcode.CONCATENATE, tuple(operands), ConcatenateAttributes(dimension))
+
+
 # --- reductions
 
 
@@ -208,8 +265,3 @@ def sum_all(x: Value) -> Value:
     return reduce_sum(x, tuple(range(len(x.aval.shape))))
 
 
-def add_tangents(s: Tangent, t: Tangent) -> Tangent:
-    """The sum of two tangents of one type."""
-    if isinstance(s, Zero):
-        return t
-    return s if isinstance(t, Zero) else add(s, t)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeVar, cast
 
-from ...hlo.ir import HloComputation
-from ...hlo.opcode import Opcode
-from ...hlo.ops.control_flow import Composite
-from .. import dtypes, tree
-from ..array import Array, as_value
-from ..aval import ShapedArray
-from ..core import Value, bind, bind_call, trace_to_computation
-from ..traced import with_avals
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.ops.control_flow import Composite
+from ..tracer import dtypes, tree
+from ..tracer.array import Array, as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, bind, bind_call, trace_to_computation
+from ..tracer.traced import with_avals
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from . import lax
-from .core import Value
-from .errors import UnsupportedError
-from .lax.elementwise import convert, scalar_like
+from .. import lax
+from ..tracer.core import Value
+from ..tracer.errors import UnsupportedError
+from ..tracer.ops import convert, scalar_like
 
 UINT32 = np.dtype(np.uint32)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

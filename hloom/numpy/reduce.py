@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lax
-from ..array import as_value
-from ..core import Value
-from ..errors import OperandError
+from .. import lax
 from ..lax.reduce import keep_dimensions
-from ..source import user_line
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
 from . import binary as bi
 from . import elementwise as ew
 from .choose import where as select

@@ -18,17 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from . import dtypes, lax, threefry, tree
-from . import numpy as jnp
-from .array import array_from_scalar, as_value
-from .core import Value
-from .errors import OperandError, UnsupportedError
-from .lax.elementwise import convert, scalar_like
-from .lax.movement import canonical_axis, canonical_shape
-from .lax.reduce import limits
-from .numpy.promotion import broadcast_to_shape
-from .operators import ArrayBase
-from .source import user_line
+from .. import lax
+from .. import numpy as jnp
+from ..lax.movement import canonical_axis, canonical_shape
+from ..lax.reduce import limits
+from ..numpy.promotion import broadcast_to_shape
+from ..tracer import dtypes, tree
+from ..tracer.array import array_from_scalar, as_value
+from ..tracer.core import Value
+from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.operators import ArrayBase
+from ..tracer.ops import convert, scalar_like
+from ..tracer.source import user_line
+from . import threefry
 
 
 class KeyDType:

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...hlo.builder import make_instruction, make_parameter
-from ...hlo.element_type import ElementType, element_type_of
-from ...hlo.ir import HloComputation
-from ...hlo.opcode import Opcode
-from ...hlo.ops.reduce import ReduceAttributes
-from ...hlo.shape import Shape
-from .. import dtypes, tree
-from ..array import array_from_scalar, as_value
-from ..core import ShapedArray, Value, bind, bind_multi, returns_element, trace_to_computation
-from ..errors import OperandError, UnsupportedError
-from ..source import function_line, user_line
+from ..hlo.builder import make_instruction, make_parameter
+from ..hlo.element_type import ElementType, element_type_of
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.ops.reduce import ReduceAttributes
+from ..hlo.shape import Shape
+from ..tracer import dtypes, tree
+from ..tracer.array import array_from_scalar, as_value
+from ..tracer.core import ShapedArray, Value, bind, bind_multi, returns_element, trace_to_computation
+from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.ops import convert, scalar_like
+from ..tracer.source import function_line, user_line
 from . import elementwise as ew
 from .movement import broadcasted_iota, canonical_axis, concatenate, full_like, reshape, rev, slice_in_dim
 
@@ -49,7 +50,7 @@ def reduce_monoid(opcode: Opcode, operand: Any, init: Any, axes: Sequence[int]) 
     """Reduce by one binary opcode from a scalar `init`."""
     x = as_value(operand)
     dims = tuple(sorted(operator.index(a) for a in axes))
-    start = ew.scalar_like(x, init)
+    start = scalar_like(x, init)
     attributes = ReduceAttributes(dims, _monoid(opcode, element_type_of(x.aval.dtype)))
     return bind(Opcode.REDUCE, (x, start), attributes, weak_type=x.aval.weak_type)
 
@@ -118,7 +119,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     if treedef != init_treedef:
         raise OperandError(f"reduce: operands are {treedef}, but init_values {init_treedef}", "reduce_c1")
     arrays = [as_value(a) for a in leaves]
-    starts = [ew.convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
+    starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
     dims = tuple(canonical_axis(d, arrays[0].aval.ndim) for d in dimensions)
     if computation in _MONOIDS and len(arrays) == 1:
         reducer = _monoid(_MONOIDS[computation], element_type_of(arrays[0].aval.dtype))
@@ -142,7 +143,7 @@ def _traced_reducer(
         found, out_treedef = tree.flatten(result)
         if out_treedef != treedef:
             raise OperandError(f"reduce: the computation returns {out_treedef}, not {treedef}", "reduce_c6")
-        return [ew.convert(as_value(r), s.dtype, False) for r, s in zip(found, scalars, strict=True)]
+        return [convert(as_value(r), s.dtype, False) for r, s in zip(found, scalars, strict=True)]
 
     traced = trace_to_computation(flat, [*scalars, *scalars], getattr(computation, "__name__", "reducer"))
     if traced.captured:

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lax
-from ..array import as_value
-from ..core import Value
-from ..errors import OperandError, UnsupportedError
+from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
-from ..operators import ArrayBase
-from ..source import user_line
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.core import Value
+from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.operators import ArrayBase
+from ..tracer.source import user_line
 from .choose import where
 from .promotion import (
     ArrayLike,

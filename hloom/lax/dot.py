@@ -8,16 +8,16 @@ from typing import Any, TypeAlias
 
 from numpy.typing import DTypeLike
 
-from ...hlo.element_type import element_type_of
-from ...hlo.opcode import Opcode
-from ...hlo.ops.dot import DotAttributes
-from ...hlo.shape import Shape
-from .. import dtypes
-from ..array import as_value
-from ..core import Value, bind
-from ..errors import OperandError
-from ..source import user_line
-from .elementwise import convert
+from ..hlo.element_type import element_type_of
+from ..hlo.opcode import Opcode
+from ..hlo.ops.dot import DotAttributes
+from ..hlo.shape import Shape
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.core import Value, bind
+from ..tracer.errors import OperandError
+from ..tracer.ops import convert
+from ..tracer.source import user_line
 
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 """((lhs contracting, rhs contracting), (lhs batch, rhs batch))."""

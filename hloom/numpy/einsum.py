@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any
 
 from .. import lax
-from ..array import as_value
-from ..core import Value
-from ..errors import OperandError
-from ..source import user_line
+from ..tracer.array import as_value
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
 from .movement import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes
 
