@@ -17,9 +17,10 @@ from .api import grad, jvp, linearize, value_and_grad, vjp
 from .custom import custom_jvp, custom_vjp, float0
 from .jacobian import hessian, jacfwd, jacobian, jacrev
 from .remat import checkpoint
-from .rules import control_flow, dot, elementwise, from_text, movement, random, reduce, scan, structure
+from .rules import calls, control_flow, dot, elementwise, from_text, movement, random, reduce, scan, structure
 
 __all__ = [
+    "calls",
     "checkpoint",
     "control_flow",
     "custom_jvp",

@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Value, current_trace, eval_computation
+from ..tracer.core import Trace, Value, call_of, current_trace, eval_computation
 from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.source import function_line, user_line
-from .custom import TANGENT_OF_CUSTOM_VJP, float0, float0_zeros
+from .custom import float0, float0_zeros
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
 from .rules.tables import Tangent, Zero, instantiate
@@ -41,8 +42,10 @@ class _Flat:
         self._has_aux = has_aux
         self.tree: Any = None
         self._aux: Any = None
+        self._trace: Trace | None = None
 
     def __call__(self, values: Sequence[Value]) -> list[Value]:
+        self._trace = current_trace()
         result = self._fun(*tree.unflatten(self._in_tree, list(values)))
         if self._has_aux:
             if not isinstance(result, tuple | list) or len(result) != 2:
@@ -55,9 +58,10 @@ class _Flat:
         return [_output_value(leaf, self._shown) for leaf in leaves]
 
     def aux(self) -> Any:
-        """The second result, with the tangents taken off."""
+        """The second result, with the tangents of this transformation taken off, and those of outer ones kept."""
         leaves, structure = tree.flatten(self._aux)
-        return tree.unflatten(structure, [x.primal if isinstance(x, JVPTracer) else x for x in leaves])
+        own = [isinstance(x, JVPTracer) and x._trace is self._trace for x in leaves]
+        return tree.unflatten(structure, [x.primal if o else x for x, o in zip(leaves, own, strict=True)])
 
 
 def _output_value(leaf: Any, fun: Function) -> Value:
@@ -241,8 +245,7 @@ def _refuse_custom_vjp(computation: HloComputation) -> None:
     pending = [computation]
     while pending:
         for instruction in pending.pop().instructions:
-            composite = getattr(instruction.attributes, "composite", None)
-            if composite is not None and composite.name == TANGENT_OF_CUSTOM_VJP:
+            if instruction.opcode is Opcode.CALL and call_of(instruction.attributes).primitive.is_backward_only:
                 raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
             pending.extend(instruction.called_computations())
 

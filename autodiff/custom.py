@@ -1,8 +1,8 @@
-"""custom_jvp and custom_vjp: functions whose derivative the user writes; and the rule of lax.stop_gradient.
+"""custom_jvp and custom_vjp: functions whose derivative the user writes.
 
-Called on concrete values, the function just runs. While it is differentiated, the user's rule runs instead. While it is
-traced, it becomes a composite call that carries its rule, so that a later differentiation finds it; whoever else meets
-the call sees a call.
+Each is a primitive. Its meaning is the user's function: it just runs on concrete values, and is traced where a program
+is recorded. Its rules are pure functions of flat lists of values, which the call carries; so they can be applied again
+and again, in whatever trace the call is met.
 """
 
 from __future__ import annotations
@@ -17,41 +17,20 @@ import numpy as np
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
-from ..hlo.ops.control_flow import CallAttributes, Composite
-from ..hlo.shape import Shape
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.core import (
-    EvalTrace,
-    Value,
-    bind_call,
-    current_trace,
-    set_current_trace,
-    trace_to_computation,
-)
+from ..tracer.core import Call, Primitive, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
 from ..tracer.ops import full, is_inexact
+from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
-from .jvp import JVPTrace
-from .linearize import LinearizeTrace, LinearTrace
-from .rules.control_flow import linear_trace
-from .rules.tables import (
-    COMPOSITE_JVP,
-    COMPOSITE_LINEARIZE,
-    COMPOSITE_TRANSPOSE,
-    JvpRule,
-    Linear,
-    Operand,
-    Tangent,
-    Zero,
-    instantiate,
-)
+from .linearize import Linearized, LinearTrace
+from .rules.tables import Linear, Operand, Tangent, Zero, instantiate
 
 float0 = np.dtype([("float0", np.void, 0)])
 """The dtype of tangents of integers and booleans: there is only zero, and it takes no memory. JAX's `float0`."""
 
-FlatFunction = Callable[[Sequence[Value]], list[Value]]
 
 
 def float0_zeros(aval: ShapedArray) -> Any:
@@ -59,76 +38,26 @@ def float0_zeros(aval: ShapedArray) -> Any:
     return np.zeros(aval.shape, float0)
 
 
-# --- how a call with a rule is processed
+# --- what a call carries
 
 
-@dataclass(frozen=True, slots=True)
-class _CustomRule:
-    """The rule that a composite call carries, for its first `count` operands. What follows was captured."""
-
-    name: str
-    count: int
-    rule: JvpRule
-
-    def __call__(self, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
-        if any(not isinstance(t, Zero) for t in tangents[self.count :]):
-            raise UnexpectedTracerError(
-                f"{self.name} closes over a value with respect to which it is differentiated: its rule knows only of "
-                "its arguments. Make that value an argument."
-            )
-        results, tangents_out = self.rule(primals[: self.count], tangents[: self.count], None, None)  # type: ignore[arg-type]
-        return results, tangents_out
+def _own(call: Call, values: Sequence[Any]) -> Sequence[Any]:
+    """Those of `values`, one an operand, that belong to the function's arguments. What follows was captured."""
+    return values[: len(values) - call.captured]
 
 
-def _call_with_rule(kind: str, name: str, fun: FlatFunction, rule: JvpRule, values: Sequence[Value]) -> list[Value]:
-    """Run `fun` on `values` under the current trace, with `rule` as its derivative."""
-    trace = current_trace()
-    if isinstance(trace, EvalTrace):
-        return fun(values)
-    if isinstance(trace, LinearTrace):
-        if any(trace.owns(v) for v in values):
-            return fun(values)
-        with set_current_trace(trace.parent):
-            return _call_with_rule(kind, name, fun, rule, values)
-    if isinstance(trace, JVPTrace):
-        primals, tangents = trace.split(values)
-        if all(isinstance(t, Zero) for t in tangents):
-            with set_current_trace(trace.parent):
-                return _call_with_rule(kind, name, fun, rule, primals)
-        if kind == "custom_vjp" and not isinstance(trace, LinearizeTrace):
-            raise _forward_mode_error(name)
-        with set_current_trace(trace.rule_trace):
-            results, tangents_out = _CustomRule(name, len(values), rule)(primals, tangents)
-        return [trace.join(p, t) for p, t in zip(results, tangents_out, strict=True)]
-    traced = trace_to_computation(lambda xs: fun(xs), [v.aval for v in values], name)
-    composite = Composite(kind, (("name", name),), _CustomRule(name, len(values), rule))
-    return bind_call(traced.computation, [*values, *traced.captured], composite)
+def _check_captured(call: Call, tangents: Sequence[Tangent]) -> None:
+    if any(not isinstance(t, Zero) for t in tangents[len(tangents) - call.captured :]):
+        raise UnexpectedTracerError(
+            f"{call.label} closes over a value with respect to which it is differentiated: its rule knows only of "
+            "its arguments. Make that value an argument."
+        )
 
 
-def _composite_rule(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    assert attributes.composite is not None and isinstance(attributes.composite.rule, _CustomRule)
-    return attributes.composite.rule(primals, tangents)
-
-
-def _composite_vjp_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    assert attributes.composite is not None and isinstance(attributes.composite.rule, _CustomRule)
-    raise _forward_mode_error(attributes.composite.rule.name)
-
-
-def _forward_mode_error(name: str) -> TypeError:
-    return TypeError(
-        f"can't apply forward-mode differentiation (jvp) to a custom_vjp function, here {name}: its rule gives "
-        "cotangents only. Use custom_jvp, or reverse mode (grad, vjp)."
-    )
-
-
-COMPOSITE_JVP["custom_jvp"] = _composite_rule
-COMPOSITE_JVP["custom_vjp"] = _composite_vjp_jvp
-COMPOSITE_LINEARIZE["custom_vjp"] = _composite_rule
+def _bind(primitive: Primitive, fun: Callable[..., Any], meaning: Any, params: Any, values: Sequence[Value]) -> Any:
+    """Call the primitive."""
+    name = getattr(fun, "__name__", type(fun).__name__)
+    return bind_call(Call(primitive, meaning, params, name, (("name", name),)), values)
 
 
 # --- arguments
@@ -195,6 +124,18 @@ def _as_sequence(argnums: int | Sequence[int]) -> tuple[int, ...]:
 
 # --- custom_jvp
 
+CUSTOM_JVP = Primitive("custom_jvp", evaluate=run_meaning)
+"""The parameters of a call: rule(primals, tangents) -> (results, tangents), on flat lists."""
+
+
+@CUSTOM_JVP.def_jvp
+def _custom_jvp_jvp(
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    _check_captured(call, tangents)
+    results, tangents_out = call.params(_own(call, primals), _own(call, tangents))
+    return results, tangents_out
+
 
 class custom_jvp:
     """A function with a JVP rule of its own. JAX's `custom_jvp`.
@@ -243,11 +184,11 @@ class custom_jvp:
         given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
         out = _Outputs()
 
-        def flat_fun(values: Sequence[Value]) -> list[Value]:
+        def meaning(values: Sequence[Value]) -> list[Value]:
             return out.flatten(self.fun(*given.rebuilt(values)))
 
         def flat_rule(
-            primals: Sequence[Value], tangents: Sequence[Tangent], attributes: None, shape: None
+            primals: Sequence[Value], tangents: Sequence[Tangent]
         ) -> tuple[list[Value], list[Tangent]]:
             directions = [float0_zeros(t.aval) if not is_inexact(t.aval.dtype) else instantiate(t) for t in tangents]
             pair = rule(
@@ -256,15 +197,11 @@ class custom_jvp:
             results, tangents_out = _checked_pair(rule, pair)
             return out.flatten(results), _checked_tangents(rule, out, results, tangents_out)
 
-        results = _call_with_rule("custom_jvp", _name(self.fun), flat_fun, flat_rule, given.values)  # type: ignore[arg-type]
+        results = _bind(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
         return tree.unflatten(out.tree, results)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
-
-
-def _name(fun: Callable[..., Any]) -> str:
-    return getattr(fun, "__name__", type(fun).__name__)
 
 
 def _checked_pair(rule: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
@@ -302,6 +239,86 @@ def _checked_tangents(rule: Callable[..., Any], out: _Outputs, results: Any, tan
 
 # --- custom_vjp
 
+CUSTOM_VJP = Primitive("custom_vjp", evaluate=run_meaning)
+"""The parameters of a call: a `_VjpRule`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _VjpRule:
+    """The two passes of one call, as pure functions of flat lists."""
+
+    forward: Callable[[Sequence[Value]], _Forward]
+    backward: Callable[[_Forward, Sequence[Value], Sequence[Value | None]], list[Value | None]]
+    """backward(trees, residuals, cotangents of the results) -> a cotangent for each argument; None is zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """What the forward pass gives."""
+
+    results: list[Value]
+    residuals: list[Value]
+    out_tree: Any
+    residual_tree: Any
+
+
+@CUSTOM_VJP.def_jvp
+def _custom_vjp_jvp(
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    raise TypeError(
+        f"can't apply forward-mode differentiation (jvp) to a custom_vjp function, here {call.label}: its rule gives "
+        "cotangents only. Use custom_jvp, or reverse mode (grad, vjp)."
+    )
+
+
+@CUSTOM_VJP.def_linearize
+def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
+    """The forward pass now; a call that can only be transposed in the linear program: its transpose is the backward
+    pass."""
+    _check_captured(call, tangents)
+    rule: _VjpRule = call.params
+    found = rule.forward(_own(call, primals))
+    avals = [r.aval for r in found.results]
+    moves = tuple([is_inexact(a.dtype) for a in avals])
+    moving = [k for k, t in enumerate(tangents) if not isinstance(t, Zero)]
+
+    def transpose(residuals: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value | None]:
+        given = iter(cotangents)
+        every = [next(given) if m else None for m in moves]
+        back = rule.backward(found, residuals, every)
+        return [back[k] for k in moving]
+
+    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+        operands = [*directions, *found.residuals]
+        computation = _never_run([v.aval for v in operands], [a for a, m in zip(avals, moves, strict=True) if m])
+        return linear.record_call(Call(_BACKWARD, computation, (len(directions), transpose), call.label), operands)
+
+    return Linearized(found.results, moves, record)
+
+
+def _refuse(call: Call, *_: Any) -> Any:
+    raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
+
+
+_BACKWARD = Primitive("custom_vjp_tangent", evaluate=_refuse, is_backward_only=True, jvp=_refuse)
+"""What a linear program has for a custom_vjp function. The parameters of a call: how many operands are tangents, and
+(residuals, cotangents of the results that move) -> cotangents of these operands."""
+
+
+@_BACKWARD.def_transpose
+def _backward_transpose(
+    call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
+) -> Sequence[Value | None]:
+    count, run = call.params
+    residuals = [o for o in operands[count:] if not isinstance(o, Linear)]
+    return [*run(residuals, cts), *(None for _ in residuals)]
+
+
+def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -> HloComputation:
+    """A computation of the right type. It gives NaN: linear programs with it in them are transposed, never run."""
+    return trace_to_computation(lambda _: [full(a, np.nan) for a in out_avals], avals, _BACKWARD.name).computation
+
 
 class custom_vjp:
     """A function with a reverse-mode rule of its own. JAX's `custom_vjp`.
@@ -336,13 +353,12 @@ class custom_vjp:
         args = _positional(self.fun, args, kwargs)
         given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
         out = _Outputs()
+        in_avals = [v.aval for v in given.values]
 
-        def flat_fun(values: Sequence[Value]) -> list[Value]:
+        def meaning(values: Sequence[Value]) -> list[Value]:
             return out.flatten(self.fun(*given.rebuilt(values)))
 
-        def flat_rule(
-            primals: Sequence[Value], tangents: Sequence[Tangent], attributes: None, shape: None
-        ) -> tuple[list[Value], list[Tangent]]:
+        def forward(primals: Sequence[Value]) -> _Forward:
             pair = fwd(*given.rebuilt(primals))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
@@ -351,75 +367,28 @@ class custom_vjp:
                     f"values stored from the forward-pass for use on the backward-pass), but got {type(pair).__name__}."
                 )
             results = out.flatten(pair[0])
-            return results, _recorded(bwd, given, out, results, tangents, pair[1])
+            leaves, residual_tree = tree.flatten(pair[1])
+            return _Forward(results, [as_value(leaf) for leaf in leaves], out.tree, residual_tree)
 
-        results = _call_with_rule("custom_vjp", _name(self.fun), flat_fun, flat_rule, given.values)  # type: ignore[arg-type]
+        def backward(
+            found: _Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]
+        ) -> list[Value | None]:
+            full_cotangents = [
+                instantiate(Zero(r.aval) if ct is None else ct) if is_inexact(r.aval.dtype) else float0_zeros(r.aval)
+                for r, ct in zip(found.results, cotangents, strict=True)
+            ]
+            answer = bwd(
+                *given.static_args,
+                tree.unflatten(found.residual_tree, list(residuals)),
+                tree.unflatten(found.out_tree, full_cotangents),
+            )
+            return _checked_cotangents(bwd, given, in_avals, answer)
+
+        results = _bind(CUSTOM_VJP, self.fun, meaning, _VjpRule(forward, backward), given.values)
         return tree.unflatten(out.tree, results)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
-
-
-TANGENT_OF_CUSTOM_VJP = "custom_vjp_tangent"
-"""The composite that stands in a linear program for a custom_vjp function: it can only be transposed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Backward:
-    """The backward rule of one call: (residuals, results' cotangents) -> cotangents of the `count` moving inputs."""
-
-    count: int
-    run: Callable[[Sequence[Value], Sequence[Value | None]], list[Value | None]]
-
-
-def _recorded(
-    bwd: Callable[..., Any],
-    given: _Arguments,
-    out: _Outputs,
-    results: Sequence[Value],
-    tangents: Sequence[Tangent],
-    residuals: Any,
-) -> list[Tangent]:
-    """Record, for the transposition to come, a call from the moving inputs' tangents to those of the results."""
-    linear = linear_trace()
-    leaves, residual_tree = tree.flatten(residuals)
-    held = [as_value(leaf) for leaf in leaves]
-    out_tree = out.tree
-    moving = [i for i, t in enumerate(tangents) if not isinstance(t, Zero)]
-    inexact = [k for k, r in enumerate(results) if is_inexact(r.aval.dtype)]
-    out_avals = [r.aval for r in results]
-    in_avals = [t.aval for t in tangents]
-
-    def run(residual_values: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value | None]:
-        by_result = dict(zip(inexact, cotangents, strict=True))
-        full_cotangents = [
-            float0_zeros(a) if k not in by_result else instantiate(_or_zero(by_result[k], a))
-            for k, a in enumerate(out_avals)
-        ]
-        found = bwd(
-            *given.static_args,
-            tree.unflatten(residual_tree, list(residual_values)),
-            tree.unflatten(out_tree, full_cotangents),
-        )
-        flat = _checked_cotangents(bwd, given, in_avals, found)
-        return [flat[i] for i in moving]
-
-    directions = [t for t in tangents if not isinstance(t, Zero)]
-    operands: list[Value] = [*directions, *held]
-    computation = _never_run([v.aval for v in operands], [out_avals[k] for k in inexact])
-    composite = Composite(TANGENT_OF_CUSTOM_VJP, rule=_Backward(len(moving), run))
-    moved = dict(zip(inexact, linear.record_call(computation, operands, composite), strict=True))
-    return [moved[k] if k in moved else Zero(a) for k, a in enumerate(out_avals)]
-
-
-def _or_zero(cotangent: Value | None, aval: ShapedArray) -> Tangent:
-    return Zero(aval) if cotangent is None else cotangent
-
-
-def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -> HloComputation:
-    """A computation of the right type. It gives NaN: linear programs with it in them are transposed, never run."""
-    traced = trace_to_computation(lambda _: [full(a, np.nan) for a in out_avals], avals, TANGENT_OF_CUSTOM_VJP)
-    return traced.computation
 
 
 def _checked_cotangents(
@@ -460,28 +429,3 @@ def _checked_cotangents(
 
 def _described(value: object) -> str:
     return f"a tuple of length {len(value)}" if isinstance(value, tuple) else type(value).__name__
-
-
-def _tangent_transpose(
-    cts: Sequence[Value | None], operands: Sequence[Operand], attributes: CallAttributes, shape: Shape
-) -> Sequence[Value | None]:
-    assert attributes.composite is not None and isinstance(attributes.composite.rule, _Backward)
-    rule = attributes.composite.rule
-    residuals = [o for o in operands[rule.count :] if not isinstance(o, Linear)]
-    return [*rule.run(residuals, cts), *(None for _ in residuals)]
-
-
-COMPOSITE_TRANSPOSE[TANGENT_OF_CUSTOM_VJP] = _tangent_transpose
-
-
-# --- stop_gradient
-
-
-def _stop_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    results = bind_call(attributes.to_apply, primals, attributes.composite)
-    return results, [Zero(r.aval) for r in results]
-
-
-COMPOSITE_JVP["stop_gradient"] = _stop_jvp

@@ -8,24 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
-from ..hlo.ops.control_flow import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import (
     Array,
+    Call,
     Trace,
     Tracer,
     Value,
+    bind_call,
     current_trace,
     eval_computation,
+    run_meaning,
     set_current_trace,
-    trace_to_computation,
 )
-from .rules.tables import JVP, ZERO_DERIVATIVE, JvpRule, Tangent, Zero, instantiate
+from ..tracer.recording import trace_to_computation
+from ..tracer.traced import DerivedCache, jit_call
+from .rules.tables import JVP, ZERO_DERIVATIVE, Tangent, Zero, instantiate
 
 FlatFunction = Callable[[list[Value]], Sequence[Value]]
 
@@ -61,9 +63,6 @@ class JVPTrace(Trace):
         self.rule_trace = parent
         """The trace under which rules run."""
 
-    def rule(self, opcode: Opcode) -> JvpRule:
-        return JVP[opcode]
-
     def split(self, operands: Sequence[Value]) -> tuple[list[Value], list[Tangent]]:
         """Each operand's primal and tangent."""
         primals: list[Value] = []
@@ -88,47 +87,42 @@ class JVPTrace(Trace):
         if opcode in ZERO_DERIVATIVE or _all_zero(tangents) or not _can_move(shape):
             with set_current_trace(self.parent):
                 return self.parent.process(opcode, tuple(primals), attributes, shape)
-        with set_current_trace(self.rule_trace):
-            result, tangent = self.rule(opcode)(primals, tangents, attributes, shape)
+        result, tangent = self.op_rule(opcode, primals, tangents, attributes, shape)
         if isinstance(result, list):
             return [self.join(p, t) for p, t in zip(result, tangent, strict=True)]
         return self.join(result, tangent)
 
-    def _process_many(self, opcode: Opcode, operands: Sequence[Value], attributes: Any, shape: Shape) -> list[Value]:
-        primals, tangents = self.split(operands)
+    def op_rule(
+        self, opcode: Opcode, primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Any, shape: Shape
+    ) -> tuple[Any, Any]:
+        """The result of an op and its tangent; two lists for an op with several results."""
         with set_current_trace(self.rule_trace):
-            results, tangents_out = self.rule(opcode)(primals, tangents, attributes, shape)
+            return JVP[opcode](primals, tangents, attributes, shape)
+
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        primals, tangents = self.split(operands)
+        if _all_zero(tangents):
+            with set_current_trace(self.parent):
+                return self.parent.process_call(call, tuple(primals))
+        if call.primitive.is_transparent:
+            return run_meaning(call, operands)
+        results, tangents_out = self.call_rule(call, primals, tangents)
         return [self.join(p, t) for p, t in zip(results, tangents_out, strict=True)]
 
-    def process_call(
-        self, computation: HloComputation, operands: tuple[Value, ...], composite: Composite | None
-    ) -> list[Value]:
-        if not any(isinstance(x, JVPTracer) and x._trace is self for x in operands):
-            with set_current_trace(self.parent):
-                return self.parent.process_call(computation, operands, composite)
-        attributes = CallAttributes(computation, composite)
-        return self._process_many(Opcode.CALL, operands, attributes, computation.root.shape)
-
-    def process_while(
-        self, condition: HloComputation, body: HloComputation, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        if not any(isinstance(x, JVPTracer) and x._trace is self for x in operands):
-            with set_current_trace(self.parent):
-                return self.parent.process_while(condition, body, operands)
-        return self._process_many(Opcode.WHILE, operands, WhileAttributes(condition, body), body.root.shape)
-
-    def process_conditional(
-        self, branches: tuple[HloComputation, ...], index: Value, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        if not any(isinstance(x, JVPTracer) and x._trace is self for x in operands):
-            with set_current_trace(self.parent):
-                return self.parent.process_conditional(branches, index, operands)
-        return self._process_many(
-            Opcode.CONDITIONAL, (index, *operands), ConditionalAttributes(branches), branches[0].root.shape
-        )
+    def call_rule(
+        self, call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+    ) -> tuple[list[Value], list[Tangent]]:
+        """The results of a primitive and their tangents."""
+        with set_current_trace(self.rule_trace):
+            return (call.primitive.jvp or jvp_of_meaning)(call, primals, tangents)
 
     def described(self) -> str:
         return " while it is differentiated" + self.parent.described()
+
+
+def moving_mask(tangents: Sequence[Tangent]) -> tuple[bool, ...]:
+    """Which values move: those whose tangent is not Zero."""
+    return tuple([not isinstance(t, Zero) for t in tangents])
 
 
 def _all_zero(tangents: Sequence[Tangent]) -> bool:
@@ -179,7 +173,7 @@ class JVPComputation:
         return primals, [next(moving) if m else Zero(p.aval) for p, m in zip(primals, self.moves, strict=True)]
 
 
-_jvps: WeakKeyDictionary[HloComputation, dict[Any, JVPComputation]] = WeakKeyDictionary()
+_jvps = DerivedCache()
 
 
 def jvp_computation(
@@ -190,25 +184,32 @@ def jvp_computation(
     Results that `instantiated` names have one even if it is zero. Made once for each computation, so that a jitted
     function's derivative is compiled once. The new computation takes separate parameters whatever the old one takes.
     """
-    made = _jvps.setdefault(computation, {})
-    found = made.get((moving, instantiated))
-    if found is not None:
-        return found
     avals = parameter_avals(computation)
-    moves: tuple[bool, ...] = ()
 
-    def with_tangents(values: list[Value]) -> list[Value]:
-        nonlocal moves
-        primals, given = values[: len(avals)], iter(values[len(avals) :])
-        tangents = [next(given) if m else Zero(a) for a, m in zip(avals, moving, strict=True)]
-        results, tangents_out = jvp_flat(lambda xs: eval_computation(computation, xs), primals, tangents)
-        forced = instantiated or (False,) * len(results)
-        moves = tuple(f or not isinstance(t, Zero) for f, t in zip(forced, tangents_out, strict=True))
-        return [*results, *(instantiate(t) for t, m in zip(tangents_out, moves, strict=True) if m)]
+    def make() -> tuple[JVPComputation, bool]:
+        moves: tuple[bool, ...] = ()
 
-    inputs = [*avals, *(a for a, m in zip(avals, moving, strict=True) if m)]
-    traced = trace_to_computation(with_tangents, inputs, f"jvp_{computation.name}")
-    result = JVPComputation(traced.computation, moves, tuple(traced.captured))
-    if not any(isinstance(c, Tracer) for c in result.captured):
-        made[moving, instantiated] = result
-    return result
+        def with_tangents(values: list[Value]) -> list[Value]:
+            nonlocal moves
+            primals, given = values[: len(avals)], iter(values[len(avals) :])
+            tangents = [next(given) if m else Zero(a) for a, m in zip(avals, moving, strict=True)]
+            results, tangents_out = jvp_flat(lambda xs: eval_computation(computation, xs), primals, tangents)
+            forced = instantiated or (False,) * len(results)
+            moves = tuple(f or not isinstance(t, Zero) for f, t in zip(forced, tangents_out, strict=True))
+            return [*results, *(instantiate(t) for t, m in zip(tangents_out, moves, strict=True) if m)]
+
+        inputs = [*avals, *(a for a, m in zip(avals, moving, strict=True) if m)]
+        traced = trace_to_computation(with_tangents, inputs, f"jvp_{computation.name}")
+        return JVPComputation(traced.computation, moves, tuple(traced.captured)), traced.is_closed
+
+    return _jvps.get((computation,), (moving, instantiated), make)
+
+
+def jvp_of_meaning(
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    """The jvp rule of a primitive that has none: its meaning's derivative, which remains a call."""
+    derived = jvp_computation(call.computation, moving_mask(tangents))
+    given = [t for t in tangents if not isinstance(t, Zero)]
+    results = bind_call(jit_call(derived.computation, call.label), [*primals, *given, *derived.captured])
+    return derived.unpack(results)

@@ -7,55 +7,46 @@ What is recorded is linear in the tangents; `transpose` runs it backwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..hlo.builder import make_computation, make_constant, make_parameter, make_tuple
-from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
+from ..hlo.ir import Attributes, HloComputation, HloInstruction
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
-from ..hlo.ops.control_flow import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..tracer.array import Array
-from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.aval import ShapedArray
 from ..tracer.core import (
-    HloTracer,
+    Call,
     Trace,
-    Tracer,
     Value,
+    bind_call,
+    current_metadata,
     current_trace,
     eval_computation,
+    run_meaning,
     set_current_trace,
-    thread_state,
-    trace_to_computation,
 )
-from ..tracer.source import user_metadata
-from .jvp import FlatFunction, JVPTrace, JVPTracer, parameter_avals
-from .rules.tables import JVP, LINEARIZE, JvpRule, Tangent, Zero
+from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation
+from ..tracer.traced import DerivedCache, jit_call
+from .jvp import FlatFunction, JVPTrace, JVPTracer, moving_mask, parameter_avals
+from .rules.tables import Tangent, Zero
 
 
-class LinearTracer(Tracer):
+class LinearTracer(RecordedTracer):
     """A tangent: an instruction of the linear program being recorded."""
 
-    __slots__ = ("instruction",)
-
-    def __init__(self, trace: LinearTrace, aval: ShapedArray, instruction: HloInstruction) -> None:
-        self._trace = trace
-        self.aval = aval
-        self.instruction = instruction
-
-    def origin(self) -> str:
-        metadata = self.instruction.metadata
-        return f"{metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""
+    __slots__ = ()
 
 
-class LinearTrace(Trace):
+class LinearTrace(Recorder):
     """Records operations on tangents; operations on anything else go to the parent."""
 
     parent: Trace
+    tracer_class = LinearTracer
 
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
@@ -93,76 +84,31 @@ class LinearTrace(Trace):
             self._kept.append(value)
         return found
 
-    def record(
-        self, opcode: Opcode, operands: Sequence[HloInstruction], attributes: Attributes, shape: Shape
+    def add(
+        self, opcode: Opcode, operands: tuple[HloInstruction, ...], attributes: Attributes, shape: Shape
     ) -> HloInstruction:
-        metadata = thread_state().metadata or user_metadata(f"jvp/{opcode.value}")
-        instruction = HloInstruction(opcode, shape, tuple(operands), attributes, "", metadata)
+        metadata = current_metadata(f"jvp/{opcode.value}")
+        instruction = HloInstruction(opcode, shape, operands, attributes, "", metadata)
         self.instructions.append(instruction)
         return instruction
 
-    def _elements(self, result: HloInstruction) -> list[Value]:
-        return [
-            LinearTracer(
-                self,
-                aval_of_shape(s),
-                self.record(Opcode.GET_TUPLE_ELEMENT, (result,), GetTupleElementAttributes(k), s),
-            )
-            for k, s in enumerate(result.shape.elements)
-        ]
+    def element(self, result: HloInstruction, index: int, shape: Shape) -> HloInstruction:
+        return self.add(Opcode.GET_TUPLE_ELEMENT, (result,), GetTupleElementAttributes(index), shape)
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
     ) -> Value | list[Value]:
-        if not any(self.owns(o) for o in operands):
-            with set_current_trace(self.parent):
-                return self.parent.process(opcode, operands, attributes, shape)
-        result = self.record(opcode, [self.lift(o) for o in operands], attributes, shape)
-        if shape.tuple_shapes is not None:
-            return self._elements(result)
-        return LinearTracer(self, aval_of_shape(shape), result)
+        if any(self.owns(o) for o in operands):
+            return self.record(opcode, operands, attributes, shape)
+        with set_current_trace(self.parent):
+            return self.parent.process(opcode, operands, attributes, shape)
 
-    def process_call(
-        self, computation: HloComputation, operands: tuple[Value, ...], composite: Composite | None
-    ) -> list[Value]:
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
         """A call by a user's rule may return both what depends on tangents and what does not: it is taken apart."""
         if any(self.owns(o) for o in operands):
-            return eval_computation(computation, operands)
+            return run_meaning(call, operands)
         with set_current_trace(self.parent):
-            return self.parent.process_call(computation, operands, composite)
-
-    def record_call(
-        self, computation: HloComputation, operands: Sequence[Value], composite: Composite | None
-    ) -> list[Value]:
-        """A call all of whose results are linear in those operands that are tangents."""
-        inputs = [self.lift(o) for o in operands]
-        return self._elements(
-            self.record(Opcode.CALL, inputs, CallAttributes(computation, composite), computation.root.shape)
-        )
-
-    def _tuple(self, operands: tuple[Value, ...]) -> HloInstruction:
-        shape = Shape.tuple([o.aval.hlo for o in operands])
-        return self.record(Opcode.TUPLE, [self.lift(o) for o in operands], NO_ATTRIBUTES, shape)
-
-    def process_while(
-        self, condition: HloComputation, body: HloComputation, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        if not any(self.owns(o) for o in operands):
-            with set_current_trace(self.parent):
-                return self.parent.process_while(condition, body, operands)
-        state = self._tuple(operands)
-        return self._elements(self.record(Opcode.WHILE, (state,), WhileAttributes(condition, body), state.shape))
-
-    def process_conditional(
-        self, branches: tuple[HloComputation, ...], index: Value, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        if not any(self.owns(o) for o in operands):
-            with set_current_trace(self.parent):
-                return self.parent.process_conditional(branches, index, operands)
-        argument = self._tuple(operands)
-        inputs = [self.lift(index), *[argument] * len(branches)]
-        attributes = ConditionalAttributes(branches)
-        return self._elements(self.record(Opcode.CONDITIONAL, inputs, attributes, branches[0].root.shape))
+            return self.parent.process_call(call, operands)
 
     def described(self) -> str:
         return " while it is differentiated" + self.parent.described()
@@ -175,16 +121,61 @@ def _is_constant(instruction: HloInstruction) -> bool:
     return instruction.opcode in (Opcode.CONSTANT, Opcode.IOTA)
 
 
+@dataclass(frozen=True, slots=True)
+class Linearized:
+    """What a rule of linearisation finds: the results, and how to record what becomes of tangents.
+
+    The rule itself runs in the trace of the primal values and records nothing.
+    """
+
+    results: list[Value]
+    moves: tuple[bool, ...]
+    """Which results have a tangent that is not zero."""
+    record: Callable[[LinearTrace, list[Value]], Sequence[Value]] = lambda linear, directions: ()
+    """record(linear trace, tangents of the moving operands) -> tangents of the moving results. Called if any moves."""
+
+
+LinearizeRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], Linearized]
+"""rule(primals, tangents, attributes, result shape): of the tangents only which of them are Zero counts."""
+
+LINEARIZE: dict[Opcode, LinearizeRule] = {}
+"""For ops that run computations: what the primals alone determine is computed by one computation, what is done to
+tangents is recorded as another one. Other ops are linearised by their JVP rules."""
+
+
 class LinearizeTrace(JVPTrace):
-    """A JVPTrace whose tangents are recorded. Ops that run computations have rules of their own, in LINEARIZE."""
+    """A JVPTrace whose tangents are recorded."""
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
         self.linear = LinearTrace(parent)
         self.rule_trace = self.linear
 
-    def rule(self, opcode: Opcode) -> JvpRule:
-        return LINEARIZE.get(opcode) or JVP[opcode]
+    def op_rule(
+        self, opcode: Opcode, primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Any, shape: Shape
+    ) -> tuple[Any, Any]:
+        rule = LINEARIZE.get(opcode)
+        if rule is None:
+            return super().op_rule(opcode, primals, tangents, attributes, shape)
+        with set_current_trace(self.parent):
+            found = rule(primals, tangents, attributes, shape)
+        return self._recorded(found, tangents)
+
+    def call_rule(
+        self, call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+    ) -> tuple[list[Value], list[Tangent]]:
+        primitive = call.primitive
+        if primitive.linearize is None and primitive.jvp is not None:
+            return super().call_rule(call, primals, tangents)
+        with set_current_trace(self.parent):
+            found = (primitive.linearize or linearize_meaning)(call, primals, tangents)
+        return self._recorded(found, tangents)
+
+    def _recorded(self, found: Linearized, tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
+        directions = [t for t in tangents if not isinstance(t, Zero)]
+        moving = iter(found.record(self.linear, directions) if any(found.moves) else ())
+        zipped = zip(found.results, found.moves, strict=True)
+        return found.results, [next(moving) if m else Zero(r.aval) for r, m in zipped]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +271,8 @@ class LinearizedComputation:
     def residual_values(self, inputs: Sequence[Value], results: Sequence[Value]) -> list[Value]:
         return [inputs[r.index] if r.place == "input" else results[r.index] for r in self.residuals]
 
-    def spread(self, primals_out: Sequence[Value], moving: Sequence[Value]) -> tuple[list[Value], list[Tangent]]:
-        """Results and their tangents, from what the two parts returned."""
-        tangents = iter(moving)
-        results = list(primals_out[: len(self.moves)])
-        return results, [next(tangents) if m else Zero(p.aval) for p, m in zip(results, self.moves, strict=True)]
 
-
-_linearized: WeakKeyDictionary[HloComputation, dict[Any, LinearizedComputation]] = WeakKeyDictionary()
+_linearized = DerivedCache()
 
 
 def linearize_computation(computation: HloComputation, moving: tuple[bool, ...]) -> LinearizedComputation:
@@ -295,27 +280,38 @@ def linearize_computation(computation: HloComputation, moving: tuple[bool, ...])
 
     A residual that is an input or a result of the computation anyway is not returned once more.
     """
-    made = _linearized.setdefault(computation, {})
-    if moving in made:
-        return made[moving]
-    parts: list[Any] = []
 
-    def primal_part(values: list[Value]) -> list[Value]:
-        results, program = linearize_flat(lambda xs: eval_computation(computation, xs), values, moving)
-        linear, residuals = program.computation(f"linear_{computation.name}")
-        places = {id(v): Residual("result", k) for k, v in enumerate(results)}
-        places.update({id(v): Residual("input", k) for k, v in enumerate(values)})
-        extended = list(results)
-        for value in residuals:
-            if id(value) not in places:
-                places[id(value)] = Residual("result", len(extended))
-                extended.append(value)
-        moves = tuple(o is not None for o in program.outputs)
-        parts[:] = [tuple(places[id(v)] for v in residuals), linear, moves]
-        return extended
+    def make() -> tuple[LinearizedComputation, bool]:
+        parts: list[Any] = []
 
-    traced = trace_to_computation(primal_part, parameter_avals(computation), computation.name)
-    result = LinearizedComputation(traced.computation, tuple(traced.captured), *parts)
-    if not any(isinstance(c, Tracer) for c in result.captured):
-        made[moving] = result
-    return result
+        def primal_part(values: list[Value]) -> list[Value]:
+            results, program = linearize_flat(lambda xs: eval_computation(computation, xs), values, moving)
+            linear, residuals = program.computation(f"linear_{computation.name}")
+            places = {id(v): Residual("result", k) for k, v in enumerate(results)}
+            places.update({id(v): Residual("input", k) for k, v in enumerate(values)})
+            extended = list(results)
+            for value in residuals:
+                if id(value) not in places:
+                    places[id(value)] = Residual("result", len(extended))
+                    extended.append(value)
+            moves = tuple(o is not None for o in program.outputs)
+            parts[:] = [tuple(places[id(v)] for v in residuals), linear, moves]
+            return extended
+
+        traced = trace_to_computation(primal_part, parameter_avals(computation), computation.name)
+        return LinearizedComputation(traced.computation, tuple(traced.captured), *parts), traced.is_closed
+
+    return _linearized.get((computation,), moving, make)
+
+
+def linearize_meaning(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
+    """The rule of a primitive that has none: a call for the results and the residuals; one, recorded, for tangents."""
+    parts = linearize_computation(call.computation, moving_mask(tangents))
+    inputs = [*primals, *parts.captured]
+    returned = bind_call(jit_call(parts.primal, call.label), inputs)
+    residuals = parts.residual_values(inputs, returned)
+
+    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+        return linear.record_call(jit_call(parts.linear, call.label), [*directions, *residuals])
+
+    return Linearized(returned[: len(parts.moves)], parts.moves, record)

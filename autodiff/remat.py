@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
-from ..hlo.ops.control_flow import CallAttributes, Composite
-from ..hlo.shape import Shape
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import aval_of_shape
-from ..tracer.core import Tracer, Value, bind, bind_call, eval_computation, trace_to_computation
-from .jvp import jvp_computation, jvp_flat, parameter_avals
-from .linearize import linearize_flat
-from .rules.control_flow import linear_trace
-from .rules.tables import COMPOSITE_JVP, COMPOSITE_LINEARIZE, COMPOSITE_TRANSPOSE, Operand, Tangent, Zero
+from ..tracer.core import Call, Primitive, Value, bind, bind_call, eval_computation, run_meaning
+from ..tracer.recording import trace_to_computation
+from ..tracer.traced import DerivedCache, jit_call
+from .jvp import jvp_computation, jvp_flat, moving_mask, parameter_avals
+from .linearize import Linearized, LinearTrace, linearize_flat
+from .rules.tables import Operand, Tangent, Zero
 from .transpose import transpose_program
 
-_TANGENT = "checkpoint_tangent"
+CHECKPOINT = Primitive("checkpoint", evaluate=run_meaning)
+"""The parameters of a call: is there a barrier between the computation and its repetition?"""
+
+_TANGENT = Primitive("checkpoint_tangent", evaluate=run_meaning)
+"""What a linear program has for a checkpointed function. The parameters of a call: an `_Again`."""
 
 
 def checkpoint(
@@ -60,9 +62,8 @@ def checkpoint(
         name = getattr(fun, "__name__", "checkpoint")
         traced = trace_to_computation(flat, [v.aval for v in values], name)
         parameters = (("name", name), ("prevent_cse", str(prevent_cse).lower()))
-        results = bind_call(
-            traced.computation, [*values, *traced.captured], Composite("checkpoint", parameters, prevent_cse)
-        )
+        call = Call(CHECKPOINT, traced.computation, prevent_cse, name, parameters)
+        results = bind_call(call, [*values, *traced.captured])
         return tree.unflatten(out_tree, results)
 
     return checkpointed
@@ -85,33 +86,20 @@ class _Made:
     captured: tuple[Value, ...]
 
 
-_made: WeakKeyDictionary[HloComputation, dict[Any, _Made]] = WeakKeyDictionary()
+_made = DerivedCache()
 
 
-def _kept(computation: HloComputation, key: Any, make: Callable[[], _Made]) -> _Made:
-    """`make()`, made once if it uses no traced values from outside."""
-    made = _made.setdefault(computation, {})
-    found = made.get(key)
-    if found is None:
-        found = make()
-        if not any(isinstance(c, Tracer) for c in found.captured):
-            made[key] = found
-    return found
-
-
-def _moving(tangents: Sequence[Tangent]) -> tuple[bool, ...]:
-    return tuple(not isinstance(t, Zero) for t in tangents)
-
-
+@CHECKPOINT.def_jvp
 def _checkpoint_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[list[Value], list[Tangent]]:
-    derived = jvp_computation(attributes.to_apply, _moving(tangents))
+    derived = jvp_computation(call.computation, moving_mask(tangents))
     given = [t for t in tangents if not isinstance(t, Zero)]
-    return derived.unpack(bind_call(derived.computation, [*primals, *given, *derived.captured], attributes.composite))
+    again = replace(call, meaning=derived.computation)
+    return derived.unpack(bind_call(again, [*primals, *given, *derived.captured]))
 
 
-def _tangent_part(computation: HloComputation, moving: tuple[bool, ...]) -> _Made:
+def _tangent_part(computation: HloComputation, moving: tuple[bool, ...]) -> tuple[_Made, bool]:
     """From the tangents of the moving inputs and all inputs, the tangents of the results that move."""
     avals = parameter_avals(computation)
     moves: tuple[bool, ...] = ()
@@ -121,35 +109,28 @@ def _tangent_part(computation: HloComputation, moving: tuple[bool, ...]) -> _Mad
         given, primals = iter(values[: sum(moving)]), values[sum(moving) :]
         tangents = [next(given) if m else Zero(a) for a, m in zip(avals, moving, strict=True)]
         _, found = jvp_flat(lambda xs: eval_computation(computation, xs), primals, tangents)
-        moves = _moving(found)
+        moves = moving_mask(found)
         return [t for t in found if not isinstance(t, Zero)]
 
     inputs = [*(a for a, m in zip(avals, moving, strict=True) if m), *avals]
     traced = trace_to_computation(run, inputs, f"jvp_{computation.name}")
-    return _Made(traced.computation, moves, tuple(traced.captured))
+    return _Made(traced.computation, moves, tuple(traced.captured)), traced.is_closed
 
 
-def _checkpoint_linearize(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    computation, composite = attributes.to_apply, attributes.composite
-    assert composite is not None
-    moving = _moving(tangents)
-    part = _kept(computation, ("tangent", moving), lambda: _tangent_part(computation, moving))
-    results = bind_call(computation, primals, composite)
-    if not any(part.moves):
-        return results, [Zero(r.aval) for r in results]
-    again = _Again(computation, moving, part.moves, bool(composite.rule))
-    given = [t for t in tangents if not isinstance(t, Zero)]
-    moved = iter(
-        linear_trace().record_call(
-            part.computation, [*given, *primals, *part.captured], Composite(_TANGENT, composite.parameters, again)
-        )
-    )
-    return results, [next(moved) if m else Zero(r.aval) for r, m in zip(results, part.moves, strict=True)]
+@CHECKPOINT.def_linearize
+def _checkpoint_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
+    computation, moving = call.computation, moving_mask(tangents)
+    part = _made.get((computation,), ("tangent", moving), lambda: _tangent_part(computation, moving))
+    again = _Again(computation, moving, part.moves, bool(call.params))
+    recorded = Call(_TANGENT, part.computation, again, call.label, call.attributes)
+
+    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+        return linear.record_call(recorded, [*directions, *primals, *part.captured])
+
+    return Linearized(bind_call(call, primals), part.moves, record)
 
 
-def _backward_part(again: _Again, nonzero: tuple[bool, ...]) -> _Made:
+def _backward_part(again: _Again, nonzero: tuple[bool, ...]) -> tuple[_Made, bool]:
     """From all inputs and the cotangents of results, the cotangents of moving inputs: forwards anew, then backwards."""
     computation = again.computation
     avals = parameter_avals(computation)
@@ -170,26 +151,21 @@ def _backward_part(again: _Again, nonzero: tuple[bool, ...]) -> _Made:
 
     inputs = [*avals, *(a for a, n in zip(out_avals, nonzero, strict=True) if n)]
     traced = trace_to_computation(run, inputs, f"transpose_{computation.name}")
-    return _Made(traced.computation, moves, tuple(traced.captured))
+    return _Made(traced.computation, moves, tuple(traced.captured)), traced.is_closed
 
 
+@_TANGENT.def_transpose
 def _tangent_transpose(
-    cts: Sequence[Value | None], operands: Sequence[Operand], attributes: CallAttributes, shape: Shape
+    call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
 ) -> Sequence[Value | None]:
-    assert attributes.composite is not None and isinstance(attributes.composite.rule, _Again)
-    again = attributes.composite.rule
+    again: _Again = call.params
     nonzero = tuple(ct is not None for ct in cts)
     key = ("transpose", again.moving, again.moves, again.barrier, nonzero)
-    part = _kept(again.computation, key, lambda: _backward_part(again, nonzero))
+    part = _made.get((again.computation,), key, lambda: _backward_part(again, nonzero))
     count = sum(again.moving)
     primals: list[Any] = list(operands[count : count + len(again.moving)])
     given = [ct for ct in cts if ct is not None]
-    name = (("name", again.computation.name),)
-    found = iter(bind_call(part.computation, [*primals, *given, *part.captured], Composite("jit", name)))
+    backward = jit_call(part.computation, again.computation.name)
+    found = iter(bind_call(backward, [*primals, *given, *part.captured]))
     to_moving = [next(found) if m else None for m in part.moves]
     return [*to_moving, *(None for _ in operands[count:])]
-
-
-COMPOSITE_JVP["checkpoint"] = _checkpoint_jvp
-COMPOSITE_LINEARIZE["checkpoint"] = _checkpoint_linearize
-COMPOSITE_TRANSPOSE[_TANGENT] = _tangent_transpose

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..hlo.ir import HloComputation, HloInstruction, Metadata
 from ..hlo.opcode import Opcode
 from ..tracer.aval import aval_of_shape
-from ..tracer.core import Tracer, Value, repeat_instruction, source_metadata, trace_to_computation
+from ..tracer.core import Value, repeat_instruction, source_metadata
 from ..tracer.ops import add, zeros
+from ..tracer.recording import trace_to_computation
+from ..tracer.traced import DerivedCache
 from .jvp import parameter_avals
 from .linearize import LinearProgram
 from .rules.tables import TRANSPOSE, Linear, Operand
@@ -172,7 +173,7 @@ class TransposedComputation:
         return [next(found) if m else None for m in self.moves]
 
 
-_transposed: WeakKeyDictionary[HloComputation, dict[Any, TransposedComputation]] = WeakKeyDictionary()
+_transposed = DerivedCache()
 
 
 def transpose_computation(
@@ -184,29 +185,26 @@ def transpose_computation(
     """`computation` backwards: `linear` names the operands in which it is linear, `nonzero` the results that have
     cotangents. Operands that `instantiated` names get a cotangent even if it is zero. Made once, as jvp_computation.
     """
-    made = _transposed.setdefault(computation, {})
-    key = (linear, nonzero, instantiated)
-    if key in made:
-        return made[key]
     avals = parameter_avals(computation)
     out_avals = [aval_of_shape(s) for s in computation.root.shape.elements]
-    moves: tuple[bool, ...] = ()
 
-    def backwards(values: list[Value]) -> list[Value]:
-        nonlocal moves
-        given = iter(values)
-        operands = [Linear(a) if is_linear else next(given) for a, is_linear in zip(avals, linear, strict=True)]
-        cotangents = [next(given) if n else None for n in nonzero]
-        found = transpose_flat(computation, operands, cotangents)
-        if instantiated is not None:
-            found = [zeros(a) if f is None and n else f for f, a, n in zip(found, avals, instantiated, strict=True)]
-        moves = tuple(f is not None for f in found)
-        return [f for f in found if f is not None]
+    def make() -> tuple[TransposedComputation, bool]:
+        moves: tuple[bool, ...] = ()
 
-    inputs = [a for a, is_linear in zip(avals, linear, strict=True) if not is_linear]
-    inputs += [a for a, n in zip(out_avals, nonzero, strict=True) if n]
-    traced = trace_to_computation(backwards, inputs, f"transpose_{computation.name}")
-    result = TransposedComputation(traced.computation, moves, tuple(traced.captured))
-    if not any(isinstance(c, Tracer) for c in result.captured):
-        made[key] = result
-    return result
+        def backwards(values: list[Value]) -> list[Value]:
+            nonlocal moves
+            given = iter(values)
+            operands = [Linear(a) if is_linear else next(given) for a, is_linear in zip(avals, linear, strict=True)]
+            cotangents = [next(given) if n else None for n in nonzero]
+            found = transpose_flat(computation, operands, cotangents)
+            if instantiated is not None:
+                found = [zeros(a) if f is None and n else f for f, a, n in zip(found, avals, instantiated, strict=True)]
+            moves = tuple(f is not None for f in found)
+            return [f for f in found if f is not None]
+
+        inputs = [a for a, is_linear in zip(avals, linear, strict=True) if not is_linear]
+        inputs += [a for a, n in zip(out_avals, nonzero, strict=True) if n]
+        traced = trace_to_computation(backwards, inputs, f"transpose_{computation.name}")
+        return TransposedComputation(traced.computation, moves, tuple(traced.captured)), traced.is_closed
+
+    return _transposed.get((computation,), (linear, nonzero, instantiated), make)

@@ -14,8 +14,9 @@ import pytest
 from hloom.autodiff.linearize import linearize_computation
 from hloom.autodiff.rules.control_flow import _loops
 from hloom.hlo import HloComputation, Opcode
-from hloom.tracer.core import Value, bind_conditional, bind_while, takes_one_tuple, trace_to_computation
+from hloom.tracer.core import Value, bind_conditional, bind_while
 from hloom.tracer.ops import sum_all
+from hloom.tracer.recording import takes_one_tuple, trace_to_computation
 
 from hloom import config, grad, jit, jvp, lax, linearize, make_hlo, value_and_grad
 from support.grad_check import check_derivatives, concrete
@@ -236,4 +237,4 @@ def test_while_that_captures_nothing_is_compiled_once() -> None:
     step = branch(lambda s: [lax.add(s[0], concrete(np.int32(1))), lax.sin(s[1])], state)
     for _ in range(2):
         jvp(lambda x: bind_while(test, step, [state[0], x])[1], (f64(X),), (f64(X),))
-        assert len(_loops[step]) == 1
+        assert len(_loops._found[step]) == 1

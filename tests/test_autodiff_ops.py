@@ -20,7 +20,7 @@ O = Opcode  # noqa: E741
 
 _NOT_TRACED = (O.BITCAST, O.FUSION, O.PARAMETER, O.CONSTANT, O.TUPLE, O.GET_TUPLE_ELEMENT)
 """Made by passes only, or without operands."""
-_ELSEWHERE = (O.CALL, O.WHILE, O.CONDITIONAL)
+_ELSEWHERE = (O.WHILE, O.CONDITIONAL)
 """Tested in test_autodiff_control_flow."""
 _SINGLE = {ElementType.F32, ElementType.C64}
 _INTERVALS: dict[Opcode, tuple[float, float]] = {
@@ -43,7 +43,7 @@ def _is_differentiable(case: OpCase) -> bool:
     results = {leaf.element for leaf in case.result.leaves()}
     floats = {t for t in types | results if t.is_inexact}
     return (
-        case.opcode not in (*_NOT_TRACED, *_ELSEWHERE, *FROM_TEXT)
+        case.opcode not in (*_NOT_TRACED, *_ELSEWHERE, *FROM_TEXT, O.CALL)
         and all(isinstance(operand, Array) for operand in case.operands)
         and not (case.opcode is O.REDUCE and any(0 in array.dimensions for array in case.arrays))  # results: infinite
         and case.opcode not in ZERO_DERIVATIVE

@@ -169,7 +169,7 @@ def _scans(function: Any, *arrays: Any) -> list[HloInstruction]:
 
 def test_reverse_mode_is_one_loop_forwards_and_one_backwards() -> None:
     forward, backward = _scans(grad(lambda w, h, xs: sum_all(recurrent(w, h, xs)[0])), W, H, XS)
-    rules = [i.attributes.composite.rule for i in (forward, backward)]
+    rules = [i.attributes.composite.rule.params for i in (forward, backward)]
     assert all(isinstance(r, Scan) for r in rules)
     assert [r.reverse for r in rules] == [False, True]
     assert [r.length for r in rules] == [4, 4]

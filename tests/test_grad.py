@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo import Opcode
-from hloom.tracer.core import Value, eval_computation, trace_to_computation
+from hloom.tracer.core import Value, eval_computation
 from hloom.tracer.errors import UnexpectedTracerError
 from hloom.tracer.ops import broadcast, sum_all
+from hloom.tracer.recording import trace_to_computation
 
 from hloom import float0, grad, jvp, lax, linearize, tree, value_and_grad, vjp
 from support.grad_check import check_derivatives, concrete

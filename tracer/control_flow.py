@@ -19,21 +19,14 @@ from .arguments import abstract
 from .array import as_value
 from .aval import ShapedArray
 from .config import config
-from .core import (
-    Value,
-    bind_conditional,
-    bind_while,
-    eval_computation,
-    returns_element,
-    takes_one_tuple,
-    trace_to_computation,
-)
+from .core import Value, bind_conditional, bind_while, eval_computation
 from .errors import TreeStructureError
 from .ops import clamp, compare, convert, scalar_like
+from .recording import returns_element, takes_one_tuple, trace_to_computation
 from .source import function_line, user_line
-from .traced import FunctionCache, Traced, trace_function, with_avals
+from .traced import DerivedCache, Traced, trace_function, with_avals
 
-_cache = FunctionCache()
+_cache = DerivedCache()
 
 
 def arguments_of(fun: Callable[..., Any], *args: Any) -> tuple[list[Value], Any]:

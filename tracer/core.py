@@ -1,50 +1,51 @@
 """The tracing core: values, the current trace, and the functions through which every operation goes.
 
-An operation is an HLO opcode with its attributes: `bind(opcode, operands, attributes)` infers the result's type, then
-asks the current trace to process it. There is one current trace a thread. At the bottom stands EvalTrace, which
-computes with NumPy at once; HloTrace records into a computation; transformations add traces of their own, whose
-`process` sets `parent` as the current trace and binds what the operation becomes.
+An operation is an HLO opcode with its attributes, or a primitive. `bind(opcode, operands, attributes)` infers the
+result's type, then asks the current trace to process it; `bind_call(call, operands)` does so for a primitive. There is
+one current trace a thread. At the bottom is EvalTrace, which computes with NumPy at once; HloTrace (`recording.py`)
+records into a computation; transformations add traces of their own, whose methods set `parent` as the current trace and
+bind what the operation becomes.
 
-Results with several arrays, and the ops that run computations, are flat lists here; HLO's tuples appear only inside
-of computations: the root of a traced computation is always a tuple, and while's and conditional's take one.
+Results with several arrays, and the operands of ops that run computations, are flat lists here. HLO's tuples appear
+only inside of computations: the root of a traced computation is always a tuple, and while's and conditional's take one.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ..hlo.builder import check_shape, make_computation, make_constant, make_parameter
+from ..hlo.builder import check_shape
 from ..hlo.errors import ShapeError
 from ..hlo.evaluator import evaluate_op
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
-from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
-from ..hlo.ops.control_flow import CallAttributes, Composite, ConditionalAttributes, WhileAttributes
-from ..hlo.ops.structure import ConstantAttributes, GetTupleElementAttributes
+from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
+from ..hlo.ops.structure import ConstantAttributes
 from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
 from .errors import OperandError
-from .execution import run_call, run_while
+from .execution import run_while
+from .primitive import Call, Primitive
 from .source import user_line, user_metadata
 from .tracer import Tracer, leaked
 
 __all__ = [
     "EVAL",
+    "PLAIN_CALL",
     "Array",
+    "Call",
     "EvalTrace",
-    "HloTrace",
-    "HloTracer",
+    "Primitive",
     "ShapedArray",
     "Trace",
-    "TracedComputation",
     "Tracer",
     "Value",
     "bind",
@@ -52,24 +53,19 @@ __all__ = [
     "bind_conditional",
     "bind_multi",
     "bind_while",
+    "call_of",
     "current_metadata",
     "current_trace",
     "eager_with_scalar",
     "eval_computation",
     "leaked",
     "repeat_instruction",
-    "returns_element",
+    "run_meaning",
     "set_current_trace",
     "shallow_copy",
     "source_metadata",
-    "takes_one_tuple",
     "thread_state",
-    "trace_to_computation",
 ]
-
-MAX_CONSTANT_SIZE = 1
-"""Concrete arrays of at most this many elements become constants of the program; larger ones, hidden parameters."""
-
 
 Value: TypeAlias = Array | Tracer
 """A value of a program: concrete (Array) or traced. Functions here take values only; `array.as_value` makes them."""
@@ -84,29 +80,16 @@ class Trace(ABC):
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
     ) -> Value | list[Value]:
-        """The result of an op without called loops or branches: one value, or a list for a tuple shape.
+        """The result of an op: one value, or a list for a tuple shape.
 
-        `shape` is the result's, checked already. Operands may be values of any enclosing trace, or concrete.
+        `shape` is the result's, checked already. Operands may be values of any enclosing trace, or concrete. Those of
+        while are the elements of its state, those of conditional the index and the elements that each branch takes.
         The weak type of results is settled by `bind`.
         """
 
     @abstractmethod
-    def process_call(
-        self, computation: HloComputation, operands: tuple[Value, ...], composite: Composite | None
-    ) -> list[Value]:
-        """Call `computation` (one parameter an operand, the root a tuple)."""
-
-    @abstractmethod
-    def process_while(
-        self, condition: HloComputation, body: HloComputation, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        """Loop; both computations take one tuple of the operands."""
-
-    @abstractmethod
-    def process_conditional(
-        self, branches: tuple[HloComputation, ...], index: Value, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        """Run the branch `index` (pred: 0 when true; s32: the last when out of range) on one tuple of operands."""
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        """The results of a primitive."""
 
     def with_weak_type(self, value: Value, weak_type: bool) -> Value:
         """The same value, of a type that is weak or not."""
@@ -137,40 +120,33 @@ def shallow_copy(tracer: T) -> T:
 
 
 class EvalTrace(Trace):
-    """Computes at once: an op by the evaluator's NumPy call, a nested jit or a loop by the backend."""
+    """Computes at once: an op by the evaluator's NumPy call, a loop by the backend, a primitive as it says itself."""
 
     parent = None
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
     ) -> Value | list[Value]:
+        if opcode is Opcode.WHILE:
+            return list(run_while(attributes.condition, attributes.body, [self.array(o) for o in operands]))
+        if opcode is Opcode.CONDITIONAL:
+            return self._conditional(attributes.branch_computations, operands)
         result = evaluate_op(opcode, [self.array(o)._view for o in operands], attributes, shape)
         if shape.tuple_shapes is None:
             return Array(ShapedArray(shape.dimensions, shape.element.dtype), result)
         return [Array(aval_of_shape(s), r) for s, r in zip(shape.tuple_shapes, result, strict=True)]
 
-    def process_call(
-        self, computation: HloComputation, operands: tuple[Value, ...], composite: Composite | None
-    ) -> list[Value]:
-        arrays = [self.array(o) for o in operands]
-        if composite is not None and composite.name in ("jit", "scan"):
-            return list(run_call(computation, arrays))
-        return eval_computation(computation, arrays)
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        return list(call.primitive.evaluate(call, [self.array(o) for o in operands]))
 
-    def process_while(
-        self, condition: HloComputation, body: HloComputation, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        return list(run_while(condition, body, [self.array(o) for o in operands]))
-
-    def process_conditional(
-        self, branches: tuple[HloComputation, ...], index: Value, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        chosen = self.array(index)._view
+    def _conditional(self, branches: Sequence[HloComputation], operands: tuple[Value, ...]) -> list[Value]:
+        """pred: branch 0 when true; s32: the last branch when out of range."""
+        chosen = self.array(operands[0])._view
         if chosen.dtype == np.bool_:
             taken = 0 if chosen else 1
         else:
             taken = int(chosen) if 0 <= chosen < len(branches) else len(branches) - 1
-        return eval_computation(branches[taken], operands)
+        return eval_computation(branches[taken], operands[1:])
 
     def array(self, value: Value) -> Array:
         """`value` as an Array; UnexpectedTracerError if it is a tracer that outlived its trace."""
@@ -288,30 +264,30 @@ def bind_multi(
     return cast("list[Value]", _state.trace.process(opcode, operands, attributes, result_shape))
 
 
-def bind_call(
-    computation: HloComputation, operands: Sequence[Value], composite: Composite | None = None
-) -> list[Value]:
-    """Call a computation that takes one array parameter an operand and returns a tuple of arrays."""
+def bind_call(call: Call, operands: Sequence[Value]) -> list[Value]:
+    """One use of a primitive. A computation as its meaning takes one array an operand and returns a tuple of arrays."""
     operands = tuple(operands)
-    _checked_shape(Opcode.CALL, [o.aval.hlo for o in operands], CallAttributes(computation, composite), None)
-    return _state.trace.process_call(computation, operands, composite)
+    if isinstance(call.meaning, HloComputation):
+        _checked_shape(Opcode.CALL, [o.aval.hlo for o in operands], CallAttributes(call.meaning), None)
+    return _state.trace.process_call(call, operands)
 
 
 def bind_while(condition: HloComputation, body: HloComputation, operands: Sequence[Value]) -> list[Value]:
     """`while`: both computations take one tuple (of the operands' types); `condition` returns pred[]."""
     operands = tuple(operands)
     state = Shape.tuple([o.aval.hlo for o in operands])
-    _checked_shape(Opcode.WHILE, [state], WhileAttributes(condition, body), None)
-    return _state.trace.process_while(condition, body, operands)
+    attributes = WhileAttributes(condition, body)
+    shape = _checked_shape(Opcode.WHILE, [state], attributes, None)
+    return cast("list[Value]", _state.trace.process(Opcode.WHILE, operands, attributes, shape))
 
 
 def bind_conditional(branches: Sequence[HloComputation], index: Value, operands: Sequence[Value]) -> list[Value]:
     """`conditional`: every branch takes one tuple of all operands and returns a tuple; `index`: pred[] or s32[]."""
-    branches, operands = tuple(branches), tuple(operands)
+    attributes = ConditionalAttributes(tuple(branches))
     argument = Shape.tuple([o.aval.hlo for o in operands])
-    shapes = [index.aval.hlo, *[argument] * len(branches)]
-    _checked_shape(Opcode.CONDITIONAL, shapes, ConditionalAttributes(branches), None)
-    return _state.trace.process_conditional(branches, index, operands)
+    shapes = [index.aval.hlo, *[argument] * len(attributes.branch_computations)]
+    shape = _checked_shape(Opcode.CONDITIONAL, shapes, attributes, None)
+    return cast("list[Value]", _state.trace.process(Opcode.CONDITIONAL, (index, *operands), attributes, shape))
 
 
 @lru_cache(maxsize=4096)
@@ -328,159 +304,18 @@ def _checked_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attrib
         raise located from None
 
 
-# ---- recording HLO
-
-
-class HloTracer(Tracer):
-    """An instruction being recorded."""
-
-    __slots__ = ("instruction",)
-
-    def __init__(self, trace: HloTrace, aval: ShapedArray, instruction: HloInstruction) -> None:
-        self._trace = trace
-        self.aval = aval
-        self.instruction = instruction
-
-    def origin(self) -> str:
-        metadata = self.instruction.metadata
-        return f"{metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""
-
-
-class HloTrace(Trace):
-    """Records operations as instructions. Values from outside are captured: one hidden parameter each."""
-
-    def __init__(self, parent: Trace, name: str, description: str = "") -> None:
-        self.parent = parent
-        self.name = name
-        self.parameters: list[HloInstruction] = []
-        self.captured: list[Value] = []
-        self._description = description
-        self._known: dict[int, HloInstruction] = {}
-        self._kept: list[Value] = []  # so that the ids in _known stay taken
-
-    def parameter(self, aval: ShapedArray, name: str = "", label: str = "") -> HloTracer:
-        """A new parameter, the next in number; `label` is what the user calls it."""
-        instruction = make_parameter(len(self.parameters), aval.hlo, name, Metadata(label) if label else None)
-        self.parameters.append(instruction)
-        return HloTracer(self, aval, instruction)
-
-    def lift(self, value: Value) -> HloInstruction:
-        """The instruction that computes `value` here: captures what is not of this trace."""
-        if isinstance(value, HloTracer) and value._trace is self:
-            return value.instruction
-        found = self._known.get(id(value))
-        if found is not None:
-            return found
-        if isinstance(value, Array) and value.aval.size <= MAX_CONSTANT_SIZE:
-            instruction = make_constant(Literal(value._view))
-        else:
-            if isinstance(value, Tracer) and not self._encloses(value._trace):
-                raise leaked(value)
-            instruction = self.parameter(value.aval, f"captured.{len(self.captured)}").instruction
-            self.captured.append(value)
-        self._known[id(value)] = instruction
-        self._kept.append(value)
-        return instruction
-
-    def _encloses(self, trace: Trace) -> bool:
-        """True when `trace` is one of those that were current when this one began."""
-        outer = self.parent
-        while outer is not None and outer is not trace:
-            outer = outer.parent
-        return outer is trace
-
-    def _add(
-        self, opcode: Opcode, operands: Sequence[HloInstruction], attributes: Attributes, shape: Shape
-    ) -> HloInstruction:
-        metadata = current_metadata(f"{self.name}/{opcode.value}")
-        return HloInstruction(opcode, shape, tuple(operands), attributes, "", metadata)
-
-    def _elements(self, result: HloInstruction) -> list[Value]:
-        """Tracers of the elements of a tuple."""
-        return [
-            HloTracer(
-                self,
-                aval_of_shape(s),
-                HloInstruction(
-                    Opcode.GET_TUPLE_ELEMENT, s, (result,), GetTupleElementAttributes(k), "", result.metadata
-                ),
-            )
-            for k, s in enumerate(result.shape.elements)
-        ]
-
-    def process(
-        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
-    ) -> Value | list[Value]:
-        result = self._add(opcode, [self.lift(o) for o in operands], attributes, shape)
-        if shape.tuple_shapes is not None:
-            return self._elements(result)
-        return HloTracer(self, ShapedArray(shape.dimensions, shape.element.dtype), result)
-
-    def process_call(
-        self, computation: HloComputation, operands: tuple[Value, ...], composite: Composite | None
-    ) -> list[Value]:
-        attributes = CallAttributes(computation, composite)
-        return self._elements(
-            self._add(Opcode.CALL, [self.lift(o) for o in operands], attributes, computation.root.shape)
-        )
-
-    def _tuple(self, operands: tuple[Value, ...]) -> HloInstruction:
-        shape = Shape.tuple([o.aval.hlo for o in operands])
-        return self._add(Opcode.TUPLE, [self.lift(o) for o in operands], NO_ATTRIBUTES, shape)
-
-    def process_while(
-        self, condition: HloComputation, body: HloComputation, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        state = self._tuple(operands)
-        return self._elements(self._add(Opcode.WHILE, [state], WhileAttributes(condition, body), state.shape))
-
-    def process_conditional(
-        self, branches: tuple[HloComputation, ...], index: Value, operands: tuple[Value, ...]
-    ) -> list[Value]:
-        argument = self._tuple(operands)
-        inputs = [self.lift(index), *[argument] * len(branches)]
-        attributes = ConditionalAttributes(branches)
-        return self._elements(self._add(Opcode.CONDITIONAL, inputs, attributes, branches[0].root.shape))
-
-    def described(self) -> str:
-        return f" while tracing {self._description or self.name}"
-
-
-class TracedComputation(NamedTuple):
-    """What `trace_to_computation` returns."""
-
-    computation: HloComputation
-    """Parameters: the given types, then one a captured value; the root a tuple of the results."""
-    out_avals: tuple[ShapedArray, ...]
-    captured: list[Value]
-    """Values from outside: the operands to pass after the ordinary ones."""
-
-
-def trace_to_computation(
-    fun: Callable[[list[Value]], Sequence[Value]],
-    avals: Sequence[ShapedArray],
-    name: str = "main",
-    *,
-    parameter_names: Sequence[tuple[str, str]] = (),
-    description: str = "",
-) -> TracedComputation:
-    """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
-
-    `parameter_names`: for each, its name in HLO and what the user calls it. `description` says in messages what is
-    being traced.
-    """
-    trace = HloTrace(_state.trace, name, description)
-    names = parameter_names or [("", "")] * len(avals)
-    with set_current_trace(trace), source_metadata(None):
-        results = list(fun([trace.parameter(a, *n) for a, n in zip(avals, names, strict=True)]))
-        instructions = tuple([trace.lift(r) for r in results])
-    shape = Shape.tuple([i.shape for i in instructions])
-    root = HloInstruction(Opcode.TUPLE, shape, instructions)
-    computation = make_computation(name, root, trace.parameters)
-    return TracedComputation(computation, tuple([r.aval for r in results]), trace.captured)
-
-
 # ---- repeating a computation
+
+
+def run_meaning(call: Call, operands: Sequence[Value]) -> list[Value]:
+    """What the call means, operation by operation, under the current trace."""
+    if isinstance(call.meaning, HloComputation):
+        return eval_computation(call.meaning, operands)
+    return list(call.meaning(list(operands)))
+
+
+PLAIN_CALL = Primitive("", evaluate=run_meaning, is_transparent=True)
+"""HLO's call of a computation that has no other meaning."""
 
 
 def eval_computation(computation: HloComputation, values: Sequence[Value]) -> list[Value]:
@@ -523,7 +358,7 @@ def repeat_instruction(instruction: HloInstruction, operands: list[Any]) -> Any:
         case Opcode.GET_TUPLE_ELEMENT:
             return operands[0][attributes.index]
         case Opcode.CALL:
-            return bind_call(attributes.to_apply, operands, attributes.composite)
+            return bind_call(call_of(attributes), operands)
         case Opcode.WHILE:
             return bind_while(attributes.condition, attributes.body, operands[0])
         case Opcode.CONDITIONAL:
@@ -535,26 +370,9 @@ def repeat_instruction(instruction: HloInstruction, operands: list[Any]) -> Any:
     return bind(instruction.opcode, operands, attributes, shape=instruction.shape)
 
 
-def takes_one_tuple(computation: HloComputation) -> HloComputation:
-    """The same computation on one tuple of its parameters, as while and conditional want it."""
-    elements = [p.shape for p in computation.parameters]
-    parameter = make_parameter(0, Shape.tuple(elements))
-    mapping: dict[HloInstruction, HloInstruction] = {}
-    order = [parameter]
-    for k, p in enumerate(computation.parameters):
-        mapping[p] = HloInstruction(
-            Opcode.GET_TUPLE_ELEMENT, p.shape, (parameter,), GetTupleElementAttributes(k), p.name, p.metadata
-        )
-        order.append(mapping[p])
-    for instruction in computation.instructions:
-        if instruction.opcode is not Opcode.PARAMETER:
-            mapping[instruction] = instruction.with_operands(tuple(mapping[o] for o in instruction.operands))
-            order.append(mapping[instruction])
-    return HloComputation(computation.name, tuple(order), mapping[computation.root])
-
-
-def returns_element(computation: HloComputation) -> HloComputation:
-    """The same computation with the only element of its root as root: conditions and reducers return no tuple."""
-    (root,) = computation.root.operands
-    kept = tuple([i for i in computation.instructions if i is not computation.root])
-    return HloComputation(computation.name, kept, root)
+def call_of(attributes: CallAttributes) -> Call:
+    """The use of a primitive that a call instruction is. One that comes from HLO text is a plain call."""
+    composite = attributes.composite
+    if composite is not None and isinstance(composite.rule, Call):
+        return composite.rule
+    return Call(PLAIN_CALL, attributes.to_apply, composite)

@@ -1,7 +1,7 @@
 """Loops that run a known number of times: scan, fori_loop, map.
 
-A scan is a composite call named "scan" of a computation that holds a while loop. The composite's rule is a `Scan`, from
-which transformations can learn what the loop does.
+A scan is the primitive SCAN. Its meaning is a computation that holds a while loop. The parameters of a call of it are a
+`Scan`, from which transformations learn what the loop does.
 
 Source for names, arguments and errors: jax.lax.
 """
@@ -15,24 +15,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.ir import HloComputation
-from ..hlo.ops.control_flow import Composite
 from . import dtypes, ops, tree
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
 from .config import config
 from .control_flow import arguments_of, avals_of, check_tree, settled_carry, while_loop
-from .core import Value, bind_call, eval_computation, trace_to_computation
+from .core import Call, Primitive, Value, bind_call, eval_computation
 from .errors import TreeStructureError
+from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
+from .recording import trace_to_computation
 from .source import function_line, user_line
-from .traced import FunctionCache, Traced, trace_function, with_avals
+from .traced import DerivedCache, Traced, trace_function, with_avals
 
-_cache = FunctionCache()
+_cache = DerivedCache()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """What a composite call named "scan" does. Its operands: constants, the initial carry, the arrays scanned over."""
+    """What a call of SCAN does. Its operands: constants, the initial carry, the arrays scanned over."""
 
     body: HloComputation
     """Takes constants, carry, one slice of each array; returns the carry, then one slice of each result. Flat."""
@@ -40,6 +41,14 @@ class Scan:
     num_carry: int
     length: int
     reverse: bool
+
+    def call(self, computation: HloComputation) -> Call:
+        """The call whose meaning, on flat operands, is `computation`."""
+        attributes = (("length", str(self.length)), ("reverse", str(self.reverse).lower()))
+        return Call(SCAN, computation, self, self.body.name, attributes)
+
+
+SCAN = Primitive("scan", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
 
 
 def scan(
@@ -80,15 +89,12 @@ def scan(
     def make() -> tuple[Any, bool]:
         settled, traced = settled_carry("scan", f, carry, trace_body, carry_tree)
         rule = _scan_rule(traced, len(settled), count, reverse)
-        computation = _scan_computation(rule, traced, inputs)
-        return (computation, rule, traced), traced.is_closed
+        return (rule.call(_scan_computation(rule, traced, inputs)), traced), traced.is_closed
 
     key = (treedef, count, reverse, *avals_of(carry), *avals_of(inputs))
-    computation, rule, traced = _cache.get((f,), key, make)
+    call, traced = _cache.get((f,), key, make)
     start = [convert(v, a.dtype, a.weak_type) for v, a in zip(carry, traced.in_avals)]
-    parameters = (("length", str(count)), ("reverse", str(reverse).lower()))
-    composite = Composite("scan", parameters, rule)
-    results = bind_call(computation, [*traced.captured, *start, *inputs], composite)
+    results = bind_call(call, [*traced.captured, *start, *inputs])
     stacked = [ShapedArray((count, *a.shape), a.dtype, a.weak_type) for a in traced.out_avals[len(start) :]]
     leaves = with_avals(results, [*traced.out_avals[: len(start)], *stacked])
     final, ys = tree.unflatten(traced.out_tree, leaves)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
-from ..hlo.ops.control_flow import Composite
 from . import tree
 from .arguments import NO_STATICS, StaticArguments, identifier, merge_static
 from .array import as_value
 from .aval import ShapedArray
 from .config import config
-from .core import Value, bind_call, current_trace, eval_computation, trace_to_computation
+from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation
 from .errors import NonArrayArgumentError
-from .execution import module_of
+from .execution import module_of, run_call
+from .recording import trace_to_computation
 from .source import function_line
 from .tracer import Tracer
 
@@ -50,8 +50,17 @@ class Traced:
         if inline:
             results = eval_computation(self.computation, operands)
         else:
-            results = bind_call(self.computation, operands, Composite("jit", (("name", self.name),)))
+            results = bind_call(jit_call(self.computation, self.name), operands)
         return tree.unflatten(self.out_tree, with_avals(results, self.out_avals))
+
+
+JIT = Primitive("jit", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
+"""A nested jit. It remains a call in derivatives, so that what is compiled once for it is compiled once for them."""
+
+
+def jit_call(computation: HloComputation, name: str) -> Call:
+    """A call of a jitted function that the user calls `name`."""
+    return Call(JIT, computation, label=name, attributes=(("name", name),))
 
 
 def with_avals(results: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
@@ -96,21 +105,22 @@ def _result(fun: Callable[..., Any], leaf: Any, position: int) -> Value:
         ) from None
 
 
-class FunctionCache:
-    """Results that depend on functions and on a key, kept while the first function lives.
+class DerivedCache:
+    """What is made from functions or computations, by a key and the trace context; kept while the first of them lives.
 
-    Loops on concrete arrays run compiled programs: a loop that is met again must find its program again.
+    Loops on concrete arrays run compiled programs, and so do derivatives of jitted functions: what is met again must
+    find its program again.
     """
 
     def __init__(self) -> None:
         self._found: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
-    def get(self, functions: Sequence[Callable[..., Any]], key: Hashable, make: Callable[[], tuple[T, bool]]) -> T:
+    def get(self, sources: Sequence[Any], key: Hashable, make: Callable[[], tuple[T, bool]]) -> T:
         """The result; `make` gives it and says whether it may be kept."""
         entries: dict[Any, Any] | None = None
-        full_key = (*functions[1:], key, config.context)
+        full_key = (*sources[1:], key, config.context)
         try:
-            entries = self._found.setdefault(functions[0], {})
+            entries = self._found.setdefault(sources[0], {})
             found: T | None = entries.get(full_key)
         except TypeError:  # a function that cannot be hashed, or referred to weakly
             entries, found = None, None

@@ -1,144 +1,41 @@
-"""Derivatives of ops that run computations: each becomes an op of the same kind on derived computations.
-
-A nested jit stays a call, so that what it was compiled for, it is compiled for in its derivative too. What a composite
-call means is looked up by its name in COMPOSITE_*; calls of other names, and plain calls, are taken apart.
-"""
+"""Derivatives of while and conditional: each becomes an op of the same kind on derived computations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
+from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray
 from ...tracer.core import (
     Tracer,
     Value,
-    bind_call,
     bind_conditional,
     bind_while,
-    current_trace,
     eval_computation,
-    takes_one_tuple,
+    set_current_trace,
     thread_state,
-    trace_to_computation,
 )
 from ...tracer.ops import zeros
+from ...tracer.recording import takes_one_tuple, trace_to_computation
 from ...tracer.source import user_line
-from ..jvp import jvp_computation, jvp_flat, parameter_avals
-from ..linearize import LinearizedComputation, LinearTrace, linearize_computation
-from ..transpose import transpose_computation, transpose_flat
-from .tables import (
-    COMPOSITE_JVP,
-    COMPOSITE_LINEARIZE,
-    COMPOSITE_TRANSPOSE,
-    JVP,
-    LINEARIZE,
-    TRANSPOSE,
-    Linear,
-    Operand,
-    Tangent,
-    Zero,
-    instantiate,
-)
+from ...tracer.traced import DerivedCache
+from ..jvp import jvp_computation, moving_mask, parameter_avals
+from ..linearize import LINEARIZE, Linearized, LinearizedComputation, LinearTrace, linearize_computation
+from ..transpose import transpose_computation
+from .tables import JVP, TRANSPOSE, Linear, Tangent, Zero, instantiate
 
 _O = Opcode
 
 
-def _moving(tangents: Sequence[Tangent]) -> tuple[bool, ...]:
-    return tuple(not isinstance(t, Zero) for t in tangents)
-
-
 def _nonzero(tangents: Sequence[Tangent]) -> list[Value]:
     return [t for t in tangents if not isinstance(t, Zero)]
-
-
-# --- calls
-
-
-@JVP.register(_O.CALL)
-def _call_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    composite = attributes.composite
-    if composite is not None and composite.name in COMPOSITE_JVP:
-        results, tangents_out = COMPOSITE_JVP[composite.name](primals, tangents, attributes, shape)
-        return results, tangents_out
-    return jvp_flat(lambda values: eval_computation(attributes.to_apply, values), primals, tangents)
-
-
-def _call_linearize(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    composite = attributes.composite
-    if composite is not None and composite.name in COMPOSITE_LINEARIZE:
-        results, tangents_out = COMPOSITE_LINEARIZE[composite.name](primals, tangents, attributes, shape)
-        return results, tangents_out
-    return _call_jvp(primals, tangents, attributes, shape)
-
-
-LINEARIZE[_O.CALL] = _call_linearize
-
-
-@TRANSPOSE.register(_O.CALL)
-def _call_transpose(
-    cts: Sequence[Value | None], operands: Sequence[Operand], attributes: CallAttributes, shape: Shape
-) -> Sequence[Value | None]:
-    composite = attributes.composite
-    if composite is not None and composite.name in COMPOSITE_TRANSPOSE:
-        return COMPOSITE_TRANSPOSE[composite.name](cts, operands, attributes, shape)
-    return transpose_flat(attributes.to_apply, operands, cts)
-
-
-def _jit_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    derived = jvp_computation(attributes.to_apply, _moving(tangents))
-    results = bind_call(derived.computation, [*primals, *_nonzero(tangents), *derived.captured], attributes.composite)
-    return derived.unpack(results)
-
-
-def _jit_linearize(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    """One call for the results and the residuals; one, recorded, for the tangents."""
-    parts = linearize_computation(attributes.to_apply, _moving(tangents))
-    inputs = [*primals, *parts.captured]
-    results = bind_call(parts.primal, inputs, attributes.composite)
-    if not any(parts.moves):
-        return parts.spread(results, [])
-    residuals = parts.residual_values(inputs, results)
-    moving = linear_trace().record_call(parts.linear, [*_nonzero(tangents), *residuals], attributes.composite)
-    return parts.spread(results, moving)
-
-
-def linear_trace() -> LinearTrace:
-    """The trace that records tangents: LINEARIZE rules run under it."""
-    trace = current_trace()
-    assert isinstance(trace, LinearTrace), "a LINEARIZE rule outside of linearisation"
-    return trace
-
-
-def _jit_transpose(
-    cts: Sequence[Value | None], operands: Sequence[Operand], attributes: CallAttributes, shape: Shape
-) -> Sequence[Value | None]:
-    linear = tuple(isinstance(o, Linear) for o in operands)
-    back = transpose_computation(attributes.to_apply, linear, tuple(ct is not None for ct in cts))
-    known = [o for o in operands if not isinstance(o, Linear)]
-    given = [ct for ct in cts if ct is not None]
-    return back.unpack(bind_call(back.computation, [*known, *given, *back.captured], attributes.composite))
-
-
-COMPOSITE_JVP["jit"] = _jit_jvp
-COMPOSITE_LINEARIZE["jit"] = _jit_linearize
-COMPOSITE_TRANSPOSE["jit"] = _jit_transpose
 
 
 # --- conditional
@@ -189,7 +86,7 @@ def _conditional_jvp(
 ) -> tuple[list[Value], list[Tangent]]:
     """A result has a tangent if it has one in any branch."""
     index, *inputs = primals
-    moving = _moving(tangents[1:])
+    moving = moving_mask(tangents[1:])
     branches = attributes.branch_computations
     moves = _any_of([jvp_computation(b, moving).moves for b in branches])
     derived = [jvp_computation(b, moving, moves) for b in branches]
@@ -201,10 +98,10 @@ def _conditional_jvp(
 
 def _conditional_linearize(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ConditionalAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
+) -> Linearized:
     """Each branch returns its residuals in slots, which branches share by type; slots it does not need are zero."""
     index, *inputs = primals
-    moving = _moving(tangents[1:])
+    moving = moving_mask(tangents[1:])
     parts = [linearize_computation(b, moving) for b in attributes.branch_computations]
     count = len(shape.elements)
     extras = [[s.with_default_layout() for s in p.primal.root.shape.elements[count:]] for p in parts]
@@ -242,29 +139,32 @@ def _conditional_linearize(
     returned = bind_conditional(new, index, operands.values)
 
     moves = _any_of([p.moves for p in parts])
-    directions = _nonzero(tangents[1:])
-    linear_operands = _Operands()
-    linear_places = []
-    for part, mine in zip(parts, taken, strict=True):
-        results = [*returned[:count], *(returned[count + k] for k in mine)]
-        residuals = part.residual_values([*inputs, *part.captured], results)
-        linear_places.append(linear_operands.places([*directions, *residuals]))
-    linear_avals = [v.aval for v in linear_operands.values]
-
-    def linear_branch(part: LinearizedComputation, places: list[int]) -> HloComputation:
-        def run(values: list[Value]) -> list[Value]:
-            moved = iter(eval_computation(part.linear, [values[p] for p in places]))
-            all_tangents: list[Tangent] = [
-                next(moved) if m else Zero(r.aval) for r, m in zip(returned[:count], part.moves, strict=True)
-            ]
-            return [instantiate(t) for t, m in zip(all_tangents, moves, strict=True) if m]
-
-        return _branch(run, linear_avals, part.linear.name)
-
-    new = [linear_branch(*each) for each in zip(parts, linear_places, strict=True)]
-    moved = iter(bind_conditional(new, index, linear_operands.values) if any(moves) else [])
     results = returned[:count]
-    return results, [next(moved) if m else Zero(r.aval) for r, m in zip(results, moves, strict=True)]
+
+    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+        operands = _Operands()
+        places = []
+        for part, mine in zip(parts, taken, strict=True):
+            given = [*results, *(returned[count + k] for k in mine)]
+            residuals = part.residual_values([*inputs, *part.captured], given)
+            places.append(operands.places([*directions, *residuals]))
+        avals = [v.aval for v in operands.values]
+
+        def branch(part: LinearizedComputation, places: list[int]) -> HloComputation:
+            def run(values: list[Value]) -> list[Value]:
+                moved = iter(eval_computation(part.linear, [values[p] for p in places]))
+                every: list[Tangent] = [
+                    next(moved) if m else Zero(r.aval) for r, m in zip(results, part.moves, strict=True)
+                ]
+                return [instantiate(t) for t, m in zip(every, moves, strict=True) if m]
+
+            return _branch(run, avals, part.linear.name)
+
+        branches = [branch(*each) for each in zip(parts, places, strict=True)]
+        with set_current_trace(linear):
+            return bind_conditional(branches, index, operands.values)
+
+    return Linearized(results, moves, record)
 
 
 LINEARIZE[_O.CONDITIONAL] = _conditional_linearize
@@ -304,38 +204,37 @@ class _JVPLoop:
     captured: tuple[Value, ...]
 
 
-_loops: WeakKeyDictionary[HloComputation, dict[Any, _JVPLoop]] = WeakKeyDictionary()
+_loops = DerivedCache()
 
 
 def _jvp_loop(attributes: WhileAttributes, moving: tuple[bool, ...]) -> _JVPLoop:
     """The loop with tangents. A part of the state that starts without a tangent has one if an iteration gives it one:
     the set of moving parts grows until an iteration leaves it as it is. Made once, so that it is compiled once."""
-    made = _loops.setdefault(attributes.body, {})
-    key = (attributes.condition, moving)
-    if key in made:
-        return made[key]
-    while True:
-        derived = jvp_computation(attributes.body, moving, moving)
-        if derived.moves == moving:
-            break
-        moving = derived.moves
-    state = parameter_avals(attributes.body)
-    avals = [*state, *(a for a, m in zip(state, moving, strict=True) if m)]
-    variant = len(avals)
-    avals += [c.aval for c in derived.captured]
 
-    def body(values: list[Value]) -> list[Value]:
-        return [*eval_computation(derived.computation, values), *values[variant:]]
+    def make() -> tuple[_JVPLoop, bool]:
+        grown = moving
+        while True:
+            derived = jvp_computation(attributes.body, grown, grown)
+            if derived.moves == grown:
+                break
+            grown = derived.moves
+        state = parameter_avals(attributes.body)
+        avals = [*state, *(a for a, m in zip(state, grown, strict=True) if m)]
+        variant = len(avals)
+        avals += [c.aval for c in derived.captured]
 
-    loop = _JVPLoop(
-        _with_longer_tuple(attributes.condition, Shape.tuple([a.hlo for a in avals])),
-        _branch(body, avals, derived.computation.name),
-        moving,
-        derived.captured,
-    )
-    if not any(isinstance(c, Tracer) for c in loop.captured):
-        made[key] = loop
-    return loop
+        def body(values: list[Value]) -> list[Value]:
+            return [*eval_computation(derived.computation, values), *values[variant:]]
+
+        loop = _JVPLoop(
+            _with_longer_tuple(attributes.condition, Shape.tuple([a.hlo for a in avals])),
+            _branch(body, avals, derived.computation.name),
+            grown,
+            derived.captured,
+        )
+        return loop, not any(isinstance(c, Tracer) for c in loop.captured)
+
+    return _loops.get((attributes.body, attributes.condition), moving, make)
 
 
 @JVP.register(_O.WHILE)
@@ -343,7 +242,7 @@ def _while_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: WhileAttributes, shape: Shape
 ) -> tuple[list[Value], list[Tangent]]:
     """The loop carries the tangents beside the state."""
-    loop = _jvp_loop(attributes, _moving(tangents))
+    loop = _jvp_loop(attributes, moving_mask(tangents))
     directions = [instantiate(t) for t, m in zip(tangents, loop.moving, strict=True) if m]
     returned = bind_while(loop.condition, loop.body, [*primals, *directions, *loop.captured])
     results, moved = returned[: len(primals)], iter(returned[len(primals) :])
@@ -369,11 +268,34 @@ def _with_longer_tuple(computation: HloComputation, parameter_shape: Shape) -> H
 
 def _while_linearize(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: WhileAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    """The loop once for its results; once more, recorded, with tangents. The latter cannot be transposed."""
+) -> Linearized:
+    """The loop once for its results; once more, recorded, with tangents. The latter cannot be transposed.
+
+    Parts of the state that the body hands on as they are keep their tangents. If no other part moves, nothing is left
+    of the loop in the linear program.
+    """
     results = bind_while(attributes.condition, attributes.body, primals)
-    _, moved = _while_jvp(primals, tangents, attributes, shape)
-    return results, moved
+    loop = _jvp_loop(attributes, moving_mask(tangents))
+    if all(same or not m for same, m in zip(_handed_on(attributes.body), loop.moving, strict=True)):
+        return Linearized(results, loop.moving, lambda linear, directions: directions)
+
+    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+        given = iter(directions)
+        moved = [Zero(p.aval) if isinstance(t, Zero) else next(given) for p, t in zip(primals, tangents, strict=True)]
+        with set_current_trace(linear):
+            _, found = _while_jvp(primals, moved, attributes, shape)
+        return [t for t in found if not isinstance(t, Zero)]
+
+    return Linearized(results, loop.moving, record)
+
+
+def _handed_on(body: HloComputation) -> list[bool]:
+    """Which parts of the state the body of a loop returns as they are."""
+    (state,) = body.parameters
+    return [
+        o.opcode is Opcode.GET_TUPLE_ELEMENT and o.operands[0] is state and o.attributes.index == k
+        for k, o in enumerate(body.root.operands)
+    ]
 
 
 LINEARIZE[_O.WHILE] = _while_linearize

@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from ...hlo.builder import make_computation, make_tuple
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops.control_flow import CallAttributes, Composite
-from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray, aval_of_shape
-from ...tracer.core import Tracer, Value, bind_call, eval_computation, trace_to_computation
+from ...tracer.core import Call, Tracer, Value, bind_call, eval_computation
 from ...tracer.ops import add, zeros
-from ...tracer.scan import Scan, run_scan
-from ..jvp import jvp_computation, parameter_avals
-from ..linearize import LinearizedComputation, linearize_computation
+from ...tracer.recording import trace_to_computation
+from ...tracer.scan import SCAN, Scan, run_scan
+from ...tracer.traced import DerivedCache
+from ..jvp import jvp_computation, moving_mask, parameter_avals
+from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
 from ..transpose import transpose_flat
-from .control_flow import linear_trace
-from .tables import COMPOSITE_JVP, COMPOSITE_LINEARIZE, COMPOSITE_TRANSPOSE, Linear, Operand, Tangent, Zero, instantiate
+from .tables import Linear, Operand, Tangent, Zero, instantiate
 
 T = TypeVar("T")
 Mask = tuple[bool, ...]
@@ -33,20 +31,14 @@ Mask = tuple[bool, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A scan that can be called: `computation` takes constants, carry and arrays."""
+    """A scan that can be called. It takes constants, carry and arrays."""
 
-    rule: Scan
-    computation: HloComputation
+    call: Call
     captured: tuple[Value, ...]
     """Values from outside that the body uses: the last of its constants."""
 
-    @property
-    def composite(self) -> Composite:
-        parameters = (("length", str(self.rule.length)), ("reverse", str(self.rule.reverse).lower()))
-        return Composite("scan", parameters, self.rule)
-
     def bind(self, operands: Sequence[Value]) -> list[Value]:
-        return bind_call(self.computation, operands, self.composite)
+        return bind_call(self.call, operands)
 
 
 def _make_loop(
@@ -76,7 +68,7 @@ def _make_loop(
     operands = [*consts, *outside, *carry, *arrays]
     loop = trace_to_computation(lambda values: run_scan(rule, values), operands, f"{old.body.name}_scan")
     assert not loop.captured, "a scan's body gets all that it uses"
-    return _Loop(rule, loop.computation, tuple(traced.captured))
+    return _Loop(rule.call(loop.computation), tuple(traced.captured))
 
 
 def _split(values: Sequence[T], first: int, second: int) -> tuple[list[T], list[T], list[T]]:
@@ -98,20 +90,16 @@ def _spread(mask: Sequence[bool], moving: Sequence[Value], avals: Sequence[Shape
     return [next(given) if m else Zero(a) for m, a in zip(mask, avals, strict=True)]
 
 
-def _moving(tangents: Sequence[Tangent]) -> Mask:
-    return tuple(not isinstance(t, Zero) for t in tangents)
-
-
 def _nonzero(tangents: Sequence[Tangent]) -> list[Value]:
     return [t for t in tangents if not isinstance(t, Zero)]
 
 
-def _rule_of(attributes: CallAttributes) -> Scan:
-    assert attributes.composite is not None and isinstance(attributes.composite.rule, Scan)
-    return attributes.composite.rule
+def _rule_of(call: Call) -> Scan:
+    assert isinstance(call.params, Scan)
+    return call.params
 
 
-_made: WeakKeyDictionary[HloComputation, dict[Any, Any]] = WeakKeyDictionary()
+_made = DerivedCache()
 """Derived loops by the body that they are derived from, so that each is compiled once."""
 
 
@@ -136,11 +124,10 @@ class _JVPScan:
 
 def _jvp_scan(rule: Scan, moving: Mask) -> _JVPScan:
     """The scan with tangents. A part of the carry moves if it starts moving or if an iteration makes it move."""
-    made = _made.setdefault(rule.body, {})
-    key = _key("jvp", rule, moving)
-    if key in made:
-        found: _JVPScan = made[key]
-        return found
+    return _made.get((rule.body,), _key("jvp", rule, moving), lambda: _make_jvp_scan(rule, moving))
+
+
+def _make_jvp_scan(rule: Scan, moving: Mask) -> tuple[_JVPScan, bool]:
     of_consts, of_carry, of_xs = (tuple(m) for m in _parts(rule, moving))
     results = len(rule.body.root.shape.elements)
     while True:
@@ -168,17 +155,15 @@ def _jvp_scan(rule: Scan, moving: Mask) -> _JVPScan:
         rule,
         rule.reverse,
     )
-    result = _JVPScan(loop, of_carry, derived.moves[rule.num_carry :])
-    if _is_closed(loop):
-        made[key] = result
-    return result
+    return _JVPScan(loop, of_carry, derived.moves[rule.num_carry :]), _is_closed(loop)
 
 
+@SCAN.def_jvp
 def _scan_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[list[Value], list[Tangent]]:
-    rule = _rule_of(attributes)
-    derived = _jvp_scan(rule, _moving(tangents))
+    rule = _rule_of(call)
+    derived = _jvp_scan(rule, moving_mask(tangents))
     consts, carry, xs = _parts(rule, primals)
     consts_t, carry_t, xs_t = _parts(rule, tangents)
     started = [instantiate(t) for t in _where(derived.carry, carry_t)]
@@ -212,11 +197,10 @@ class _LinearizedScan:
 
 
 def _linearize_scan(rule: Scan, moving: Mask) -> _LinearizedScan:
-    made = _made.setdefault(rule.body, {})
-    key = _key("linearize", rule, moving)
-    if key in made:
-        found: _LinearizedScan = made[key]
-        return found
+    return _made.get((rule.body,), _key("linearize", rule, moving), lambda: _make_linearize_scan(rule, moving))
+
+
+def _make_linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, bool]:
     of_consts, of_carry, of_xs = (tuple(m) for m in _parts(rule, moving))
     while True:
         parts = linearize_computation(rule.body, (*of_consts, *of_carry, *of_xs))
@@ -235,9 +219,8 @@ def _linearize_scan(rule: Scan, moving: Mask) -> _LinearizedScan:
         plan.hoisted,
         parts.captured,
     )
-    if _is_closed(result.primal, result.linear) and not any(isinstance(c, Tracer) for c in parts.captured):
-        made[key] = result
-    return result
+    closed = _is_closed(result.primal, result.linear) and not any(isinstance(c, Tracer) for c in parts.captured)
+    return result, closed
 
 
 @dataclass(slots=True)
@@ -341,18 +324,16 @@ def _linear_loop(rule: Scan, parts: LinearizedComputation, plan: _Plan, moving: 
     return _make_loop(body, [*consts, *fixed], carry, [*slices, *stacked], rule, rule.reverse)
 
 
-def _scan_linearize(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: CallAttributes, shape: Shape
-) -> tuple[list[Value], list[Tangent]]:
-    rule = _rule_of(attributes)
-    derived = _linearize_scan(rule, _moving(tangents))
+@SCAN.def_linearize
+def _scan_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
+    rule = _rule_of(call)
+    derived = _linearize_scan(rule, moving_mask(tangents))
     consts, carry, xs = _parts(rule, primals)
-    consts_t, carry_t, xs_t = _parts(rule, tangents)
     returned = derived.primal.bind([*consts, *derived.primal.captured, *carry, *xs])
-    results, kept = returned[: len(shape.elements)], returned[len(shape.elements) :]
     masks = (*derived.carry, *derived.ys)
+    results, kept = returned[: len(masks)], returned[len(masks) :]
     if not any(masks):
-        return results, [Zero(r.aval) for r in results]
+        return Linearized(results, masks)
 
     slices: list[Any] = [None] * len(xs)  # what is hoisted uses neither the carry nor the slices
     hoisted = eval_computation(derived.hoisted, [*consts, *carry, *slices, *derived.captured])
@@ -360,11 +341,17 @@ def _scan_linearize(
     fixed = [outside[i] if i >= 0 else hoisted[-1 - i] for i in derived.fixed]
     rows = [*xs, *results[len(carry) :], *kept]
     stacked = [rows[i] for i in derived.stacked]
-    started = [instantiate(t) for t in _where(derived.carry, carry_t)]
-    linear = derived.linear
-    operands = [*_nonzero(consts_t), *fixed, *linear.captured, *started, *_nonzero(xs_t), *stacked]
-    moved = linear_trace().record_call(linear.computation, operands, linear.composite)
-    return results, _spread(masks, moved, [r.aval for r in results])
+    loop = derived.linear
+
+    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+        given = iter(directions)
+        moving = [Zero(p.aval) if isinstance(t, Zero) else next(given) for p, t in zip(primals, tangents, strict=True)]
+        consts_t, carry_t, xs_t = _parts(rule, moving)
+        started = [instantiate(t) for t in _where(derived.carry, carry_t)]
+        operands = [*_nonzero(consts_t), *fixed, *loop.captured, *started, *_nonzero(xs_t), *stacked]
+        return linear.record_call(loop.call, operands)
+
+    return Linearized(results, masks, record)
 
 
 # --- transposition
@@ -373,11 +360,11 @@ def _scan_linearize(
 def _transposed_scan(rule: Scan, consts_linear: Mask, xs_linear: Mask, ys_given: Mask) -> _Loop:
     """The scan backwards. Constants: those that are known; carry: cotangents of the carry, sums of cotangents of linear
     constants; arrays: cotangents of results, known arrays; results: cotangents of linear arrays."""
-    made = _made.setdefault(rule.body, {})
-    key = _key("transpose", rule, consts_linear, xs_linear, ys_given)
-    if key in made:
-        found: _Loop = made[key]
-        return found
+    masks = (consts_linear, xs_linear, ys_given)
+    return _made.get((rule.body,), _key("transpose", rule, *masks), lambda: _make_transposed_scan(rule, *masks))
+
+
+def _make_transposed_scan(rule: Scan, consts_linear: Mask, xs_linear: Mask, ys_given: Mask) -> tuple[_Loop, bool]:
     consts, carry, slices = _parts(rule, parameter_avals(rule.body))
     ys = [aval_of_shape(s) for s in rule.body.root.shape.elements[rule.num_carry :]]
     known_consts = [a for a, m in zip(consts, consts_linear, strict=True) if not m]
@@ -403,15 +390,14 @@ def _transposed_scan(rule: Scan, consts_linear: Mask, xs_linear: Mask, ys_given:
         return [*new, *added], [zeros(a) if ct is None else ct for ct, a in linear_slices]
 
     loop = _make_loop(body, known_consts, [*carry, *sums], [*cotangents, *known_slices], rule, not rule.reverse)
-    if _is_closed(loop):
-        made[key] = loop
-    return loop
+    return loop, _is_closed(loop)
 
 
+@SCAN.def_transpose
 def _scan_transpose(
-    cts: Sequence[Value | None], operands: Sequence[Operand], attributes: CallAttributes, shape: Shape
+    call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
 ) -> Sequence[Value | None]:
-    rule = _rule_of(attributes)
+    rule = _rule_of(call)
     consts, carry, xs = _parts(rule, operands)
     consts_linear = tuple(isinstance(o, Linear) for o in consts)
     xs_linear = tuple(isinstance(o, Linear) for o in xs)
@@ -432,8 +418,3 @@ def _scan_transpose(
         *(ct if isinstance(o, Linear) else None for ct, o in zip(to_carry, carry, strict=True)),
         *(next(xs_found) if m else None for m in xs_linear),
     ]
-
-
-COMPOSITE_JVP["scan"] = _scan_jvp
-COMPOSITE_LINEARIZE["scan"] = _scan_linearize
-COMPOSITE_TRANSPOSE["scan"] = _scan_transpose

@@ -72,16 +72,6 @@ def is_linear(operand: Operand) -> bool:
     return isinstance(operand, Linear)
 
 
-LINEARIZE: dict[Opcode, JvpRule] = {}
-"""As JVP, for ops that run computations, while tangents are being recorded (the current trace is a LinearTrace): what
-the primals alone determine is computed by one computation, what is done to tangents is recorded as another one."""
-
-COMPOSITE_JVP: dict[str, JvpRule] = {}
-COMPOSITE_LINEARIZE: dict[str, JvpRule] = {}
-COMPOSITE_TRANSPOSE: dict[str, TransposeRule] = {}
-"""The same for calls that stand for something, by the composite's name."""
-
-
 def instantiate(tangent: Tangent) -> Value:
     """The tangent as a value: zeros for a symbolic zero."""
     return zeros(tangent.aval) if isinstance(tangent, Zero) else tangent

@@ -19,9 +19,10 @@ from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes, tree
 from ..tracer.array import array_from_scalar, as_value
-from ..tracer.core import ShapedArray, Value, bind, bind_multi, returns_element, trace_to_computation
+from ..tracer.core import ShapedArray, Value, bind, bind_multi
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like
+from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from . import elementwise as ew
 from .movement import broadcasted_iota, canonical_axis, concatenate, full_like, reshape, rev, slice_in_dim

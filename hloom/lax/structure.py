@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeVar, cast
 
+from ..autodiff.rules.tables import Tangent, Zero
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
-from ..hlo.ops.control_flow import Composite
 from ..tracer import dtypes, tree
 from ..tracer.array import Array, as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Value, bind, bind_call, trace_to_computation
+from ..tracer.core import Call, Primitive, Value, bind, bind_call, run_meaning
+from ..tracer.recording import trace_to_computation
 from ..tracer.traced import with_avals
 
 T = TypeVar("T")
 
-_STOP_GRADIENT = Composite("stop_gradient")
+_STOP_GRADIENT = Primitive("stop_gradient", evaluate=run_meaning)
+
+
+@_STOP_GRADIENT.def_jvp
+def _stop_gradient_jvp(
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    results = bind_call(call, primals)
+    return results, [Zero(r.aval) for r in results]
+
 
 
 def stop_gradient(x: T) -> T:
@@ -26,7 +37,7 @@ def stop_gradient(x: T) -> T:
         value = as_value(leaf)
         if isinstance(value, Array) or not dtypes.is_inexact(value.aval.dtype):
             return value  # a constant to differentiation as it is
-        return with_avals(bind_call(_identity(value.aval), [value], _STOP_GRADIENT), [value.aval])[0]
+        return with_avals(bind_call(Call(_STOP_GRADIENT, _identity(value.aval)), [value]), [value.aval])[0]
 
     return cast(T, tree.map(one, x))
 

@@ -1,0 +1,39 @@
+"""The transpose of a call: that of its primitive, or of its meaning.
+
+Forward rules of calls are in the primitives: `JVPTrace.process_call` and `LinearizeTrace.call_rule` ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...hlo.opcode import Opcode
+from ...hlo.ops.control_flow import CallAttributes
+from ...hlo.shape import Shape
+from ...tracer.core import Call, Value, bind_call, call_of
+from ...tracer.traced import jit_call
+from ..transpose import transpose_computation, transpose_flat
+from .tables import JVP, TRANSPOSE, Linear, Operand
+
+JVP.unsupported([Opcode.CALL], "a call is a use of a primitive, and traces ask the primitive")
+
+
+@TRANSPOSE.register(Opcode.CALL)
+def _call_transpose(
+    cts: Sequence[Value | None], operands: Sequence[Operand], attributes: CallAttributes, shape: Shape
+) -> Sequence[Value | None]:
+    call = call_of(attributes)
+    if call.primitive.is_transparent:
+        return transpose_flat(attributes.to_apply, operands, cts)
+    return (call.primitive.transpose or transpose_of_meaning)(call, cts, operands)
+
+
+def transpose_of_meaning(
+    call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
+) -> Sequence[Value | None]:
+    """The transpose rule of a primitive that has none: its meaning backwards, which remains a call."""
+    linear = tuple(isinstance(o, Linear) for o in operands)
+    back = transpose_computation(call.computation, linear, tuple(ct is not None for ct in cts))
+    known = [o for o in operands if not isinstance(o, Linear)]
+    given = [ct for ct in cts if ct is not None]
+    return back.unpack(bind_call(jit_call(back.computation, call.label), [*known, *given, *back.captured]))

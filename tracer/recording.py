@@ -1,0 +1,269 @@
+"""Recording: a Python function of values becomes an HLO computation.
+
+HloTrace records whatever is bound while it is current. `Recorder` is what it shares with autodiff's LinearTrace: how
+operations on flat lists of values become instructions on tuples.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..hlo.builder import make_computation, make_constant, make_parameter
+from ..hlo.effects import has_side_effect
+from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
+from ..hlo.literal import Literal
+from ..hlo.opcode import Opcode
+from ..hlo.ops import SPECS, Trait
+from ..hlo.ops.structure import GetTupleElementAttributes
+from ..hlo.shape import Shape
+from .array import Array
+from .aval import ShapedArray, aval_of_shape
+from .core import Trace, Value, current_metadata, current_trace, leaked, set_current_trace, source_metadata
+from .primitive import Call
+from .tracer import Tracer
+
+__all__ = [
+    "HloTrace",
+    "HloTracer",
+    "RecordedTracer",
+    "Recorder",
+    "TracedComputation",
+    "returns_element",
+    "takes_one_tuple",
+    "trace_to_computation",
+]
+
+MAX_CONSTANT_SIZE = 1
+"""Concrete arrays of at most this many elements become constants of the program; larger ones, hidden parameters."""
+
+_MAY_ACT = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits) | {
+    Opcode.CALL,
+    Opcode.CONDITIONAL,
+    Opcode.CUSTOM_CALL,
+    Opcode.MAP,
+    Opcode.WHILE,
+}
+"""Ops that have side effects, or may run a computation that has."""
+
+
+class RecordedTracer(Tracer):
+    """An instruction being recorded."""
+
+    __slots__ = ("instruction",)
+
+    instruction: HloInstruction
+
+    def __init__(self, trace: Recorder, aval: ShapedArray, instruction: HloInstruction) -> None:
+        self._trace = trace
+        self.aval = aval
+        self.instruction = instruction
+
+    def origin(self) -> str:
+        metadata = self.instruction.metadata
+        return f"{metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""
+
+
+class HloTracer(RecordedTracer):
+    """A value of an HloTrace."""
+
+    __slots__ = ()
+
+
+class Recorder(Trace):
+    """A trace that turns operations into instructions."""
+
+    tracer_class: type[RecordedTracer]
+
+    @abstractmethod
+    def lift(self, value: Value) -> HloInstruction:
+        """The instruction that stands for `value` here."""
+
+    @abstractmethod
+    def add(
+        self, opcode: Opcode, operands: tuple[HloInstruction, ...], attributes: Attributes, shape: Shape
+    ) -> HloInstruction:
+        """A new instruction."""
+
+    @abstractmethod
+    def element(self, result: HloInstruction, index: int, shape: Shape) -> HloInstruction:
+        """An element of a tuple."""
+
+    def record(
+        self, opcode: Opcode, operands: Sequence[Value], attributes: Attributes, shape: Shape
+    ) -> Value | list[Value]:
+        """The result of an op on values: a tracer, or a list of them."""
+        if shape.tuple_shapes is None:
+            result = self.add(opcode, tuple([self.lift(o) for o in operands]), attributes, shape)
+            return self.tracer_class(self, ShapedArray(shape.dimensions, shape.element.dtype), result)
+        inputs: tuple[HloInstruction, ...]
+        if opcode is Opcode.WHILE:
+            inputs = (self._tuple(operands),)
+        elif opcode is Opcode.CONDITIONAL:
+            argument = self._tuple(operands[1:])
+            inputs = (self.lift(operands[0]), *[argument] * len(attributes.called_computations()))
+        else:
+            inputs = tuple([self.lift(o) for o in operands])
+        result = self.add(opcode, inputs, attributes, shape)
+        return [
+            self.tracer_class(self, aval_of_shape(s), self.element(result, k, s))
+            for k, s in enumerate(result.shape.elements)
+        ]
+
+    def _tuple(self, operands: Sequence[Value]) -> HloInstruction:
+        inputs = tuple([self.lift(o) for o in operands])
+        return self.add(Opcode.TUPLE, inputs, NO_ATTRIBUTES, Shape.tuple([i.shape for i in inputs]))
+
+    def record_call(self, call: Call, operands: Sequence[Value]) -> list[Value]:
+        """A call of a computation."""
+        found = self.record(Opcode.CALL, operands, call.hlo_attributes(), call.computation.root.shape)
+        assert isinstance(found, list), f"{call.computation} returns no tuple"
+        return found
+
+
+class HloTrace(Recorder):
+    """Records operations as instructions. Values from outside are captured: one hidden parameter each."""
+
+    tracer_class = HloTracer
+
+    def __init__(self, parent: Trace, name: str, description: str = "") -> None:
+        self.parent = parent
+        self.name = name
+        self.parameters: list[HloInstruction] = []
+        self.captured: list[Value] = []
+        self.effects: list[HloInstruction] = []
+        """What acts other than through its result, in order. It stays although nothing uses it."""
+        self._description = description
+        self._known: dict[int, HloInstruction] = {}
+        self._kept: list[Value] = []  # so that the ids in _known stay taken
+
+    def parameter(self, aval: ShapedArray, name: str = "", label: str = "") -> HloTracer:
+        """A new parameter, the next in number; `label` is what the user calls it."""
+        instruction = make_parameter(len(self.parameters), aval.hlo, name, Metadata(label) if label else None)
+        self.parameters.append(instruction)
+        return HloTracer(self, aval, instruction)
+
+    def lift(self, value: Value) -> HloInstruction:
+        """The instruction that computes `value` here: captures what is not of this trace."""
+        if isinstance(value, HloTracer) and value._trace is self:
+            return value.instruction
+        found = self._known.get(id(value))
+        if found is not None:
+            return found
+        if isinstance(value, Array) and value.aval.size <= MAX_CONSTANT_SIZE:
+            instruction = make_constant(Literal(value._view))
+        else:
+            if isinstance(value, Tracer) and not self._encloses(value._trace):
+                raise leaked(value)
+            instruction = self.parameter(value.aval, f"captured.{len(self.captured)}").instruction
+            self.captured.append(value)
+        self._known[id(value)] = instruction
+        self._kept.append(value)
+        return instruction
+
+    def _encloses(self, trace: Trace) -> bool:
+        """True when `trace` is one of those that were current when this one began."""
+        outer = self.parent
+        while outer is not None and outer is not trace:
+            outer = outer.parent
+        return outer is trace
+
+    def add(
+        self, opcode: Opcode, operands: tuple[HloInstruction, ...], attributes: Attributes, shape: Shape
+    ) -> HloInstruction:
+        metadata = current_metadata(f"{self.name}/{opcode.value}")
+        instruction = HloInstruction(opcode, shape, operands, attributes, "", metadata)
+        if opcode in _MAY_ACT and has_side_effect(instruction):
+            self.effects.append(instruction)
+        return instruction
+
+    def element(self, result: HloInstruction, index: int, shape: Shape) -> HloInstruction:
+        attributes = GetTupleElementAttributes(index)
+        return HloInstruction(Opcode.GET_TUPLE_ELEMENT, shape, (result,), attributes, "", result.metadata)
+
+    def process(
+        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
+    ) -> Value | list[Value]:
+        return self.record(opcode, operands, attributes, shape)
+
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        closed, captured = with_computation(call, operands)
+        return self.record_call(closed, [*operands, *captured])
+
+    def described(self) -> str:
+        return f" while tracing {self._description or self.name}"
+
+
+def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[Value]]:
+    """The call with a computation as its meaning, and what the meaning uses from outside: more operands."""
+    if isinstance(call.meaning, HloComputation):
+        return call, []
+    traced = trace_to_computation(call.meaning, [o.aval for o in operands], call.label)
+    return replace(call, meaning=traced.computation, captured=len(traced.captured)), traced.captured
+
+
+class TracedComputation(NamedTuple):
+    """What `trace_to_computation` returns."""
+
+    computation: HloComputation
+    """Parameters: the given types, then one a captured value; the root a tuple of the results."""
+    out_avals: tuple[ShapedArray, ...]
+    captured: list[Value]
+    """Values from outside: the operands to pass after the ordinary ones."""
+
+    @property
+    def is_closed(self) -> bool:
+        """False if it uses traced values from outside, which another call may not find again."""
+        return not any(isinstance(v, Tracer) for v in self.captured)
+
+
+def trace_to_computation(
+    fun: Callable[[list[Value]], Sequence[Value]],
+    avals: Sequence[ShapedArray],
+    name: str = "main",
+    *,
+    parameter_names: Sequence[tuple[str, str]] = (),
+    description: str = "",
+    metadata: Metadata | None = None,
+) -> TracedComputation:
+    """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
+
+    `parameter_names`: for each, its name in HLO and what the user calls it. `description` says in messages what is
+    being traced. `metadata`: what instructions carry instead of the user's lines.
+    """
+    trace = HloTrace(current_trace(), name, description)
+    names = parameter_names or [("", "")] * len(avals)
+    with set_current_trace(trace), source_metadata(metadata):
+        results = list(fun([trace.parameter(a, *n) for a, n in zip(avals, names, strict=True)]))
+        instructions = tuple([trace.lift(r) for r in results])
+    shape = Shape.tuple([i.shape for i in instructions])
+    root = HloInstruction(Opcode.TUPLE, shape, instructions)
+    computation = make_computation(name, root, trace.parameters, trace.effects)
+    return TracedComputation(computation, tuple([r.aval for r in results]), trace.captured)
+
+
+def takes_one_tuple(computation: HloComputation) -> HloComputation:
+    """The same computation on one tuple of its parameters, as while and conditional want it."""
+    elements = [p.shape for p in computation.parameters]
+    parameter = make_parameter(0, Shape.tuple(elements))
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    order = [parameter]
+    for k, p in enumerate(computation.parameters):
+        mapping[p] = HloInstruction(
+            Opcode.GET_TUPLE_ELEMENT, p.shape, (parameter,), GetTupleElementAttributes(k), p.name, p.metadata
+        )
+        order.append(mapping[p])
+    for instruction in computation.instructions:
+        if instruction.opcode is not Opcode.PARAMETER:
+            mapping[instruction] = instruction.with_operands(tuple(mapping[o] for o in instruction.operands))
+            order.append(mapping[instruction])
+    return HloComputation(computation.name, tuple(order), mapping[computation.root])
+
+
+def returns_element(computation: HloComputation) -> HloComputation:
+    """The same computation with the only element of its root as root: conditions and reducers return no tuple."""
+    (root,) = computation.root.operands
+    kept = tuple([i for i in computation.instructions if i is not computation.root])
+    return HloComputation(computation.name, kept, root)
