@@ -104,9 +104,10 @@ class LinearTrace(Recorder):
             return self.parent.process(opcode, operands, attributes, shape)
 
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        """A call by a user's rule may return both what depends on tangents and what does not: it is taken apart."""
+        """A call by a user's rule may return both what depends on tangents and what does not: it is taken apart, unless
+        its primitive says that it is linear."""
         if any(self.owns(o) for o in operands):
-            return run_meaning(call, operands)
+            return self.record_call(call, operands) if call.primitive.is_linear else run_meaning(call, operands)
         with set_current_trace(self.parent):
             return self.parent.process_call(call, operands)
 

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, hlo, lax, nn, numpy, random, tree, tree_util
+    from . import errors, extend, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff import (
         checkpoint,
         custom_jvp,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ("errors", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util")
+_MODULES = ("errors", "extend", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util")
 _NAMES = {
     **dict.fromkeys(
         (
@@ -97,6 +97,7 @@ __all__ = [
     "enable_x64",
     "errors",
     "eval_shape",
+    "extend",
     "float0",
     "grad",
     "hessian",

@@ -238,3 +238,19 @@ def test_while_that_captures_nothing_is_compiled_once() -> None:
     for _ in range(2):
         jvp(lambda x: bind_while(test, step, [state[0], x])[1], (f64(X),), (f64(X),))
         assert len(_loops._found[step]) == 1
+
+
+def test_reverse_mode_through_a_loop_that_hands_on_what_moves() -> None:
+    """The loop reads x without changing it, and nothing that it computes from x has a derivative."""
+
+    def f(x: Any) -> Any:
+        def more(state: Any) -> Any:
+            return lax.lt(state[0], concrete(np.int32(3)))
+
+        def step(state: Any) -> Any:
+            return lax.add(state[0], concrete(np.int32(1))), state[1]
+
+        _, y = lax.while_loop(more, step, (concrete(np.int32(0)), x))
+        return sum_all(lax.mul(y, y))
+
+    np.testing.assert_allclose(grad(f)(f64(X)), 2 * X)

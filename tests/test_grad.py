@@ -367,3 +367,20 @@ def test_leaked_values_are_found() -> None:
     message = _raised(UnexpectedTracerError, lax.cos, kept[0])
     assert "leaked" in message
     assert "test_grad.py" in message
+
+
+# --- what belongs to outer transformations stays with them
+
+
+def test_aux_keeps_the_tangents_of_outer_transformations() -> None:
+    inner = grad(lambda b, a: (b * b, a * 3.0), has_aux=True)
+    assert grad(lambda a: inner(1.0, a)[1])(2.0) == 3.0
+    assert grad(lambda a: value_and_grad(lambda b: (b * b, a * 3.0), has_aux=True)(1.0)[0][1])(2.0) == 3.0
+    assert grad(lambda a: jvp(lambda b: (b * b, a * b), (5.0,), (1.0,), has_aux=True)[2])(2.0) == 5.0
+    assert jvp(lambda a: vjp(lambda b: (b * b, a * b), 5.0, has_aux=True)[2], (2.0,), (1.0,)) == (10.0, 5.0)
+    assert grad(lambda a: linearize(lambda b: (b * b, a * a * b), 5.0, has_aux=True)[2])(2.0) == 20.0
+
+
+def test_aux_has_no_tangents_of_its_own_transformation() -> None:
+    _, aux = grad(lambda b: (b * b, b * 3.0), has_aux=True)(1.0)
+    assert aux == 3.0

@@ -14,7 +14,9 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/custom_calls.md", "docs/differences.md", "docs/layouts.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/custom_calls.md", "docs/differences.md", "docs/layouts.md", "docs/primitives.md"]
+)
 def test_the_output_is_real(root: Path, document: str) -> None:
     text = (root / document).read_text()
     assert "```python" in text and "```text" in text

@@ -34,6 +34,9 @@ class Primitive:
     """evaluate(call, arrays) -> arrays: what it does outside of jit."""
     is_transparent: bool = False
     """Its meaning takes its place in every transformation, operation by operation. It then needs no other rule."""
+    is_linear: bool = False
+    """Its results are linear in those operands that depend on tangents: a linear program keeps it as a call, which is
+    transposed by its own rule."""
     is_backward_only: bool = False
     """It occurs in linear programs that are transposed, and running it is an error."""
     jvp: Callable[..., tuple[list[Any], list[Any]]] | None = field(default=None)

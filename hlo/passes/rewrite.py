@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ..builder import with_unique_names
 from ..effects import effects_of, live_instructions, needed_by
-from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
+from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule, Metadata
 from ..opcode import Opcode
 
 
@@ -147,19 +147,31 @@ def calling(instruction: HloInstruction, new: Mapping[HloComputation, HloComputa
 def clone_computation(
     computation: HloComputation,
     operands: Mapping[HloInstruction, HloInstruction],
+    caller: Metadata | None = None,
 ) -> tuple[HloInstruction, dict[HloInstruction, HloInstruction]]:
     """Copies of a computation's instructions with `operands` in the place of its parameters.
 
-    Returns the copy of the root and the whole mapping. The copies keep names (made unique later) and metadata. Dead
-    code is not copied; side effects are: who puts the copies elsewhere hands these on (see `cloned_effects`).
+    Returns the copy of the root and the whole mapping. The copies keep names (made unique later) and metadata; metadata
+    that names no line gets that of `caller`. Dead code is not copied; side effects are: who puts the copies elsewhere
+    hands these on (see `cloned_effects`).
     """
     mapping = dict(operands)
     live = live_instructions(computation)
     for old in computation.instructions:
         if old in live and old not in mapping:
             copied = tuple([mapping[o] for o in old.operands])
-            mapping[old] = old.with_operands(copied) if copied else replace(old)
+            new = old.with_operands(copied) if copied else replace(old)
+            mapping[old] = new if caller is None else _located(new, caller)
     return mapping[computation.root], mapping
+
+
+def _located(instruction: HloInstruction, caller: Metadata) -> HloInstruction:
+    """The instruction, with the caller's line if its metadata names none: it was made for many callers."""
+    metadata = instruction.metadata
+    if metadata is None or metadata.source_file or not caller.source_file:
+        return instruction
+    line = replace(metadata, source_file=caller.source_file, source_line=caller.source_line)
+    return replace(instruction, metadata=line)
 
 
 def cloned_effects(

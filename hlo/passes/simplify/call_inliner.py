@@ -39,7 +39,8 @@ def _inline_calls(computation: HloComputation) -> HloComputation:
         if moved.opcode not in INLINED:
             return moved
         (callee,) = moved.called_computations()
-        root, copies = clone_computation(callee, dict(zip(callee.parameters, moved.operands, strict=True)))
+        operands = dict(zip(callee.parameters, moved.operands, strict=True))
+        root, copies = clone_computation(callee, operands, moved.metadata)
         effects[old] = cloned_effects(callee, copies)
         return _started(moved, root) if moved.opcode is Opcode.ASYNC_START else root
 

@@ -1,0 +1,216 @@
+"""`hloom.extend.core`: Primitive, an operation of a library's own. In the spirit of jax.extend.core.Primitive.
+
+    scaled_add = Primitive("scaled_add")
+
+    @scaled_add.def_meaning
+    def _(x, y, *, scale):
+        return x + scale * y
+
+    scaled_add.bind(x, y, scale=2.0)
+
+The meaning is all that a primitive needs. In HLO each use is a composite call of it; outside of jit it runs as a
+compiled program; it is differentiated by its meaning. What is known better can be said by `def_evaluate`, `def_jvp` and
+`def_transpose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..autodiff.custom import float0_zeros
+from ..autodiff.rules.tables import Linear, Operand, Tangent, Zero, instantiate
+from ..hlo.ir import Metadata
+from ..tracer import core, tree
+from ..tracer.array import Array, as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Call, Value, bind_call
+from ..tracer.execution import run_call
+from ..tracer.ops import is_inexact
+from ..tracer.recording import trace_to_computation
+from ..tracer.source import function_line
+from ..tracer.traced import DerivedCache, with_avals
+
+__all__ = ["Linear", "Primitive"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """The primitive with certain types of operands and certain parameters."""
+
+    call: Call
+    captured: tuple[Value, ...]
+    out_avals: tuple[ShapedArray, ...]
+    out_tree: Any
+
+
+class Primitive:
+    """An operation that HLO has no opcode for.
+
+    Args:
+      name: what it is called in HLO text (`composite.name`) and in messages.
+      meaning: a function of arrays, with parameters by keyword, that says what the operation computes. It may also be
+        set later, by `def_meaning`.
+
+    The operands of `bind` are arrays or numbers. Its parameters are Python values that can be hashed: sizes, flags,
+    numbers that are fixed while tracing.
+    """
+
+    def __init__(self, name: str, meaning: Callable[..., Any] | None = None) -> None:
+        if not name:
+            raise ValueError("a primitive needs a name")
+        self.name = name
+        self._meaning = meaning
+        self._uses = DerivedCache()
+        self._core = core.Primitive(name, evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """The operation on `operands`: what the meaning returns, an array or a container of arrays.
+
+        Raises:
+          TypeError: there is no meaning, an operand is no array, or a parameter cannot be hashed.
+        """
+        values = [as_value(o) for o in operands]
+        use = self._use(values, params)
+        results = bind_call(use.call, [*values, *use.captured])
+        return tree.unflatten(use.out_tree, with_avals(results, use.out_avals))
+
+    def _use(self, values: Sequence[Value], params: dict[str, Any]) -> _Use:
+        meaning = self._meaning
+        if meaning is None:
+            raise TypeError(f"the primitive {self.name} has no meaning: set it with def_meaning")
+        key = (tuple([v.aval for v in values]), tuple(sorted(params.items())))
+        try:
+            hash(key)
+        except TypeError:
+            raise TypeError(f"the parameters of the primitive {self.name} must be hashable, not {params}") from None
+
+        def make() -> tuple[_Use, bool]:
+            out_tree: Any = None
+
+            def flat(given: list[Value]) -> list[Value]:
+                nonlocal out_tree
+                leaves, out_tree = tree.flatten(meaning(*given, **params))
+                return [as_value(leaf) for leaf in leaves]
+
+            traced = trace_to_computation(
+                flat,
+                [v.aval for v in values],
+                self.name,
+                description=f"{self.name}, which is {function_line(meaning)}",
+                metadata=Metadata(self.name),  # it is used in many lines; inlining puts the caller's in
+            )
+            printed = tuple([(k, repr(v)) for k, v in sorted(params.items())])
+            call = Call(self._core, traced.computation, params, self.name, printed, len(traced.captured))
+            return _Use(call, tuple(traced.captured), traced.out_avals, out_tree), traced.is_closed
+
+        return self._uses.get((meaning,), key, make)
+
+    # ---- what is known of it
+
+    def def_meaning(self, meaning: F) -> F:
+        """Set the meaning: meaning(*arrays, **params) -> an array, or a container of arrays."""
+        self._meaning = meaning
+        return meaning
+
+    def def_evaluate(self, evaluate: F) -> F:
+        """Set what runs outside of jit: evaluate(*arrays, **params), with results of the meaning's types."""
+
+        def run(call: Call, arrays: Sequence[Array]) -> list[Value]:
+            given = arrays[: len(arrays) - call.captured]
+            return self._checked(call, "evaluate", evaluate(*given, **call.params))
+
+        self._core.evaluate = run
+        return evaluate
+
+    def def_jvp(self, rule: F) -> F:
+        """Set the derivative: rule(primals, tangents, **params) -> (result, tangent of the result).
+
+        `tangents` has an array for each operand, zeros where it does not move; for integers and booleans `float0`
+        zeros. The tangent has the structure of the result; None is zero.
+        """
+
+        def jvp(
+            call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+        ) -> tuple[list[Value], list[Tangent]]:
+            own = len(primals) - call.captured
+            self._refuse_captured(tangents[own:])
+            directions = [instantiate(t) if is_inexact(t.aval.dtype) else float0_zeros(t.aval) for t in tangents[:own]]
+            result, moved = rule(tuple(primals[:own]), tuple(directions), **call.params)
+            results = self._checked(call, "jvp", result)
+            if moved is None:
+                return results, [Zero(r.aval) for r in results]
+            leaves = tree.leaves(moved, is_leaf=lambda x: x is None)
+            if len(leaves) != len(results):
+                raise TypeError(f"the jvp rule of {self.name} gives {len(leaves)} tangents for {len(results)} results")
+            pairs = zip(results, leaves, strict=True)
+            return results, [_tangent(r, t) for r, t in pairs]
+
+        self._core.jvp = jvp
+        return rule
+
+    def def_transpose(self, rule: F) -> F:
+        """Set what it is backwards: rule(cotangent, *operands, **params) -> a cotangent for each operand.
+
+        For a primitive that is linear in some operands: these are `Linear`, of which only the type is known (`.aval`).
+        Its jvp rule binds the primitive itself, with tangents in the place of these operands.
+        The cotangent is a list, with None for zeros, if the primitive has several results. None is also the answer for
+        operands that are not Linear.
+        """
+
+        def transpose(
+            call: Call, cotangents: Sequence[Value | None], operands: Sequence[Operand]
+        ) -> Sequence[Value | None]:
+            own = operands[: len(operands) - call.captured]
+            cotangent = list(cotangents) if len(cotangents) > 1 else cotangents[0]
+            found = tuple(rule(cotangent, *own, **call.params))
+            if len(found) != len(own):
+                counts = f"{len(found)} cotangents for {len(own)} operands"
+                raise TypeError(f"the transpose rule of {self.name} gives {counts}")
+            return [*(None if ct is None else as_value(ct) for ct in found), *[None] * call.captured]
+
+        self._core.transpose = transpose
+        self._core.is_linear = True
+        return rule
+
+    def def_linear(self, rule: F) -> F:
+        """Say that it is linear in all operands together, and set its transpose. As jax.interpreters.ad.deflinear."""
+
+        def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...], **params: Any) -> tuple[Any, Any]:
+            return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+        self.def_jvp(jvp)
+        return self.def_transpose(rule)
+
+    def _refuse_captured(self, tangents: Sequence[Tangent]) -> None:
+        if not all(isinstance(t, Zero) for t in tangents):
+            raise TypeError(
+                f"the meaning of {self.name} closes over a value with respect to which it is differentiated; its jvp "
+                "rule knows only of its operands. Make that value an operand."
+            )
+
+    def _checked(self, call: Call, what: str, result: Any) -> list[Value]:
+        """The leaves of a rule's result; TypeError unless they have the types of the meaning's."""
+        values = [as_value(leaf) for leaf in tree.leaves(result)]
+        wanted = list(call.computation.root.shape.elements)
+        if [v.aval.hlo for v in values] != wanted:
+            found = ", ".join(v.aval.str_short() for v in values)
+            types = ", ".join(map(str, wanted))
+            raise TypeError(f"the {what} rule of {self.name} gives {found}, but its meaning {types}")
+        return values
+
+
+def _tangent(result: Value, tangent: Any) -> Tangent:
+    """A tangent that a rule gives."""
+    if tangent is None or not is_inexact(result.aval.dtype):
+        return Zero(result.aval)
+    value = as_value(tangent)
+    if (value.aval.shape, value.aval.dtype) != (result.aval.shape, result.aval.dtype):
+        raise TypeError(f"a jvp rule gives {value.aval.str_short()} as the tangent of {result.aval.str_short()}")
+    return value
