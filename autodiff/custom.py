@@ -23,6 +23,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Primitive, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
 from ..tracer.ops import full, is_inexact
+from ..tracer.overlay import overlaid_all, storages
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from .linearize import Linearized, LinearTrace
@@ -66,7 +67,8 @@ def _bind(primitive: Primitive, fun: Callable[..., Any], meaning: Any, params: A
 class _Arguments:
     """The arguments of one call: those that are differentiated as a flat list of values, the others as they are.
 
-    `values` is for the call itself: a rule that is kept uses the rest only.
+    `values` is for the call itself: a rule that is kept uses the rest only. A call's operands and results are the
+    storage of keys; the user's functions take and return keys.
     """
 
     def __init__(self, static: frozenset[int], args: tuple[Any, ...]) -> None:
@@ -74,23 +76,36 @@ class _Arguments:
         self._count = len(args)
         leaves, self.tree = tree.flatten(tuple(a for i, a in enumerate(args) if i not in static))
         self.values: list[Value] = [as_value(leaf) for leaf in leaves]
+        self.avals = [v.aval for v in self.values]
         self.static_args = tuple(self._static.values())
 
     def rebuilt(self, values: Sequence[Value]) -> tuple[Any, ...]:
         """All arguments in order, with `values` in place of the leaves."""
-        moving = iter(tree.unflatten(self.tree, list(values)))
+        moving = iter(self.unflatten(values))
         return tuple(self._static[i] if i in self._static else next(moving) for i in range(self._count))
 
 
+    def unflatten(self, values: Sequence[Value]) -> Any:
+        """The arguments that are differentiated, with `values` in place of the leaves."""
+        return tree.unflatten(self.tree, overlaid_all(values, self.avals))
+
+
 class _Outputs:
-    """The tree of a function's results, known once it has run."""
+    """The tree of a function's results and their types, known once it has run."""
 
     def __init__(self) -> None:
         self.tree: Any = None
+        self.avals: list[ShapedArray] = []
 
     def flatten(self, result: Any) -> list[Value]:
         leaves, self.tree = tree.flatten(result)
-        return [as_value(leaf) for leaf in leaves]
+        values = tuple([as_value(leaf) for leaf in leaves])
+        self.avals = [v.aval for v in values]
+        return list(storages(values))
+
+    def unflatten(self, results: Sequence[Value]) -> Any:
+        """The function's result, with `results` in place of the leaves."""
+        return tree.unflatten(self.tree, overlaid_all(results, self.avals))
 
 
 def _positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -190,15 +205,16 @@ class custom_jvp:
         def flat_rule(
             primals: Sequence[Value], tangents: Sequence[Tangent]
         ) -> tuple[list[Value], list[Tangent]]:
-            directions = [float0_zeros(t.aval) if not is_inexact(t.aval.dtype) else instantiate(t) for t in tangents]
-            pair = rule(
-                *given.static_args, tree.unflatten(given.tree, list(primals)), tree.unflatten(given.tree, directions)
-            )
+            directions = [
+                float0_zeros(a) if not is_inexact(a.dtype) else instantiate(t)
+                for a, t in zip(given.avals, tangents, strict=True)
+            ]
+            pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
             results, tangents_out = _checked_pair(rule, pair)
             return out.flatten(results), _checked_tangents(rule, out, results, tangents_out)
 
         results = _bind(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
-        return tree.unflatten(out.tree, results)
+        return out.unflatten(results)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -225,7 +241,7 @@ def _checked_tangents(rule: Callable[..., Any], out: _Outputs, results: Any, tan
     found: list[Tangent] = []
     for primal, leaf in zip(primals, leaves, strict=True):
         if not is_inexact(primal.aval.dtype):
-            found.append(Zero(primal.aval))
+            found.append(Zero(primal.aval.storage))
             continue
         tangent = as_value(leaf)
         if (tangent.aval.shape, tangent.aval.dtype) != (primal.aval.shape, primal.aval.dtype):
@@ -259,7 +275,10 @@ class _Forward:
     results: list[Value]
     residuals: list[Value]
     out_tree: Any
-    residual_tree: Any
+    out_avals: list[ShapedArray]
+    """The types of the results; `results` and `residuals` are the storage of keys."""
+    rebuilt: Callable[[Sequence[Value]], Any]
+    """The residuals as the user's function returned them, with other values in place of the leaves."""
 
 
 @CUSTOM_VJP.def_jvp
@@ -353,8 +372,6 @@ class custom_vjp:
         args = _positional(self.fun, args, kwargs)
         given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
         out = _Outputs()
-        in_avals = [v.aval for v in given.values]
-
         def meaning(values: Sequence[Value]) -> list[Value]:
             return out.flatten(self.fun(*given.rebuilt(values)))
 
@@ -367,25 +384,22 @@ class custom_vjp:
                     f"values stored from the forward-pass for use on the backward-pass), but got {type(pair).__name__}."
                 )
             results = out.flatten(pair[0])
-            leaves, residual_tree = tree.flatten(pair[1])
-            return _Forward(results, [as_value(leaf) for leaf in leaves], out.tree, residual_tree)
+            held = _Outputs()
+            return _Forward(results, held.flatten(pair[1]), out.tree, out.avals, held.unflatten)
 
         def backward(
             found: _Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]
         ) -> list[Value | None]:
             full_cotangents = [
-                instantiate(Zero(r.aval) if ct is None else ct) if is_inexact(r.aval.dtype) else float0_zeros(r.aval)
-                for r, ct in zip(found.results, cotangents, strict=True)
+                instantiate(Zero(a) if ct is None else ct) if is_inexact(a.dtype) else float0_zeros(a)
+                for a, ct in zip(found.out_avals, cotangents, strict=True)
             ]
-            answer = bwd(
-                *given.static_args,
-                tree.unflatten(found.residual_tree, list(residuals)),
-                tree.unflatten(found.out_tree, full_cotangents),
-            )
-            return _checked_cotangents(bwd, given, in_avals, answer)
+            cotangent = tree.unflatten(found.out_tree, full_cotangents)
+            answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
+            return _checked_cotangents(bwd, given, given.avals, answer)
 
         results = _bind(CUSTOM_VJP, self.fun, meaning, _VjpRule(forward, backward), given.values)
-        return tree.unflatten(out.tree, results)
+        return out.unflatten(results)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

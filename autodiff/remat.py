@@ -18,6 +18,7 @@ from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import aval_of_shape
 from ..tracer.core import Call, Primitive, Value, bind, bind_call, eval_computation, run_meaning
+from ..tracer.overlay import overlaid_all
 from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache, jit_call
 from .jvp import jvp_computation, jvp_flat, moving_mask, parameter_avals
@@ -64,7 +65,7 @@ def checkpoint(
         parameters = (("name", name), ("prevent_cse", str(prevent_cse).lower()))
         call = Call(CHECKPOINT, traced.computation, prevent_cse, name, parameters)
         results = bind_call(call, [*values, *traced.captured])
-        return tree.unflatten(out_tree, results)
+        return tree.unflatten(out_tree, overlaid_all(results, traced.out_avals))
 
     return checkpointed
 

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, extend, hlo, lax, nn, numpy, random, tree, tree_util
+    from . import dtypes, errors, extend, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff import (
         checkpoint,
         custom_jvp,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ("errors", "extend", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util")
+_MODULES = ("dtypes", "errors", "extend", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util")
 _NAMES = {
     **dict.fromkeys(
         (
@@ -94,6 +94,7 @@ __all__ = [
     "device_get",
     "device_put",
     "disable_jit",
+    "dtypes",
     "enable_x64",
     "errors",
     "eval_shape",

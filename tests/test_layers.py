@@ -12,11 +12,13 @@ from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops import SPECS
 from hloom.hlo.rules import RuleTable
 from hloom.numba_backend.emit.element import ELEMENT
+from hloom.tracer.overlay import EXTENDED
 
 import hloom.autodiff.rules  # isort: skip
-import hloom.numba_backend.emit  # noqa: F401  # isort: skip
+import hloom.numba_backend.emit  # isort: skip
+import hloom.tracer.extended_ops  # noqa: F401  # isort: skip
 
-TABLES: list[RuleTable] = [EVALUATE, ELEMENT, JVP, TRANSPOSE]
+TABLES: list[RuleTable] = [EVALUATE, ELEMENT, JVP, TRANSPOSE, EXTENDED]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.what)

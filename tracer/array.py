@@ -29,13 +29,15 @@ NDArray = np.ndarray[Any, Any]
 class Array(ArrayBase):
     """A concrete array. Made by `hloom.numpy` functions, never directly by users."""
 
-    __slots__ = ("__weakref__", "_buffer", "_view", "aval")
+    __slots__ = ("__weakref__", "_buffer", "_storage", "_view", "aval")
 
     aval: ShapedArray
     _buffer: DeviceBuffer
     """For backends: dense and row-major."""
     _view: NDArray
-    """For NumPy: read-only."""
+    """For NumPy: read-only. Arrays of extended dtypes have none."""
+    _storage: Array
+    """Of an extended dtype only: the array that holds the elements (`overlay.py`)."""
 
     def __init__(self, aval: ShapedArray, view: NDArray) -> None:
         """An array of type `aval` over `view`, which nobody may write to any more."""
@@ -53,20 +55,26 @@ class Array(ArrayBase):
     def __getattr__(self, name: str) -> Any:
         # Reached only when a slot is empty (or for names that do not exist).
         if name == "_view":
+            if self.aval.is_extended:
+                raise TypeError(_no_numbers(self))
             view = self._buffer.__array__()
             self._view = view
             return view
         if name == "_buffer":
-            buffer = HostBuffer(self._view, self.aval.hlo)
+            buffer = self._storage._buffer if self.aval.is_extended else HostBuffer(self._view, self.aval.hlo)
             self._buffer = buffer
             return buffer
+        if name == "_storage" and self.aval.is_extended:
+            storage = Array.from_buffer(self.aval.storage, self._buffer)
+            self._storage = storage
+            return storage
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def with_aval(self, aval: ShapedArray) -> Array:
         """The same elements with a type that differs in its weak type only."""
         other = Array.__new__(Array)
         other.aval = aval
-        for slot in ("_buffer", "_view"):
+        for slot in ("_buffer", "_storage", "_view"):
             if slot_is_set(self, slot):
                 setattr(other, slot, getattr(self, slot))
         return other
@@ -107,7 +115,7 @@ class Array(ArrayBase):
         return convert(self._view[()])
 
     def __bool__(self) -> bool:
-        if self.size > 1:
+        if self.size > 1 and not self.aval.is_extended:
             raise ValueError(
                 f"the truth value of {self.aval.str_short()} is ambiguous: use hloom.numpy.any or hloom.numpy.all"
             )
@@ -130,9 +138,13 @@ class Array(ArrayBase):
         return int(self._view)
 
     def __format__(self, spec: str) -> str:
+        if self.aval.is_extended:
+            return format(repr(self), spec)
         return format(self._view[()] if not self.aval.shape else self._view, spec)
 
     def __repr__(self) -> str:
+        if self.aval.is_extended:
+            return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._storage._view}"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         suffix = f"dtype={self.aval.dtype.name}{weak})"
         if self.size == 0:
@@ -143,17 +155,21 @@ class Array(ArrayBase):
         return f"Array({text}{join}{suffix}"
 
     def __str__(self) -> str:
-        return str(self._view)
+        return repr(self) if self.aval.is_extended else str(self._view)
 
     # ---- life
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.aval.is_extended:
+            return with_storage, (self.aval, self._storage)
         return _unpickle, (np.array(self._view), self.aval.weak_type)
 
     def __copy__(self) -> Array:
         return self.with_aval(self.aval)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        if self.aval.is_extended:
+            return with_storage(self.aval, self._storage.__deepcopy__(memo))
         return Array(self.aval, _frozen(np.array(self._view)))
 
     def block_until_ready(self) -> Self:
@@ -170,6 +186,8 @@ class Array(ArrayBase):
             del self._buffer
         with suppress(AttributeError):
             del self._view
+        with suppress(AttributeError):
+            del self._storage
         self.__class__ = DeletedArray
 
     @property
@@ -187,7 +205,7 @@ class DeletedArray(Array):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_view", "_buffer"):
+        if name in ("_view", "_buffer", "_storage"):
             raise DeletedArrayError(
                 f"Array has been deleted with shape={self.aval.str_short()}: its memory was donated to a jitted call "
                 f"(donate_argnums) or delete() was called.\n  used at {user_line() or '<unknown>'}\n"
@@ -205,6 +223,14 @@ class DeletedArray(Array):
         return f"<deleted Array of {self.aval.str_short()}>"
 
     __str__ = __repr__
+
+
+def _no_numbers(array: Array) -> str:
+    return (
+        f"{array.aval.str_short()} cannot be converted to NumPy or to Python numbers: its elements are no numbers.\n"
+        f"  at {user_line() or '<unknown>'}\n"
+        "  hloom.random.key_data(keys) is the uint32 array that holds keys."
+    )
 
 
 def slot_is_set(array: Array, slot: str) -> bool:
@@ -297,6 +323,13 @@ def as_value(value: Any) -> Value:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def with_storage(aval: ShapedArray, storage: Array) -> Array:
+    """The array of an extended dtype that overlays `storage`."""
+    array = Array.__new__(Array)
+    array.aval, array._storage = aval, storage
+    return array
 
 
 def _unpickle(array: NDArray, weak_type: bool) -> Array:

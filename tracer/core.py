@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,9 +33,10 @@ from .array import Array
 from .aval import ShapedArray, aval_of_shape
 from .errors import OperandError
 from .execution import run_while
+from .overlay import EXTENDED, Value, storage_of, storages
 from .primitive import Call, Primitive
 from .source import user_line, user_metadata
-from .tracer import Tracer, leaked
+from .tracer import Tracer, leaked, shallow_copy
 
 __all__ = [
     "EVAL",
@@ -66,9 +67,6 @@ __all__ = [
     "source_metadata",
     "thread_state",
 ]
-
-Value: TypeAlias = Array | Tracer
-"""A value of a program: concrete (Array) or traced. Functions here take values only; `array.as_value` makes them."""
 
 
 class Trace(ABC):
@@ -104,19 +102,6 @@ class Trace(ABC):
     def described(self) -> str:
         """For messages: `` while tracing f at file.py:3``."""
         return ""
-
-
-T = TypeVar("T")
-
-
-def shallow_copy(tracer: T) -> T:
-    """A tracer with the same slots."""
-    other = object.__new__(type(tracer))
-    for cls in type(tracer).__mro__:
-        for slot in getattr(cls, "__slots__", ()):
-            if slot != "__weakref__" and hasattr(tracer, slot):
-                object.__setattr__(other, slot, getattr(tracer, slot))
-    return other
 
 
 class EvalTrace(Trace):
@@ -227,12 +212,22 @@ def bind(
     if shape is None:
         result_shape = _inferred_shape(opcode, tuple([o.aval for o in operands]), attributes)
     else:
-        result_shape = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
+        result_shape = _declared_shape(opcode, operands, attributes, shape)
+    if result_shape is None:
+        return _bind_extended(opcode, operands, attributes, shape)
     trace = _state.trace
     result = cast(Value, trace.process(opcode, operands, attributes, result_shape))
     if weak_type is None:
         weak_type = _all_weak(operands) and result.aval.dtype is not _BOOL
     return result if result.aval.weak_type is weak_type else trace.with_weak_type(result, weak_type)
+
+
+def _bind_extended(opcode: Opcode, operands: tuple[Value, ...], attributes: Attributes, shape: Shape | None) -> Value:
+    """An op on keys: what it does to their storage."""
+    if opcode not in EXTENDED:
+        types = ", ".join(o.aval.str_short() for o in operands)
+        raise OperandError(f"{opcode.value} does not accept {types}: {EXTENDED.reason(opcode)}\n  at {user_line()}")
+    return EXTENDED[opcode](opcode, operands, attributes, shape)
 
 
 _BOOL = np.dtype(np.bool_)
@@ -249,6 +244,7 @@ def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes
     """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts: outside of all traces."""
     full = x.aval if x.aval.shape else y.aval
     shape = _inferred_shape(opcode, (full, full), attributes)
+    assert shape is not None, f"{opcode} of {full}"
     result = evaluate_op(opcode, [x._view, y._view], attributes, shape)
     dtype = shape.element.dtype
     return Array(ShapedArray(full.shape, dtype, _all_weak((x, y)) and dtype is not _BOOL), result)
@@ -259,14 +255,19 @@ def bind_multi(
 ) -> list[Value]:
     """One operation whose HLO result is a tuple (a reduce of several arrays, rng-bit-generator); strongly typed."""
     operands = tuple(operands)
+    if storages(operands) is not operands:
+        _bind_extended(opcode, operands, attributes, shape)
     result_shape = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
     assert result_shape.is_tuple, f"{opcode} has one result"
     return cast("list[Value]", _state.trace.process(opcode, operands, attributes, result_shape))
 
 
 def bind_call(call: Call, operands: Sequence[Value]) -> list[Value]:
-    """One use of a primitive. A computation as its meaning takes one array an operand and returns a tuple of arrays."""
-    operands = tuple(operands)
+    """One use of a primitive. A computation as its meaning takes one array an operand and returns a tuple of arrays.
+
+    Keys become their storage here, for the meaning and for the rules; whoever binds the call overlays the results.
+    """
+    operands = storages(tuple(operands))
     if isinstance(call.meaning, HloComputation):
         _checked_shape(Opcode.CALL, [o.aval.hlo for o in operands], CallAttributes(call.meaning), None)
     return _state.trace.process_call(call, operands)
@@ -274,7 +275,7 @@ def bind_call(call: Call, operands: Sequence[Value]) -> list[Value]:
 
 def bind_while(condition: HloComputation, body: HloComputation, operands: Sequence[Value]) -> list[Value]:
     """`while`: both computations take one tuple (of the operands' types); `condition` returns pred[]."""
-    operands = tuple(operands)
+    operands = storages(tuple(operands))
     state = Shape.tuple([o.aval.hlo for o in operands])
     attributes = WhileAttributes(condition, body)
     shape = _checked_shape(Opcode.WHILE, [state], attributes, None)
@@ -283,7 +284,7 @@ def bind_while(condition: HloComputation, body: HloComputation, operands: Sequen
 
 def bind_conditional(branches: Sequence[HloComputation], index: Value, operands: Sequence[Value]) -> list[Value]:
     """`conditional`: every branch takes one tuple of all operands and returns a tuple; `index`: pred[] or s32[]."""
-    attributes = ConditionalAttributes(tuple(branches))
+    attributes, operands = ConditionalAttributes(tuple(branches)), storages(tuple(operands))
     argument = Shape.tuple([o.aval.hlo for o in operands])
     shapes = [index.aval.hlo, *[argument] * len(attributes.branch_computations)]
     shape = _checked_shape(Opcode.CONDITIONAL, shapes, attributes, None)
@@ -291,8 +292,24 @@ def bind_conditional(branches: Sequence[HloComputation], index: Value, operands:
 
 
 @lru_cache(maxsize=4096)
-def _inferred_shape(opcode: Opcode, operands: tuple[ShapedArray, ...], attributes: Attributes) -> Shape:
+def _inferred_shape(opcode: Opcode, operands: tuple[ShapedArray, ...], attributes: Attributes) -> Shape | None:
+    """The result's type; None if an operand's dtype is extended."""
+    if any(o.is_extended for o in operands):
+        return None
     return _checked_shape(opcode, [o.hlo for o in operands], attributes, None)
+
+
+def _declared_shape(
+    opcode: Opcode, operands: tuple[Value, ...], attributes: Attributes, declared: Shape
+) -> Shape | None:
+    """The same, where the op leaves the result's type open."""
+    shapes = []
+    for operand in operands:
+        aval = operand.aval
+        if aval.is_extended:
+            return None
+        shapes.append(aval.hlo)
+    return _checked_shape(opcode, shapes, attributes, declared)
 
 
 def _checked_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
@@ -324,6 +341,7 @@ def eval_computation(computation: HloComputation, values: Sequence[Value]) -> li
     `values`: one a parameter; for a computation that takes one tuple, one an element of it.
     Recorded instructions keep the lines of the user's program that the originals carry.
     """
+    values = [v if v is None else storage_of(v) for v in values]  # type: ignore[redundant-expr]  # None: unused
     parameters = computation.parameters
     takes_tuple = len(parameters) == 1 and parameters[0].shape.is_tuple
     assert takes_tuple or len(parameters) == len(values), f"{computation} takes {len(parameters)} values"

@@ -15,7 +15,8 @@ from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
 from .config import config
-from .errors import TypePromotionError
+from .errors import OperandError, TypePromotionError
+from .extended import ExtendedDType, extended
 from .operators import ArrayBase
 
 DType: TypeAlias = np.dtype[Any]
@@ -96,6 +97,8 @@ def canonical_dtype(dtype: DTypeLike) -> DType:
     """The dtype that arrays get: 64-bit narrowed unless x64 is on. UnsupportedElementTypeError for strings etc."""
     found = _CANONICAL.get((dtype, config.jax_enable_x64))  # type: ignore[arg-type]
     if found is None:
+        if isinstance(dtype, ExtendedDType):
+            return dtype
         found = element_type_of(dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)).dtype
         found = found if config.jax_enable_x64 else _NARROWER.get(found, found)
         if isinstance(dtype, np.dtype):
@@ -138,6 +141,9 @@ def type_of(value: Any) -> tuple[DType, bool]:
 
 @lru_cache(maxsize=4096)
 def _promoted(types: frozenset[tuple[DType, bool]], x64: bool) -> tuple[DType, bool]:
+    if any(is_extended(d) for d, _ in types):
+        names = ", ".join(sorted(d.name for d, _ in types))
+        raise OperandError(f"dtypes {names} have no common dtype: an extended dtype is not promoted", "promotion")
     if all(weak or dtype == bool_ for dtype, weak in types) and any(weak for _, weak in types):
         node = _join(frozenset("bool" if d == bool_ else _WEAK_NODES[d.kind] for d, _ in types))
         return _WEAK_DTYPES[node], True
@@ -206,8 +212,13 @@ def iinfo(dtype: DTypeLike) -> Any:
     return ml_dtypes.iinfo(canonical) if element_type_of(canonical).is_small else np.iinfo(canonical)  # type: ignore[no-untyped-call]
 
 
+def is_extended(dtype: Any) -> bool:
+    """True for dtypes that HLO lacks, such as those of keys."""
+    return isinstance(dtype, ExtendedDType)
+
+
 def is_floating(dtype: DType) -> bool:
-    return element_type_of(dtype).is_floating
+    return not is_extended(dtype) and element_type_of(dtype).is_floating
 
 
 def is_complex(dtype: DType) -> bool:
@@ -215,12 +226,13 @@ def is_complex(dtype: DType) -> bool:
 
 
 def is_inexact(dtype: DType) -> bool:
-    return element_type_of(dtype).is_inexact
+    """True for the dtypes that have derivatives: floats (bfloat16 too) and complex numbers."""
+    return not is_extended(dtype) and element_type_of(dtype).is_inexact
 
 
 def is_integer(dtype: DType) -> bool:
     """True for signed and unsigned integers; not for bool."""
-    return element_type_of(dtype).is_integral
+    return not is_extended(dtype) and element_type_of(dtype).is_integral
 
 
 _KINDS: dict[Any, Any] = {
@@ -236,7 +248,13 @@ _KINDS: dict[Any, Any] = {
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:
-    """As numpy.issubdtype, with ml_dtypes' floats floating types and its integers integers."""
+    """As numpy.issubdtype, with ml_dtypes' floats floating types and its integers integers; keys are `prng_key`."""
+    if is_extended(kind):
+        return dtype is kind
+    if is_extended(dtype):
+        return issubclass(dtype.type, kind)
+    if any(isinstance(d, type) and issubclass(d, extended) for d in (dtype, kind)):
+        return isinstance(dtype, type) and issubclass(dtype, kind)
     resolved = _dtype_of_spec(dtype)
     if kind in _KINDS:
         return bool(_KINDS[kind](resolved))

@@ -324,8 +324,11 @@ def device_put(x: Any, device: Any = None) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """x (a pytree) with all arrays as NumPy arrays."""
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ArrayBase) else leaf, x)
+    """x (a pytree) with all arrays as NumPy arrays; keys stay as they are."""
+    def one(leaf: Any) -> Any:
+        return np.asarray(leaf) if isinstance(leaf, ArrayBase) and not leaf.aval.is_extended else leaf
+
+    return tree.map(one, x)
 
 
 OTHER_CACHES: list[Callable[[], None]] = []

@@ -28,9 +28,12 @@ from ..hlo.ops.movement import (
 )
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
+from . import dtypes
 from .array import Array, array_from_scalar
 from .aval import ShapedArray
 from .core import Value, bind
+from .errors import OperandError
+from .source import user_line
 
 
 def array_shape(dtype: np.dtype[Any], dimensions: Sequence[int]) -> Shape:
@@ -38,9 +41,7 @@ def array_shape(dtype: np.dtype[Any], dimensions: Sequence[int]) -> Shape:
     return ShapedArray(tuple(dimensions), dtype).hlo
 
 
-def is_inexact(dtype: np.dtype[Any]) -> bool:
-    """True for the dtypes that have derivatives: floats (bfloat16 too) and complex numbers."""
-    return element_type_of(dtype).is_inexact
+is_inexact = dtypes.is_inexact
 
 
 def is_complex(value: Value) -> bool:
@@ -153,12 +154,16 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
         if folded is not None:
             return folded
     target = ShapedArray(aval.shape, dtype)
+    if target.is_extended or aval.is_extended:
+        raise OperandError(
+            f"Cannot convert_element_type from {aval.dtype.name} to {dtype.name}\n  at {user_line()}", "convert"
+        )
     return bind(Opcode.CONVERT, (x,), shape=target.hlo, weak_type=weak_type)
 
 
 def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:
     """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
-    if not x.aval.weak_type:
+    if not x.aval.weak_type or dtypes.is_extended(dtype):
         return None
     with np.errstate(all="ignore"):
         return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))

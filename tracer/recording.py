@@ -22,6 +22,7 @@ from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
 from .core import Trace, Value, current_metadata, current_trace, leaked, set_current_trace, source_metadata
+from .overlay import overlaid_all, storage_of
 from .primitive import Call
 from .tracer import Tracer
 
@@ -236,8 +237,9 @@ def trace_to_computation(
     trace = HloTrace(current_trace(), name, description)
     names = parameter_names or [("", "")] * len(avals)
     with set_current_trace(trace), source_metadata(metadata):
-        results = list(fun([trace.parameter(a, *n) for a, n in zip(avals, names, strict=True)]))
-        instructions = tuple([trace.lift(r) for r in results])
+        inputs: list[Value] = [trace.parameter(a.storage, *n) for a, n in zip(avals, names, strict=True)]
+        results = list(fun(overlaid_all(inputs, avals)))
+        instructions = tuple([trace.lift(storage_of(r)) for r in results])
     shape = Shape.tuple([i.shape for i in instructions])
     root = HloInstruction(Opcode.TUPLE, shape, instructions)
     computation = make_computation(name, root, trace.parameters, trace.effects)

@@ -24,6 +24,7 @@ from .core import Call, Primitive, Value, bind_call, eval_computation
 from .errors import TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
+from .overlay import storages
 from .recording import trace_to_computation
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, trace_function, with_avals
@@ -145,7 +146,8 @@ def _scan_computation(rule: Scan, traced: Traced, inputs: Sequence[Value]) -> Hl
 
 
 def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
-    """A scan as a while loop, in the current trace: the last carry, then the stacked results."""
+    """A scan as a while loop, in the current trace: the last carry, then the stacked results; keys as their storage."""
+    operands = storages(tuple(operands))
     consts, carry = operands[: rule.num_consts], operands[rule.num_consts : rule.num_consts + rule.num_carry]
     xs = operands[rule.num_consts + rule.num_carry :]
     slices = rule.body.root.shape.elements[rule.num_carry :]

@@ -16,6 +16,7 @@ from .config import config
 from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation
 from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
+from .overlay import overlaid
 from .recording import trace_to_computation
 from .source import function_line
 from .tracer import Tracer
@@ -64,9 +65,12 @@ def jit_call(computation: HloComputation, name: str) -> Call:
 
 
 def with_avals(results: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
-    """Results of a computation, which are strongly typed, with the weak types that the function gave them."""
+    """Results of a computation with the types that the function gave them: weak ones, and extended dtypes.
+
+    A computation's own results are strongly typed, and of dtypes that HLO has.
+    """
     trace = current_trace()
-    return [trace.with_weak_type(r, a.weak_type) for r, a in zip(results, avals, strict=True)]
+    return [trace.with_weak_type(overlaid(r, a), a.weak_type) for r, a in zip(results, avals, strict=True)]
 
 
 def trace_function(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,14 +21,18 @@ from .source import user_line
 if TYPE_CHECKING:
     from .core import Trace
 
+T = TypeVar("T")
+
 
 class Tracer(ArrayBase):
     """A value that stands for an array in a traced program. Transformations subclass it."""
 
-    __slots__ = ("__weakref__", "_trace", "aval")
+    __slots__ = ("__weakref__", "_storage", "_trace", "aval")
 
     _trace: Trace
     aval: ShapedArray
+    _storage: Tracer
+    """Of an extended dtype only: the tracer of what holds the elements (`overlay.py`)."""
 
     def __init__(self, trace: Trace, aval: ShapedArray) -> None:
         self._trace = trace
@@ -117,6 +121,16 @@ class Tracer(ArrayBase):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.str_short()}{'*' if self.aval.weak_type else ''}>"
+
+
+def shallow_copy(tracer: T) -> T:
+    """A tracer with the same slots."""
+    other = object.__new__(type(tracer))
+    for cls in type(tracer).__mro__:
+        for slot in getattr(cls, "__slots__", ()):
+            if slot != "__weakref__" and hasattr(tracer, slot):
+                object.__setattr__(other, slot, getattr(tracer, slot))
+    return other
 
 
 def leaked(tracer: Tracer) -> UnexpectedTracerError:

@@ -55,7 +55,7 @@ def _op_of_two(name: str, opcode: Opcode, attributes: Attributes) -> Binary:
         if left.dtype is right.dtype and left.shape == right.shape:
             return bind(opcode, (a, b), attributes)
         one_scalar = not (left.shape and right.shape) and left.dtype is right.dtype
-        if one_scalar and state.direct and isinstance(a, Array) and isinstance(b, Array):
+        if one_scalar and state.direct and not left.is_extended and isinstance(a, Array) and isinstance(b, Array):
             return eager_with_scalar(opcode, a, b, attributes)
         return bind(opcode, _matched(name, a, b), attributes)
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import (
     BroadcastAttributes,
@@ -26,12 +25,14 @@ from ..hlo.ops.movement import (
     SliceAttributes,
     TransposeAttributes,
 )
-from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import OperandError
+from ..tracer.extended_ops import filled
+from ..tracer.operators import ArrayBase
+from ..tracer.ops import convert
 from ..tracer.source import user_line
 
 _state = thread_state()
@@ -90,10 +91,9 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
             dims = tuple(dims[i] for i in kept)
     if x.aval.shape == shape and dims == tuple(range(len(shape))):
         return x
-    if not dims and isinstance(x, Array) and _state.direct:
+    if not dims and isinstance(x, Array) and _state.direct and not x.aval.is_extended:
         return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), np.full(shape, x._view))
-    result = Shape.array(element_type_of(x.aval.dtype), shape)
-    return bind(Opcode.BROADCAST, (x,), BroadcastAttributes(dims), shape=result)
+    return bind(Opcode.BROADCAST, (x,), BroadcastAttributes(dims), shape=ShapedArray(shape, x.aval.dtype).hlo)
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Value:
@@ -118,7 +118,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
             f"  at {user_line()}",
             "reshape_c2",
         )
-    return bind(Opcode.RESHAPE, (x,), shape=Shape.array(element_type_of(x.aval.dtype), sizes))
+    return bind(Opcode.RESHAPE, (x,), shape=ShapedArray(sizes, x.aval.dtype).hlo)
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Value:
@@ -259,6 +259,8 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Value:
 
 
 def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Value:
+    if dtypes.is_extended(dtype):
+        return convert(value, dtype) if isinstance(value, ArrayBase) else filled(value, ShapedArray((), dtype))  # type: ignore[arg-type]
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         return array_from_scalar(value, dtype)
     if isinstance(value, np.ndarray | np.generic):
@@ -293,6 +295,8 @@ def iota(dtype: DTypeLike, size: int) -> Value:
 
 def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int) -> Value:
     """An array whose elements are their own index along `dimension`."""
-    sizes, element_type = canonical_shape(shape), element_type_of(dtypes.canonical_dtype(dtype))
+    sizes, found = canonical_shape(shape), dtypes.canonical_dtype(dtype)
+    if dtypes.is_extended(found):
+        raise OperandError(f"iota does not accept dtype {found.name}\n  at {user_line()}", "iota_c1")
     attributes = IotaAttributes(canonical_axis(dimension, len(sizes)))
-    return bind(Opcode.IOTA, (), attributes, shape=Shape.array(element_type, sizes), weak_type=False)
+    return bind(Opcode.IOTA, (), attributes, shape=ShapedArray(sizes, found).hlo, weak_type=False)

@@ -53,7 +53,7 @@ def array(
 ) -> Value:
     """As `asarray`, but an existing array is copied; with at least `ndmin` dimensions."""
     value = asarray(object, dtype)
-    if copy and value is object and isinstance(value, Array):
+    if copy and value is object and isinstance(value, Array) and not value.aval.is_extended:
         value = Array(value.aval, value._view.copy())
     missing = ndmin - value.aval.ndim
     return lax.reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value

@@ -17,6 +17,7 @@ from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.ops import convert
 from ..tracer.source import user_line
 from .promotion import ArrayLike, check_arraylike, named_function, promote_inexact
 
@@ -305,8 +306,12 @@ def _strong_if_integer(x: ArrayLike, result: Value) -> Value:
 
 
 def to_bool(x: Value) -> Value:
-    """x != 0."""
-    return x if x.aval.dtype.kind == "b" else lax.ne(x, lax.full_like(x, 0))
+    """x != 0; OperandError for keys."""
+    if x.aval.dtype.kind == "b":
+        return x
+    if x.aval.is_extended:
+        return convert(x, dtypes.bool_, False)  # which says that there is no such conversion
+    return lax.ne(x, lax.full_like(x, 0))
 
 
 def sinc(x: ArrayLike, /) -> Value:

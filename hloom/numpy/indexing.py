@@ -21,6 +21,7 @@ from ..tracer.core import Value, thread_state
 from ..tracer.errors import NonConcreteBooleanIndexError, UnsupportedError
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
+from ..tracer.overlay import overlaid
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from . import binary as bi
@@ -150,6 +151,8 @@ def index_get(x: Any, index: Any) -> Value:
     shape = value.aval.shape
     if _state.direct and isinstance(value, Array) and _is_basic(index):
         try:
+            if value.aval.is_extended:
+                return _key_get(value, index)
             found = value._view[index]
         except IndexError:
             pass  # too many indices, or an integer out of bounds: the general way knows
@@ -159,6 +162,16 @@ def index_get(x: Any, index: Any) -> Value:
     if any(d == 0 and dropped for d, dropped in zip(shape, parsed.dropped)):
         raise IndexError(f"an integer index into a dimension of size 0: shape {shape}\n  at {user_line()}")
     return lax.reshape(_block(value, _clamped(parsed, shape)), parsed.result_shape)
+
+
+def _key_get(keys: Array, index: Any) -> Value:
+    """A basic index, of whole elements of the storage; IndexError as NumPy raises it."""
+    storage, rank = keys._storage, keys.aval.ndim
+    items = index if type(index) is tuple else (index,)
+    element = (slice(None),) * (storage.aval.ndim - rank)
+    found = storage._view[(*items, *element) if Ellipsis in items else (*items, Ellipsis, *element)]
+    words = Array(ShapedArray(found.shape, storage.aval.dtype), found)
+    return overlaid(words, ShapedArray(found.shape[: found.ndim - len(element)], keys.aval.dtype))
 
 
 _state = thread_state()

@@ -54,6 +54,8 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
         if aval.dtype is dtype and aval.weak_type is weak:
             return x  # type: ignore[return-value]
         return convert(as_value(x), dtype, weak)
+    if dtypes.is_extended(dtype):
+        return convert(as_value(x), dtype, weak)
     if isinstance(x, np.ndarray | np.generic):
         return array_from_numpy(np.asarray(x).astype(dtype, copy=False))
     if isinstance(x, bool | int | float | complex):

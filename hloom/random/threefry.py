@@ -15,6 +15,9 @@ from .. import lax
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
 from ..tracer.ops import convert, scalar_like
+from .implementations import PRNGImpl, register_implementation
+
+__all__ = ["THREEFRY", "threefry_2x32"]
 
 UINT32 = np.dtype(np.uint32)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -89,3 +92,8 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
         wide = [convert(w, np.dtype(np.uint64), False) for w in (high, low)]
         return lax.bitwise_or(lax.shift_left(wide[0], scalar_like(wide[0], 32)), wide[1])
     return convert(lax.bitwise_xor(high, low), np.dtype(f"uint{bit_width}"), False)
+
+
+THREEFRY = register_implementation(
+    PRNGImpl("threefry2x32", "fry", (2,), seed_words, split_key, random_bits, fold_in_key)
+)

@@ -1,0 +1,97 @@
+"""Random number generators, as objects: what `hloom.random` asks of one, and the dtype of its keys.
+
+A new generator is a file like `threefry.py` that registers a `PRNGImpl`; all functions of `hloom.random` then take its
+keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..tracer.core import Value
+from ..tracer.errors import UnsupportedError
+from ..tracer.extended import ExtendedDType, prng_key
+
+__all__ = ["KeyDType", "PRNGImpl", "implementation", "register_implementation"]
+
+DEFAULT = "threefry2x32"
+_REFUSED = ("rbg", "unsafe_rbg")
+"""Generators that JAX has and this version lacks."""
+
+Shape = tuple[int, ...]
+
+
+class KeyDType(ExtendedDType):
+    """The dtype of the keys of one generator: ``key<fry>``, stored as uint32 words."""
+
+    __slots__ = ("impl",)
+
+    type = prng_key
+
+    def __init__(self, impl: PRNGImpl) -> None:
+        super().__init__(f"key<{impl.tag}>", np.dtype(np.uint32), impl.key_shape)
+        self.impl = impl
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _dtype_of, (self.impl.name,)
+
+
+@dataclass(frozen=True, eq=False)
+class PRNGImpl:
+    """A generator. Its functions take and return keys as words, uint32[..., *key_shape], and are traced."""
+
+    name: str
+    """What `key(seed, impl=name)` calls it."""
+    tag: str
+    """A short name, for the dtype."""
+    key_shape: Shape
+    seed: Callable[[Value], Value]
+    """seed(integer scalar) -> one key."""
+    split: Callable[[Value, Shape], Value]
+    """split(key, shape) -> keys of that shape."""
+    random_bits: Callable[[Value, int, Shape], Value]
+    """random_bits(key, 8, 16, 32 or 64, shape) -> unsigned integers of so many bits."""
+    fold_in: Callable[[Value, Value], Value]
+    """fold_in(key, uint32 scalar) -> one key."""
+    dtype: KeyDType = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", KeyDType(self))
+
+    def __repr__(self) -> str:
+        return f"<PRNGImpl {self.name}>"
+
+
+_IMPLEMENTATIONS: dict[str, PRNGImpl] = {}
+
+
+def register_implementation(impl: PRNGImpl) -> PRNGImpl:
+    """Make `impl` known by its name. ValueError if the name is taken."""
+    if impl.name in _IMPLEMENTATIONS:
+        raise ValueError(f"a random number generator named {impl.name!r} exists already")
+    _IMPLEMENTATIONS[impl.name] = impl
+    return impl
+
+
+def implementation(spec: Any) -> PRNGImpl:
+    """The generator that an argument `impl` means: None (the default), a name, or a PRNGImpl."""
+    if isinstance(spec, PRNGImpl):
+        return spec
+    name = DEFAULT if spec is None else spec
+    if not isinstance(name, str):
+        raise TypeError(f"impl must be the name of a random number generator, not {name!r}")
+    if name in _IMPLEMENTATIONS:
+        return _IMPLEMENTATIONS[name]
+    known = ", ".join(map(repr, _IMPLEMENTATIONS))
+    if name in _REFUSED:
+        raise UnsupportedError(f"random number generator {name!r} is not supported; there is {known}")
+    raise ValueError(f"unrecognized PRNG implementation {name!r}; there is {known}")
+
+
+def _dtype_of(name: str) -> KeyDType:
+    """For unpickling."""
+    return implementation(name).dtype

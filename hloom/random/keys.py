@@ -1,0 +1,152 @@
+"""Keys: making them, splitting them, and the words that store them.
+
+A key is an element of an array: `hloom.random.split(key, 3)` is an Array of shape (3,) and dtype ``key<fry>``. Older
+programs pass uint32[2] arrays (`PRNGKey`). Each function takes both, and gives back the kind that it got.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..lax.movement import canonical_shape
+from ..tracer import dtypes
+from ..tracer.array import array_from_scalar, as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.ops import convert
+from ..tracer.overlay import overlaid, storage_of
+from ..tracer.source import user_line
+from . import threefry  # noqa: F401  # the default generator is registered
+from .implementations import KeyDType, PRNGImpl, implementation
+
+__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split", "wrap_key_data"]
+
+_UINT32 = np.dtype(np.uint32)
+
+
+def key(seed: Any, *, impl: Any = None) -> Value:
+    """A key from an integer seed. `impl` names the generator: "threefry2x32" by default."""
+    chosen = implementation(impl)
+    return _keys(chosen.seed(_seed(seed)), chosen)
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
+    """A key from an integer seed, as a plain uint32[2] array."""
+    return key_data(key(seed, impl=impl))
+
+
+def _seed(seed: Any) -> Value:
+    if isinstance(seed, int) and not isinstance(seed, bool):
+        # Python integers of up to 64 bits; without x64 only the low 32 are used, as in JAX.
+        value: Value = array_from_scalar(_signed(seed, 8 * dtypes.default_int().itemsize), dtypes.default_int())
+    else:
+        value = as_value(seed)
+    if not dtypes.is_integer(value.aval.dtype) or value.aval.shape:
+        raise OperandError(
+            f"a seed must be an integer scalar, not {value.aval.str_short()}\n  at {user_line()}", "seed"
+        )
+    return value
+
+
+def _signed(number: int, bits: int) -> int:
+    """The integer with the same low bits that a signed type of `bits` bits holds; OverflowError beyond 64 bits."""
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError(f"seed {number} does not fit in 64 bits")
+    half = 1 << (bits - 1)
+    return (number + half) % (2 * half) - half
+
+
+# ---- the words
+
+
+def _keys(words: Value, impl: PRNGImpl) -> Value:
+    """The keys that `words` store; no operation."""
+    rank = words.aval.ndim - len(impl.key_shape)
+    return overlaid(words, ShapedArray(words.aval.shape[:rank], impl.dtype))
+
+
+def _impl_of(keys: Value) -> PRNGImpl:
+    dtype: Any = keys.aval.dtype
+    assert isinstance(dtype, KeyDType), f"{keys.aval} are no keys"
+    return dtype.impl
+
+
+def key_data(keys: Any) -> Value:
+    """The keys' words: uint32, with `key_shape` as last dimensions."""
+    return storage_of(as_keys(keys))
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Value:
+    """The keys whose words these are: the inverse of `key_data`."""
+    words, chosen = as_value(key_bits_array), implementation(impl)
+    shape, wanted = words.aval.shape, chosen.key_shape
+    if words.aval.dtype != _UINT32 or shape[max(0, len(shape) - len(wanted)) :] != wanted:
+        raise OperandError(
+            f"the data of {chosen.name} keys is uint32[..., {', '.join(map(str, wanted))}], not "
+            f"{words.aval.str_short()}\n  at {user_line()}\n  Make keys with hloom.random.key(seed).",
+            "key",
+        )
+    return _keys(words, chosen)
+
+
+def as_keys(keys: Any) -> Value:
+    """An argument as an array of keys; OperandError (a TypeError) if it holds neither keys nor their words."""
+    value = as_value(keys)
+    return value if value.aval.is_extended else wrap_key_data(value)
+
+
+def single_key(name: str, key: Any) -> Value:
+    """The one key that the function `name` takes; OperandError (a ValueError) for an array of several."""
+    value = as_keys(key)
+    if value.aval.shape:
+        raise OperandError(
+            f"{name} accepts a single key, but was given a key array of shape {value.aval.shape} != ()\n"
+            f"  at {user_line()}\n  Take one of them, as in keys[0].",
+            "key",
+        )
+    return value
+
+
+def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
+    """Unsigned integers of `bit_width` bits, from one key."""
+    return _impl_of(key).random_bits(storage_of(key), bit_width, shape)
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator."""
+    return _impl_of(as_keys(keys)).name
+
+
+def clone(key: Any) -> Any:
+    """The key itself."""
+    return key
+
+
+# ---- new keys of old ones
+
+
+def _as_given(new: Value, old: Any) -> Value:
+    """Words for words, keys for keys."""
+    return new if dtypes.is_extended(as_value(old).aval.dtype) else storage_of(new)
+
+
+def split(key: Any, num: Any = 2) -> Value:
+    """`num` (an integer or a shape) new keys of one; the old one should not be used again."""
+    one = single_key("split", key)
+    impl = _impl_of(one)
+    return _as_given(_keys(impl.split(storage_of(one), canonical_shape(num)), impl), key)
+
+
+def fold_in(key: Any, data: Any) -> Value:
+    """A new key of a key and an integer."""
+    one = single_key("fold_in", key)
+    number = array_from_scalar(data % 2**32, _UINT32) if isinstance(data, int) else as_value(data)
+    if number.aval.shape:
+        raise OperandError(
+            f"fold_in accepts a scalar, but was given an array of shape {number.aval.shape}\n  at {user_line()}", "key"
+        )
+    impl = _impl_of(one)
+    return _as_given(_keys(impl.fold_in(storage_of(one), convert(number, _UINT32, False)), impl), key)

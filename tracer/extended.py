@@ -1,0 +1,48 @@
+"""Extended dtypes: element types that HLO lacks, stored as small arrays of one that it has.
+
+A key of a random number generator is an element: ``key<fry>[3]`` is an array of three keys, stored as ``u32[3,2]``. The
+type of such an array (`ShapedArray`) has the shape that users see, and `storage`, the type in HLO. `overlay.py` has the
+values, `extended_ops.py` says what an op on such elements does to their storage.
+
+Source for names: jax.dtypes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class extended(np.generic):
+    """The scalar type of all extended dtypes, for `issubdtype`."""
+
+
+class prng_key(extended):
+    """The scalar type of keys of random number generators, for `issubdtype`."""
+
+
+class ExtendedDType:
+    """A dtype whose elements are arrays of `storage_shape` and `storage_dtype`. Equal means identical.
+
+    It has those attributes of `numpy.dtype` that functions ask all dtypes for.
+    """
+
+    __slots__ = ("name", "storage_dtype", "storage_shape")
+
+    kind = "V"
+    type: Any = extended
+    """The scalar type."""
+
+    def __init__(self, name: str, storage_dtype: np.dtype[Any], storage_shape: tuple[int, ...]) -> None:
+        self.name = name
+        self.storage_dtype = storage_dtype
+        self.storage_shape = storage_shape
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.storage_dtype.itemsize * int(np.prod(self.storage_shape))
+
+    def __repr__(self) -> str:
+        return self.name
