@@ -364,6 +364,34 @@ def test_keys_in_custom_derivatives(traced: bool) -> None:
     assert {shape for _, _, shape in seen} == {(), (2,)}
 
 
+@pytest.mark.parametrize("rule", ["none", "evaluate", "jvp"])
+def test_keys_in_primitives_of_users(rule: str) -> None:
+    noise = hloom.extend.core.Primitive("noise", lambda x, key, *, factor: (factor * noisy(x, key), random.split(key)))
+    seen = []
+
+    def evaluate(x: Any, key: Any, *, factor: float) -> Any:
+        seen.append(key.dtype)
+        return factor * noisy(x, key), random.split(key)
+
+    def jvp(primals: Any, tangents: Any, *, factor: float) -> Any:
+        (x, key), (t, key_t) = primals, tangents
+        assert key_t.dtype == dtypes.float0
+        assert key_t.shape == ()
+        return evaluate(x, key, factor=factor), (factor * noisy(t, key), None)
+
+    if rule != "none":
+        (noise.def_evaluate if rule == "evaluate" else noise.def_jvp)(evaluate if rule == "evaluate" else jvp)
+    x, key = jnp.arange(3.0), random.key(8)
+    expected = 2 * np.asarray(random.normal(key, (3,)))
+    for around in (lambda f: f, hloom.jit):
+        value, keys = around(lambda x, k: noise.bind(x, k, factor=2.0))(x, key)
+        np.testing.assert_allclose(float(value), (np.asarray(x) * expected).sum(), rtol=1e-6)
+        assert bool(jnp.all(keys == random.split(key)))
+        gradient = hloom.grad(around(lambda x, k: noise.bind(x, k, factor=2.0)[0]))(x, key)
+        np.testing.assert_allclose(np.asarray(gradient), expected, rtol=1e-6)
+    assert set(seen) == (set() if rule == "none" else {key.dtype})
+
+
 # ---- what an array of keys says of itself, and what it refuses
 
 

@@ -28,6 +28,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value, bind_call
 from ..tracer.execution import run_call
 from ..tracer.ops import is_inexact
+from ..tracer.overlay import overlaid, storages
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.traced import DerivedCache, with_avals
@@ -45,6 +46,20 @@ class _Use:
     captured: tuple[Value, ...]
     out_avals: tuple[ShapedArray, ...]
     out_tree: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the rules need to know of a use. The call's operands are the storage of keys, the rules take keys."""
+
+    params: dict[str, Any]
+    avals: tuple[ShapedArray, ...]
+    """The types of the operands."""
+
+    def operands(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The operands that `bind` was given. What follows them was captured."""
+        own = zip(self.avals, values)
+        return tuple([v if isinstance(v, Linear) else overlaid(v, a) for a, v in own])
 
 
 class Primitive:
@@ -107,7 +122,8 @@ class Primitive:
                 metadata=Metadata(self.name),  # it is used in many lines; inlining puts the caller's in
             )
             printed = tuple([(k, repr(v)) for k, v in sorted(params.items())])
-            call = Call(self._core, traced.computation, params, self.name, printed, len(traced.captured))
+            given = _Given(params, key[0])
+            call = Call(self._core, traced.computation, given, self.name, printed, len(traced.captured))
             return _Use(call, tuple(traced.captured), traced.out_avals, out_tree), traced.is_closed
 
         return self._uses.get((meaning,), key, make)
@@ -123,8 +139,8 @@ class Primitive:
         """Set what runs outside of jit: evaluate(*arrays, **params), with results of the meaning's types."""
 
         def run(call: Call, arrays: Sequence[Array]) -> list[Value]:
-            given = arrays[: len(arrays) - call.captured]
-            return self._checked(call, "evaluate", evaluate(*given, **call.params))
+            given: _Given = call.params
+            return self._checked(call, "evaluate", evaluate(*given.operands(arrays), **given.params))
 
         self._core.evaluate = run
         return evaluate
@@ -139,10 +155,11 @@ class Primitive:
         def jvp(
             call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
         ) -> tuple[list[Value], list[Tangent]]:
-            own = len(primals) - call.captured
-            self._refuse_captured(tangents[own:])
-            directions = [instantiate(t) if is_inexact(t.aval.dtype) else float0_zeros(t.aval) for t in tangents[:own]]
-            result, moved = rule(tuple(primals[:own]), tuple(directions), **call.params)
+            given: _Given = call.params
+            self._refuse_captured(tangents[len(given.avals) :])
+            own = zip(given.avals, tangents)
+            directions = [instantiate(t) if is_inexact(a.dtype) else float0_zeros(a) for a, t in own]
+            result, moved = rule(given.operands(primals), tuple(directions), **given.params)
             results = self._checked(call, "jvp", result)
             if moved is None:
                 return results, [Zero(r.aval) for r in results]
@@ -167,9 +184,10 @@ class Primitive:
         def transpose(
             call: Call, cotangents: Sequence[Value | None], operands: Sequence[Operand]
         ) -> Sequence[Value | None]:
-            own = operands[: len(operands) - call.captured]
+            given: _Given = call.params
+            own = given.operands(operands)
             cotangent = list(cotangents) if len(cotangents) > 1 else cotangents[0]
-            found = tuple(rule(cotangent, *own, **call.params))
+            found = tuple(rule(cotangent, *own, **given.params))
             if len(found) != len(own):
                 counts = f"{len(found)} cotangents for {len(own)} operands"
                 raise TypeError(f"the transpose rule of {self.name} gives {counts}")
@@ -196,8 +214,8 @@ class Primitive:
             )
 
     def _checked(self, call: Call, what: str, result: Any) -> list[Value]:
-        """The leaves of a rule's result; TypeError unless they have the types of the meaning's."""
-        values = [as_value(leaf) for leaf in tree.leaves(result)]
+        """The leaves of a rule's result, as storage; TypeError unless they have the types of the meaning's."""
+        values = list(storages(tuple([as_value(leaf) for leaf in tree.leaves(result)])))
         wanted = list(call.computation.root.shape.elements)
         if [v.aval.hlo for v in values] != wanted:
             found = ", ".join(v.aval.str_short() for v in values)
