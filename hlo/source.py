@@ -52,8 +52,13 @@ def user_metadata(op_name: str) -> Metadata:
     """Metadata of an instruction called `op_name` that the user's current line makes."""
     frame = user_frame()
     if frame is None:
-        return Metadata(op_name)
-    return Metadata(op_name, frame.f_code.co_filename, frame.f_lineno)
+        return _metadata(op_name, "", 0)
+    return _metadata(op_name, frame.f_code.co_filename, frame.f_lineno)
+
+
+@functools.lru_cache(maxsize=4096)
+def _metadata(op_name: str, file: str, line: int) -> Metadata:
+    return Metadata(op_name, file, line)
 
 
 def user_line() -> str:
