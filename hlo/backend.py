@@ -11,7 +11,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,12 @@ class PassRecord:
     instructions_before: int
     instructions_after: int
     changed: bool
+    rewrites: Mapping[str, int] = field(default_factory=dict)
+    """How often each rule of the pass fired."""
+    unsettled: tuple[str, ...] = ()
+    """Rules (or passes without rules) that would go on: a limit stopped them."""
+    applications: Sequence[Any] = ()
+    """Each application of a rule, in order, where they were asked for: `str` shows one."""
 
 
 @dataclass(frozen=True, slots=True)

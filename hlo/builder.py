@@ -137,8 +137,13 @@ class _Namer:
         return f"{base}.{number}"
 
 
-def with_unique_names(module: HloModule) -> HloModule:
-    """The module with every instruction and computation named, no name twice. Itself if that holds already."""
+def with_unique_names(
+    module: HloModule, changed: dict[HloInstruction, HloInstruction] | None = None
+) -> HloModule:
+    """The module with every instruction and computation named, no name twice. Itself if that holds already.
+
+    `changed` receives each instruction that had to be made anew, and what it became.
+    """
     instructions, computations = _Namer(), _Namer()
     renamed: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:
@@ -162,5 +167,7 @@ def with_unique_names(module: HloModule) -> HloModule:
         if mapping or name != computation.name:
             order = tuple([mapping.get(i, i) for i in computation.instructions])
             renamed[computation] = HloComputation(name, order, mapping.get(computation.root, computation.root))
+        if changed is not None:
+            changed.update(mapping)
     entry = renamed.get(module.entry, module.entry)
     return module if entry is module.entry else replace(module, entry=entry)

@@ -24,8 +24,11 @@ class Attributes:
 
     def called_computations(self) -> tuple[HloComputation, ...]:
         """The computations that these attributes name, in field order."""
+        names = _computation_fields(type(self))
+        if not names:
+            return ()
         found: list[HloComputation] = []
-        for name in _computation_fields(type(self)):
+        for name in names:
             value = getattr(self, name)
             if isinstance(value, HloComputation):
                 found.append(value)
@@ -134,6 +137,11 @@ class HloComputation:
                 found[operand].append(instruction)
         return {i: tuple(users) for i, users in found.items()}
 
+    @cached_property
+    def callers(self) -> tuple[HloInstruction, ...]:
+        """The instructions that call computations, in order. Kept, as every walk over a module asks."""
+        return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])
+
     def __repr__(self) -> str:
         return f"<HloComputation {self.name}: {len(self.instructions)} instructions>"
 
@@ -205,7 +213,7 @@ class HloModule:
         def visit(computation: HloComputation) -> None:
             if computation in order:
                 return
-            for instruction in computation.instructions:
+            for instruction in computation.callers:
                 for called in instruction.called_computations():
                     visit(called)
             order[computation] = None

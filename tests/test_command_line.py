@@ -14,11 +14,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hloom.hlo import ElementType, parse, verify
+from hloom.hlo.comparing import compare
 from hloom.hlo.evaluator.table import EVALUATE
 from hloom.hlo.opcode import Opcode
 
 from hloom.command_line import main
-from hloom.command_line.comparing import compare
 from support.hlo_texts import RECORDED
 
 AXPY = """HloModule axpy

@@ -13,7 +13,7 @@ from hloom.hlo.element_type import ElementType
 from hloom.hlo.errors import UnsupportedError, VerificationError
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
-from hloom.hlo.passes.manager import FixedPoint, PassOptions, PassOptionsError, Pipeline
+from hloom.hlo.passes.manager import FixedPoint, PassOptions, PassOptionsError, Pipeline, UnsettledWarning
 from hloom.hlo.passes.pipeline import cpu_pipeline, optimize
 from hloom.hlo.passes.rewrite import rewrite_computation
 from hloom.hlo.shape import Shape
@@ -72,9 +72,11 @@ def test_fixed_point_runs_until_nothing_changes() -> None:
     module, _ = Pipeline("test", (step,)).run(chain(5), PassOptions())
     assert len(module.entry.instructions) == 1
     assert len(calls) == 5  # once a change, and not again for a module that it has left alone
-    module, records = Pipeline("test", (replace(step, limit=3),)).run(chain(5), PassOptions())
+    with pytest.warns(UnsettledWarning, match="after 3 rounds: still changing the module are shorten$"):
+        module, records = Pipeline("test", (replace(step, limit=3),)).run(chain(5), PassOptions())
     assert len(module.entry.instructions) == 3
     assert len(records) == 6
+    assert [r.unsettled for r in records] == [(), (), (), (), ("shorten",), ()]
 
 
 def test_disabled_passes_do_not_run() -> None:
@@ -96,6 +98,7 @@ def test_options_from_the_environment() -> None:
     everything = {"HLOOM_VERIFY_PASSES": "1", "HLOOM_DUMP_TO": "/d", "HLOOM_DISABLE_PASSES": "cse, dce,"}
     assert read(everything) == PassOptions(verify=True, dump_to="/d", disabled=frozenset({"cse", "dce"}))
     assert not read({"HLOOM_VERIFY_PASSES": "0"}).verify
+    assert read({"HLOOM_CHECK_RULES": "1"}) == PassOptions(check_rules=True)
 
 
 def test_environment_is_used_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def _numba(opcode: Opcode, modules: Sequence[HloModule]) -> str:
     elif opcode in LOWERED and opcode not in INLINED:
         found.append(LOWERED[opcode])
     if opcode in EXPANSIONS:
-        names = ", ".join(f"`{rule.__name__}`" for rule in EXPANSIONS[opcode])
+        names = ", ".join(f"`{rule.name}`" for rule in EXPANSIONS.of(opcode))
         found.append(f"{'some ' if found else ''}expanded by {names}")
     return "; ".join(found) or _reason(ELEMENT.reason(opcode))
 
@@ -237,14 +237,11 @@ def ops() -> str:
 
 def expansions() -> str:
     """The rules of the pass `expand`, with their docstrings' first sentences."""
-    of: dict[str, tuple[str, list[str]]] = {}
-    for opcode, found in EXPANSIONS.items():
-        for rule in found:
-            of.setdefault(rule.__name__, (_first_sentence(rule.__doc__), []))[1].append(f"`{opcode.value}`")
     lines = []
-    for name, (words, opcodes) in sorted(of.items()):
-        many = f"{len(opcodes)} element-wise and other ops" if len(opcodes) > MANY else ", ".join(opcodes)
-        lines.append(f"| `{name}` | {many} | {words} |")
+    for rule in sorted(EXPANSIONS, key=lambda rule: rule.name):
+        many = f"{len(rule.opcodes)} element-wise and other ops"
+        of = many if len(rule.opcodes) > MANY else ", ".join(f"`{opcode.value}`" for opcode in rule.opcodes)
+        lines.append(f"| `{rule.name}` | {of} | {_first_sentence(rule.documentation)} |")
     return "\n".join(["| rule | of | |", "| :-- | :-- | :-- |", *lines])
 
 

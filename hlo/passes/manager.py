@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from ..backend import PassRecord
 from ..errors import HloError, VerificationError
-from ..ir import HloModule
+from ..ir import HloInstruction, HloModule
 from ..text.dot_graph import to_dot
 from ..verifier import verify
 from .rewrite import HloPass
+from .rewriter import Application, RewriteLog, RulePass
+from .rule_check import check_application
 
 
 class PassOptionsError(HloError, ValueError):
@@ -34,23 +38,42 @@ class PassOptions:
     """Write each stage as text and as a graph into a new folder below this one."""
     disabled: frozenset[str] = frozenset()
     """Names of passes not to run."""
+    explain: bool = False
+    """Keep each application of a rule in the records, not only how many there were."""
+    check_rules: bool = False
+    """Evaluate what each application of a rule turned into what, on random inputs. RuleCheckError names a wrong one."""
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ) -> PassOptions:
-        """HLOOM_VERIFY_PASSES=1, HLOOM_DUMP_TO=folder, HLOOM_DISABLE_PASSES=names with commas between."""
+        """HLOOM_VERIFY_PASSES=1, HLOOM_CHECK_RULES=1, HLOOM_DUMP_TO=folder, HLOOM_DISABLE_PASSES=names with commas
+        between."""
         names = environment.get("HLOOM_DISABLE_PASSES", "")
         return PassOptions(
-            environment.get("HLOOM_VERIFY_PASSES", "0").lower() not in ("", "0", "false", "off"),
-            environment.get("HLOOM_DUMP_TO") or None,
-            frozenset(name.strip() for name in names.split(",") if name.strip()),
+            verify=_is_set(environment, "HLOOM_VERIFY_PASSES"),
+            dump_to=environment.get("HLOOM_DUMP_TO") or None,
+            disabled=frozenset(name.strip() for name in names.split(",") if name.strip()),
+            check_rules=_is_set(environment, "HLOOM_CHECK_RULES"),
         )
+
+
+def _is_set(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "0").lower() not in ("", "0", "false", "off")
+
+
+class UnsettledWarning(UserWarning):
+    """A fixed point that was given up: its passes would change the module again and again."""
+
+
+Observer = Callable[[HloPass, HloModule, HloModule], None]
+"""observer(pass, before, after), after each pass that changed the module. What it raises ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
     """Passes to be run in turn until a whole round changes nothing, at most `limit` rounds.
 
-    A pass is left out while the module is the very one in which it found nothing to do.
+    A pass is left out while the module is the very one in which it found nothing to do. When the last round still
+    changed something, an UnsettledWarning and the records of that round name the rules, and the passes without rules.
     """
 
     passes: tuple[HloPass, ...]
@@ -74,22 +97,27 @@ class Pipeline:
             else:
                 yield step
 
-    def run(self, module: HloModule, options: PassOptions | None = None) -> tuple[HloModule, Sequence[PassRecord]]:
+    def run(
+        self, module: HloModule, options: PassOptions | None = None, observer: Observer | None = None
+    ) -> tuple[HloModule, Sequence[PassRecord]]:
         """The module after all passes, and one record a pass that ran, in order.
 
-        VerificationError, with options.verify, names the pass that broke the module. PassOptionsError for an unknown
-        name in options.disabled.
+        VerificationError, with options.verify, names the pass that broke the module; RuleCheckError, with
+        options.check_rules, the rule. PassOptionsError for an unknown name in options.disabled.
         """
-        return _Run(self, options or PassOptions.from_environment()).run(module)
+        return _Run(self, options or PassOptions.from_environment(), observer).run(module)
 
 
 @dataclass(slots=True)
 class _Run:
     pipeline: Pipeline
     options: PassOptions
+    observer: Observer | None = None
     records: list[PassRecord] = field(default_factory=list)
     folder: Path | None = None
     dumps: int = 0
+    settled: dict[HloPass, set[HloInstruction]] = field(default_factory=dict)
+    """By pass with rules: the instructions that they leave alone, which need not be looked at again."""
 
     def run(self, module: HloModule) -> tuple[HloModule, Sequence[PassRecord]]:
         self.check_names()
@@ -112,32 +140,55 @@ class _Run:
     def fixed_point(self, module: HloModule, step: FixedPoint) -> HloModule:
         if step.only_after and not any(r.name == step.only_after and r.changed for r in self.records):
             return module
-        settled: dict[HloPass, HloModule] = {}
+        quiet: dict[HloPass, HloModule] = {}
         for _ in range(step.limit):
-            start = module
+            start, first = module, len(self.records)
             for each in step.passes:
-                if settled.get(each) is not module:
+                if quiet.get(each) is not module:
                     before, module = module, self.one(module, each)
                     if module is before:
-                        settled[each] = module
+                        quiet[each] = module
             if module is start:
-                break
+                return module
+        self.give_up(step, first)
         return module
+
+    def give_up(self, step: FixedPoint, first: int) -> None:
+        """Say which passes and rules changed something in the last round, whose records begin at `first`."""
+        said = []
+        for number, record in enumerate(self.records[first:], first):
+            if record.changed:
+                going_on = tuple(record.rewrites) or (record.name,)
+                self.records[number] = replace(record, unsettled=going_on)
+                said.append(f"{record.name} ({', '.join(record.rewrites)})" if record.rewrites else record.name)
+        message = f"the fixed point of pipeline {self.pipeline.name} was given up after {step.limit} rounds"
+        warnings.warn(f"{message}: still changing the module are {'; '.join(said)}", UnsettledWarning, stacklevel=6)
 
     def one(self, module: HloModule, each: HloPass) -> HloModule:
         if each.name in self.options.disabled:
             return module
+        log = RewriteLog(keep=self.options.explain)
         started = time.perf_counter()
-        new = each(module)
+        if isinstance(each, RulePass):
+            log.settled = self.settled.setdefault(each, log.settled)
+            if self.options.check_rules:
+                log.check = partial(_check, each, module)
+            new = each.rewrite(module, log)
+        else:
+            new = each(module)
         elapsed = (time.perf_counter() - started) * 1e3
         before = _instruction_count(module)
         changed = new is not module
         after = _instruction_count(new) if changed else before
-        self.records.append(PassRecord(each.name, elapsed, before, after, changed))
+        unfinished = tuple(log.unfinished)
+        record = PassRecord(each.name, elapsed, before, after, changed, log.counts, unfinished, log.applications)
+        self.records.append(record)
         if changed:
             self.dump(new, each.name)
             if self.options.verify:
                 self.verify(new, f"after {each.name}")
+            if self.observer is not None:
+                self.observer(each, module, new)
         return new
 
     def verify(self, module: HloModule, when: str) -> None:
@@ -153,6 +204,10 @@ class _Run:
         self.dumps += 1
         (self.folder / f"{stem}.hlo").write_text(module.to_text(), encoding="utf-8")
         (self.folder / f"{stem}.dot").write_text(to_dot(module), encoding="utf-8")
+
+
+def _check(each: HloPass, module: HloModule, application: Application) -> None:
+    check_application(application, f"module {module.name}, pass {each.name}")
 
 
 def _instruction_count(module: HloModule) -> int:

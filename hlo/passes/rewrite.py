@@ -102,19 +102,38 @@ def map_computations(
     function: Callable[[HloComputation], HloComputation],
     *,
     inside_fusions: bool = False,
+    renamed: dict[HloInstruction, HloInstruction] | None = None,
 ) -> HloModule:
     """The module with `function` applied to every computation, callees first; itself if nothing changed.
 
     A caller that `function` sees already calls the new computations. Bodies of fusions are left alone unless
-    `inside_fusions`. New instructions get names.
+    `inside_fusions`. New instructions get names; `renamed` receives which instruction became which for that alone.
+    """
+    return map_each_computation(
+        module, lambda old, current: function(current), inside_fusions=inside_fusions, renamed=renamed
+    )
+
+
+def map_each_computation(
+    module: HloModule,
+    function: Callable[[HloComputation, HloComputation], HloComputation],
+    *,
+    inside_fusions: bool = False,
+    renamed: dict[HloInstruction, HloInstruction] | None = None,
+) -> HloModule:
+    """`map_computations` for a function that knows computations of `module` itself: function(old, current).
+
+    `old` is the computation in `module`, and `current` is it calling the new computations.
     """
     fused = set() if inside_fusions else fused_computations(module)
     new: dict[HloComputation, HloComputation] = {}
-    for computation in module.computations:
-        current = with_called(computation, new)
-        new[computation] = current if computation in fused else function(current)
-    entry = new[module.entry]
-    return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
+    for old in module.computations:
+        current = with_called(old, new)
+        changed = current if old in fused else function(old, current)
+        if changed is not old:
+            new[old] = changed
+    entry = new.get(module.entry, module.entry)
+    return module if entry is module.entry else with_unique_names(replace(module, entry=entry), renamed)
 
 
 def fused_computations(module: HloModule) -> set[HloComputation]:
@@ -122,7 +141,7 @@ def fused_computations(module: HloModule) -> set[HloComputation]:
     found: set[HloComputation] = set()
     for computation in reversed(module.computations):  # callers first
         inside = computation in found
-        for instruction in computation.instructions:
+        for instruction in computation.callers:
             if inside or instruction.opcode is Opcode.FUSION:
                 found.update(instruction.called_computations())
     return found
@@ -131,7 +150,7 @@ def fused_computations(module: HloModule) -> set[HloComputation]:
 def with_called(computation: HloComputation, new: Mapping[HloComputation, HloComputation]) -> HloComputation:
     """`computation` calling `new[c]` wherever it called `c`; itself if that makes no difference."""
 
-    if not any(new.get(c, c) is not c for i in computation.instructions for c in i.called_computations()):
+    if not new or not any(new.get(c, c) is not c for i in computation.callers for c in i.called_computations()):
         return computation
     return rewrite_computation(computation, lambda old, moved: calling(moved, new))
 

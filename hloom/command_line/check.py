@@ -6,10 +6,10 @@ from argparse import Namespace
 
 from .. import backends  # noqa: F401  # makes the backends known
 from ..hlo.backend import get_compiler
+from ..hlo.comparing import compare
 from ..hlo.errors import HloError
 from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
-from .comparing import compare
 from .files import arguments_for, read_module, target_of
 from .outcome import BAD, FINE, UsageError, report
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..hlo.backend import default_target
-from ..hlo.element_type import ElementType
+from ..hlo.comparing import random_array
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
 from ..hlo.shape import Shape
@@ -95,24 +95,6 @@ def _fitting(array: NDArray, leaf: Shape, number: int) -> NDArray:
         found = f"{array.dtype}{list(array.shape)}"
         raise UsageError(f"input {number} must be {leaf}, an array {dtype}{list(leaf.dimensions)}; it is {found}")
     return array
-
-
-_LARGEST_RANDOM = 10
-
-
-def random_array(shape: Shape, generator: np.random.Generator) -> NDArray:
-    """Normal floats and complex numbers, small integers of both signs, booleans."""
-    element = shape.element
-    if element is ElementType.PRED:
-        return generator.integers(0, 2, shape.dimensions).astype(np.bool_)
-    if element.is_complex:
-        real, imaginary = generator.standard_normal((2, *shape.dimensions))
-        return np.asarray(real + 1j * imaginary).astype(element.dtype)
-    if element.is_floating:
-        return np.asarray(generator.standard_normal(shape.dimensions)).astype(element.dtype)
-    largest = min(_LARGEST_RANDOM, (1 << (element.bit_width - element.is_signed)) - 1)
-    lowest = -largest if element.is_signed else 0
-    return np.asarray(generator.integers(lowest, largest + 1, shape.dimensions)).astype(element.dtype)
 
 
 def store_results(path: str, results: Sequence[NDArray]) -> None:

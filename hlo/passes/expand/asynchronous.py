@@ -6,8 +6,6 @@ of the program, so tokens need not be waited for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...builder import make_constant, make_get_tuple_element, make_instruction, make_tuple
@@ -16,6 +14,7 @@ from ...errors import UnsupportedError
 from ...evaluator import evaluate_computation
 from ...ir import HloComputation, HloInstruction, post_order
 from ...opcode import Opcode
+from ..rules import rule
 
 
 def after_all(instruction: HloInstruction) -> HloInstruction | None:
@@ -95,15 +94,13 @@ _CONSTANT = Opcode.CONSTANT
 _MAX_STEPS = 64
 
 
-ASYNCHRONOUS: dict[Opcode, Callable[[HloInstruction], HloInstruction | None]] = {
-    Opcode.ADD_DEPENDENCY: first_operand,
-    Opcode.AFTER_ALL: after_all,
-    Opcode.ASYNC_DONE: async_done,
-    Opcode.ASYNC_UPDATE: first_operand,
-    Opcode.COPY_DONE: copy_done,
-    Opcode.COPY_START: copy_start,
-    Opcode.DOMAIN: first_operand,
-    Opcode.DYNAMIC_RESHAPE: dynamic_reshape,
-    Opcode.GET_DIMENSION_SIZE: get_dimension_size,
-    Opcode.SET_DIMENSION_SIZE: set_dimension_size,
-}
+ASYNCHRONOUS = (
+    rule(first_operand, Opcode.ADD_DEPENDENCY, Opcode.ASYNC_UPDATE, Opcode.DOMAIN),
+    rule(after_all, Opcode.AFTER_ALL),
+    rule(async_done, Opcode.ASYNC_DONE),
+    rule(copy_done, Opcode.COPY_DONE),
+    rule(copy_start, Opcode.COPY_START),
+    rule(dynamic_reshape, Opcode.DYNAMIC_RESHAPE),
+    rule(get_dimension_size, Opcode.GET_DIMENSION_SIZE),
+    rule(set_dimension_size, Opcode.SET_DIMENSION_SIZE),
+)

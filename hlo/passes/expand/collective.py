@@ -6,8 +6,6 @@ says how many.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...builder import make_constant, make_get_tuple_element, make_tuple
@@ -16,6 +14,7 @@ from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.collective import CollectiveAttributes
 from ..patterns import make_splat
+from ..rules import rule
 
 
 def _needs(instruction: HloInstruction, count: int | str, why: str) -> UnsupportedError:
@@ -41,7 +40,7 @@ def _zeros(instruction: HloInstruction) -> HloInstruction:
     return _together([make_splat(0, o.shape) for o in instruction.operands])
 
 
-def identity(instruction: HloInstruction) -> HloInstruction:
+def collective_of_one(instruction: HloInstruction) -> HloInstruction:
     """all-reduce, all-gather, reduce-scatter and their starts: what went in."""
     _require_one_device(instruction)
     found = _together(list(instruction.operands))
@@ -86,35 +85,32 @@ def collective_permute(instruction: HloInstruction) -> HloInstruction:
     return make_tuple([_together(list(instruction.operands)), result, *contexts])
 
 
-def second_element(done: HloInstruction) -> HloInstruction:
-    """all-gather-done and collective-permute-done."""
+def collective_done(done: HloInstruction) -> HloInstruction:
+    """all-gather-done and collective-permute-done: the second element of what the start gives."""
     return make_get_tuple_element(done.operands[0], 1)
 
 
-def operand(done: HloInstruction) -> HloInstruction:
-    """all-reduce-done."""
+def all_reduce_done(done: HloInstruction) -> HloInstruction:
+    """all-reduce-done: what the start gives."""
     return done.operands[0]
 
 
-def zero(instruction: HloInstruction) -> HloInstruction:
-    """replica-id and partition-id."""
+def device_number(instruction: HloInstruction) -> HloInstruction:
+    """replica-id and partition-id: 0."""
     return make_constant(np.uint32(0))
 
 
-COLLECTIVE: dict[Opcode, Callable[[HloInstruction], HloInstruction | None]] = {
-    Opcode.ALL_GATHER: identity,
-    Opcode.ALL_GATHER_DONE: second_element,
-    Opcode.ALL_GATHER_START: identity,
-    Opcode.ALL_REDUCE: identity,
-    Opcode.ALL_REDUCE_DONE: operand,
-    Opcode.ALL_REDUCE_START: identity,
-    Opcode.ALL_TO_ALL: all_to_all,
-    Opcode.COLLECTIVE_BROADCAST: collective_broadcast,
-    Opcode.COLLECTIVE_PERMUTE: collective_permute,
-    Opcode.COLLECTIVE_PERMUTE_DONE: second_element,
-    Opcode.COLLECTIVE_PERMUTE_START: collective_permute,
-    Opcode.PARTITION_ID: zero,
-    Opcode.REDUCE_SCATTER: identity,
-    Opcode.REPLICA_ID: zero,
-}
-"""By opcode; ragged-all-to-all has a row of its own."""
+COLLECTIVE = (
+    rule(
+        collective_of_one,
+        *(Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START),
+        Opcode.REDUCE_SCATTER,
+    ),
+    rule(collective_done, Opcode.ALL_GATHER_DONE, Opcode.COLLECTIVE_PERMUTE_DONE),
+    rule(all_reduce_done, Opcode.ALL_REDUCE_DONE),
+    rule(all_to_all, Opcode.ALL_TO_ALL),
+    rule(collective_broadcast, Opcode.COLLECTIVE_BROADCAST),
+    rule(collective_permute, Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START),
+    rule(device_number, Opcode.PARTITION_ID, Opcode.REPLICA_ID),
+)
+"""ragged-all-to-all has a row of its own."""

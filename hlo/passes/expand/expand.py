@@ -1,21 +1,17 @@
 """Expansion: ops that no loop nest or BLAS call does as they stand are written with ops that one does.
 
-Each rule is a function from an instruction to its replacement, or None where it has nothing to do. Source of the
-idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
+The rules are in this folder, a file for each family; `../rewriter.py` applies them. Source of the idea: XLA's
+float-normalization, dot-decomposer and rng-bit-generator-expander.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ...builder import make_instruction
-from ...element_type import ElementType
-from ...ir import HloComputation, HloInstruction, HloModule
+from ...ir import HloModule
 from ...opcode import Opcode
-from ...shape import Shape
-from ..rewrite import map_computations, rewrite_computation
-from ..simplify.reducers import binary_reducer
+from ..rewriter import RewriteLog, apply_rules
+from ..rules import RuleSet, rule
 from .asynchronous import ASYNCHRONOUS
 from .collective import COLLECTIVE
 from .convolution import (
@@ -34,112 +30,71 @@ from .linalg import half_in_f32
 from .map import mapped
 from .normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from .random import rng, rng_bit_generator
+from .reduce import reduce_in_wider_type
 from .scan import scan
-from .small_types import COMPUTED_WIDER, bitcast_of_other_width, bitcast_to_other_type, computed_wider, wider_type
+from .small_types import COMPUTED_WIDER, bitcast_of_other_width, bitcast_to_other_type, computed_wider
 from .sort import topk_by_sort
 from .window import window_of_everything
 
-Expansion = Callable[[HloInstruction], HloInstruction | None]
+_O = Opcode
 
-_HALF = (ElementType.F16, ElementType.BF16)
+EXPANSIONS = RuleSet(
+    (
+        rule(computed_wider, *COMPUTED_WIDER),
+        rule(complex_extremum, _O.MAXIMUM, _O.MINIMUM),
+        rule(mapped, _O.MAP),
+        rule(stochastic_convert, _O.STOCHASTIC_CONVERT),
+        rule(batch_norm_grad, _O.BATCH_NORM_GRAD),
+        rule(batch_norm_inference, _O.BATCH_NORM_INFERENCE),
+        rule(batch_norm_training, _O.BATCH_NORM_TRAINING),
+        rule(bitcast_to_other_type, _O.BITCAST),
+        rule(bitcast_of_other_width, _O.BITCAST_CONVERT),
+        rule(half_in_f32, _O.CHOLESKY, _O.TRIANGULAR_SOLVE),
+        rule(convolution_of_nothing, _O.CONVOLUTION),
+        rule(convolution_in_one_type, _O.CONVOLUTION),
+        rule(batch_groups_as_feature_groups, _O.CONVOLUTION),
+        rule(reversed_window, _O.CONVOLUTION),
+        rule(phases_of_dilated_input, _O.CONVOLUTION),
+        rule(canonical_dimensions, _O.CONVOLUTION),
+        rule(annotation, _O.CUSTOM_CALL),
+        rule(topk, _O.CUSTOM_CALL),
+        rule(unwritten_memory, _O.CUSTOM_CALL),
+        rule(gather_of_empty_slices, _O.GATHER),
+        rule(dot_in_one_type, _O.DOT),
+        rule(dot_of_integers, _O.DOT),
+        rule(ragged_dot, _O.RAGGED_DOT),
+        rule(scaled_dot, _O.SCALED_DOT),
+        rule(window_of_everything, _O.REDUCE_WINDOW),
+        rule(reduce_in_wider_type, _O.REDUCE, _O.REDUCE_WINDOW),
+        rule(rng, _O.RNG),
+        rule(rng_bit_generator, _O.RNG_BIT_GENERATOR),
+        *ASYNCHRONOUS,
+        *COLLECTIVE,
+        rule(scan, _O.SCAN),
+        rule(topk_by_sort, _O.TOPK),
+    )
+)
+"""In the order in which they are tried."""
+
+MAX_WALKS = 100
+"""Over the module: what a rule writes may be something that another rule rewrites, and so on, but not without end."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Expand:
-    """The pass: every rule on every instruction."""
+    """The pass: every rule on every instruction, again until nothing is left to do."""
 
     name: str = "expand"
+    rules: RuleSet = EXPANSIONS
 
     def __call__(self, module: HloModule) -> HloModule:
-        """Again, until nothing is left to do: what a rule writes may be something that another rule rewrites."""
-        while True:
-            expanded_module = map_computations(
-                module, lambda c: rewrite_computation(c, lambda old, moved: expanded(moved) or moved)
-            )
-            if expanded_module is module:
+        return self.rewrite(module, RewriteLog())
+
+    def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
+        for _ in range(MAX_WALKS):
+            before, applied = module, dict(log.counts)
+            module = apply_rules(module, self.rules, log)
+            if module is before:
                 return module
-            module = expanded_module
-
-
-def expanded(instruction: HloInstruction) -> HloInstruction | None:
-    """The replacement of one instruction by the first of its opcode's rules that has one."""
-    for rule in EXPANSIONS.get(instruction.opcode, ()):
-        replacement = rule(instruction)
-        if replacement is not None:
-            return replacement
-    return None
-
-
-def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
-    if operand.shape.element is element_type:
-        return operand
-    shape = Shape.array(element_type, operand.shape.dimensions)
-    return make_instruction(Opcode.CONVERT, (operand,), shape=shape)
-
-
-_MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
-
-
-def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
-    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats: accumulate in f32, round once. As
-    XLA's CPU compiler does, except that it rounds sums of f8 at every step. Integers of less than a byte are
-    accumulated in a byte."""
-    element = reduce.operands[0].shape.element
-    if len(reduce.operands) != 2 or not (element in _HALF or element.is_small):
-        return None
-    opcode = _monoid(reduce.attributes.to_apply)
-    if opcode is None:
-        return None
-    wide = ElementType.F32 if element.is_floating else wider_type(element)
-    operands = [_converted(o, wide) for o in reduce.operands]
-    attributes = replace(reduce.attributes, to_apply=binary_reducer(opcode, wide))
-    return _converted(make_instruction(reduce.opcode, operands, attributes), element)
-
-
-def _monoid(reducer: HloComputation) -> Opcode | None:
-    """The op that a reducer of two parameters is; small types may have been converted for it and back."""
-    root = reducer.root
-    wide = root.opcode is Opcode.CONVERT and root.shape.element.is_small
-    root = root.operands[0] if wide else root
-    if root.opcode not in _MONOIDS:
-        return None
-    sources = {o.operands[0] if wide and o.opcode is Opcode.CONVERT else o for o in root.operands}
-    return root.opcode if sources == set(reducer.parameters) else None
-
-
-EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
-    **dict.fromkeys(COMPUTED_WIDER, (computed_wider,)),
-    Opcode.MAXIMUM: (computed_wider, complex_extremum),
-    Opcode.MINIMUM: (computed_wider, complex_extremum),
-    Opcode.MAP: (mapped,),
-    Opcode.STOCHASTIC_CONVERT: (stochastic_convert,),
-    Opcode.BATCH_NORM_GRAD: (batch_norm_grad,),
-    Opcode.BATCH_NORM_INFERENCE: (batch_norm_inference,),
-    Opcode.BATCH_NORM_TRAINING: (batch_norm_training,),
-    Opcode.BITCAST: (bitcast_to_other_type,),
-    Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
-    Opcode.CHOLESKY: (half_in_f32,),
-    Opcode.CONVOLUTION: (
-        convolution_of_nothing,
-        convolution_in_one_type,
-        batch_groups_as_feature_groups,
-        reversed_window,
-        phases_of_dilated_input,
-        canonical_dimensions,
-    ),
-    Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
-    Opcode.GATHER: (gather_of_empty_slices,),
-    Opcode.DOT: (dot_in_one_type, dot_of_integers),
-    Opcode.RAGGED_DOT: (ragged_dot,),
-    Opcode.SCALED_DOT: (scaled_dot,),
-    Opcode.REDUCE: (reduce_in_wider_type,),
-    Opcode.REDUCE_WINDOW: (window_of_everything, reduce_in_wider_type),
-    Opcode.RNG: (rng,),
-    Opcode.RNG_BIT_GENERATOR: (rng_bit_generator,),
-    **{opcode: (rule,) for opcode, rule in ASYNCHRONOUS.items()},
-    **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
-    Opcode.SCAN: (scan,),
-    Opcode.TOPK: (topk_by_sort,),
-    Opcode.TRIANGULAR_SOLVE: (half_in_f32,),
-}
-"""By opcode: the rules that are tried, in this order."""
+        log.unfinished.update({name: None for name, count in log.counts.items() if count != applied.get(name, 0)})
+        return module

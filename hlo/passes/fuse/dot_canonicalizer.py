@@ -17,7 +17,7 @@ from ...opcode import Opcode
 from ...ops.dot import DotAttributes
 from ...shape import Shape
 from ..patterns import broadcast, convert, transpose
-from ..rewrite import map_computations, rewrite_computation
+from ..rewrite import map_each_computation, rewrite_computation
 from ..simplify.loops import unchanged_elements
 
 IsGemm = Callable[[HloInstruction], bool]
@@ -65,10 +65,10 @@ class DotCanonicalizer:
 
     def __call__(self, module: HloModule) -> HloModule:
         loops = [i for i in module.instructions() if i.opcode is Opcode.WHILE]
-        unchanged = {loop.attributes.body.name: unchanged_elements(loop) for loop in loops}
+        unchanged = {loop.attributes.body: unchanged_elements(loop) for loop in loops}
 
-        def rewrite(computation: HloComputation) -> HloComputation:
-            elements = unchanged.get(computation.name, set())
+        def rewrite(old: HloComputation, computation: HloComputation) -> HloComputation:
+            elements = unchanged.get(old, set())
 
             def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
                 if moved.opcode is not Opcode.DOT:
@@ -77,7 +77,7 @@ class DotCanonicalizer:
 
             return rewrite_computation(computation, visit)
 
-        return map_computations(module, rewrite)
+        return map_each_computation(module, rewrite)
 
     def canonical(self, dot: HloInstruction, invariant: Collection[HloInstruction] = ()) -> HloInstruction:
         """What computes `dot` in a form that BLAS takes. Transposes of `invariant` operands cost nothing: they leave

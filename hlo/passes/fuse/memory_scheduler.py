@@ -20,7 +20,7 @@ from ...effects import effects_of, has_side_effect
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
-from ..rewrite import map_computations
+from ..rewrite import map_each_computation
 
 Order = tuple[HloInstruction, ...]
 
@@ -32,21 +32,21 @@ class MemoryScheduler:
     name: str = "memory-scheduling"
 
     def __call__(self, module: HloModule) -> HloModule:
-        reducers: set[str] = set()
-        bodies: set[str] = set()
+        reducers: set[HloComputation] = set()
+        bodies: set[HloComputation] = set()
         for instruction in module.instructions():
             if has_trait(instruction.opcode, Trait.APPLIES):
-                reducers.update(c.name for c in instruction.called_computations())
+                reducers.update(instruction.called_computations())
             elif instruction.opcode is Opcode.WHILE:
-                bodies.add(instruction.attributes.body.name)
+                bodies.add(instruction.attributes.body)
 
-        def schedule(computation: HloComputation) -> HloComputation:
-            if computation.name in reducers:
+        def schedule(old: HloComputation, computation: HloComputation) -> HloComputation:
+            if old in reducers:
                 return computation
             ordered = _schedule(computation)
-            return _update_late(ordered) if computation.name in bodies else ordered
+            return _update_late(ordered) if old in bodies else ordered
 
-        scheduled = map_computations(module, schedule)
+        scheduled = map_each_computation(module, schedule)
         return scheduled if scheduled.is_scheduled else replace(scheduled, is_scheduled=True)
 
 

@@ -19,7 +19,7 @@ from ...opcode import Opcode
 from ...ops.structure import FusionAttributes, FusionKind
 from ...shape import Shape
 from ...target import Target
-from ..rewrite import map_computations, rewrite_computation
+from ..rewrite import map_each_computation, rewrite_computation
 from .layout_erasure import keeps_layouts
 
 
@@ -33,12 +33,12 @@ class BufferLayouts:
     def __call__(self, module: HloModule) -> HloModule:
         layouts = _Layouts(self.target)
 
-        def rewrite(computation: HloComputation) -> HloComputation:
-            if computation.name == module.entry.name:
+        def rewrite(old: HloComputation, computation: HloComputation) -> HloComputation:
+            if old is module.entry:
                 return _Entry(layouts).rewritten(computation)
             return rewrite_computation(computation, lambda old, moved: _inside(layouts, old, moved))
 
-        return map_computations(module, rewrite)
+        return map_each_computation(module, rewrite)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ for which element types it holds; "floats" include f16 and bf16, NaN stays NaN b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,9 +32,9 @@ from ..patterns import (
     splat_value,
     unary,
 )
+from ..rules import rule
 
 Instruction = HloInstruction
-Rule = Callable[[HloInstruction], "HloInstruction | None"]
 
 
 def add_zero(i: Instruction) -> Instruction | None:
@@ -518,35 +517,47 @@ def _like(operand: Instruction, sizes: tuple[int, ...]) -> Shape:
 
 _O = Opcode
 
-ARITHMETIC_RULES: dict[Opcode, tuple[Rule, ...]] = {
-    _O.ADD: (add_zero, add_negated, add_constants),
-    _O.SUBTRACT: (subtract_zero, subtract_from_zero, subtract_negated, subtract_itself, subtract_constant),
-    _O.MULTIPLY: (multiply_one, multiply_zero, multiply_minus_one, multiply_negated),
-    _O.DIVIDE: (divide_one, divide_negated, divide_by_power_of_two),
-    _O.POWER: (power_of_constant,),
-    _O.NEGATE: (undo_itself, negate_scaled),
-    _O.NOT: (undo_itself, not_compare),
-    _O.ABS: (idempotent, abs_negated),
-    _O.SIGN: (idempotent,),
-    _O.FLOOR: (idempotent,),
-    _O.CEIL: (idempotent,),
-    _O.ROUND_NEAREST_AFZ: (idempotent,),
-    _O.ROUND_NEAREST_EVEN: (idempotent,),
-    _O.MAXIMUM: (same_operands, neutral_bound),
-    _O.MINIMUM: (same_operands, neutral_bound),
-    _O.AND: (same_operands, neutral_bound, absorbing_bits),
-    _O.OR: (same_operands, neutral_bound, absorbing_bits),
-    _O.XOR: (xor_itself, xor_zero),
-    _O.SHIFT_LEFT: (shift_zero,),
-    _O.SHIFT_RIGHT_ARITHMETIC: (shift_zero,),
-    _O.SHIFT_RIGHT_LOGICAL: (shift_zero,),
-    _O.SELECT: (select_constant, select_equal, select_not, select_of_truth),
-    _O.COMPARE: (compare_itself, compare_unsigned_zero, compare_pred, compare_converted_pred),
-    _O.CONVERT: (convert_to_itself, convert_of_convert),
-    _O.BITCAST_CONVERT: (bitcast_convert_back,),
-    _O.REAL: (part_of_complex,),
-    _O.IMAG: (part_of_complex,),
-    _O.COMPLEX: (complex_of_parts,),
-}
-"""By opcode, in the order in which they are tried. `compute_before_broadcast` and `compute_before_reshape` come after
-these for all element-wise opcodes."""
+ARITHMETIC_RULES = (
+    rule(add_zero, _O.ADD),
+    rule(add_negated, _O.ADD),
+    rule(add_constants, _O.ADD),
+    rule(subtract_zero, _O.SUBTRACT),
+    rule(subtract_from_zero, _O.SUBTRACT),
+    rule(subtract_negated, _O.SUBTRACT),
+    rule(subtract_itself, _O.SUBTRACT),
+    rule(subtract_constant, _O.SUBTRACT),
+    rule(multiply_one, _O.MULTIPLY),
+    rule(multiply_zero, _O.MULTIPLY),
+    rule(multiply_minus_one, _O.MULTIPLY),
+    rule(multiply_negated, _O.MULTIPLY),
+    rule(divide_one, _O.DIVIDE),
+    rule(divide_negated, _O.DIVIDE),
+    rule(divide_by_power_of_two, _O.DIVIDE),
+    rule(power_of_constant, _O.POWER),
+    rule(undo_itself, _O.NEGATE, _O.NOT),
+    rule(negate_scaled, _O.NEGATE),
+    rule(not_compare, _O.NOT),
+    rule(idempotent, _O.ABS, _O.SIGN, _O.FLOOR, _O.CEIL, _O.ROUND_NEAREST_AFZ, _O.ROUND_NEAREST_EVEN),
+    rule(abs_negated, _O.ABS),
+    rule(same_operands, _O.MAXIMUM, _O.MINIMUM, _O.AND, _O.OR),
+    rule(neutral_bound, _O.MAXIMUM, _O.MINIMUM, _O.AND, _O.OR),
+    rule(absorbing_bits, _O.AND, _O.OR),
+    rule(xor_itself, _O.XOR),
+    rule(xor_zero, _O.XOR),
+    rule(shift_zero, _O.SHIFT_LEFT, _O.SHIFT_RIGHT_ARITHMETIC, _O.SHIFT_RIGHT_LOGICAL),
+    rule(select_constant, _O.SELECT),
+    rule(select_equal, _O.SELECT),
+    rule(select_not, _O.SELECT),
+    rule(select_of_truth, _O.SELECT),
+    rule(compare_itself, _O.COMPARE),
+    rule(compare_unsigned_zero, _O.COMPARE),
+    rule(compare_pred, _O.COMPARE),
+    rule(compare_converted_pred, _O.COMPARE),
+    rule(convert_to_itself, _O.CONVERT),
+    rule(convert_of_convert, _O.CONVERT),
+    rule(bitcast_convert_back, _O.BITCAST_CONVERT),
+    rule(part_of_complex, _O.REAL, _O.IMAG),
+    rule(complex_of_parts, _O.COMPLEX),
+)
+"""In the order in which they are tried. `compute_before_broadcast` and `compute_before_reshape` come after these for
+all element-wise opcodes."""

@@ -1,13 +1,11 @@
 """control-flow-simplifier: loops and branches whose course is known, and loop state that nobody needs.
 
-Each rule is a function from a WHILE or CONDITIONAL to its replacement, or None. A rule that puts the instructions of
-a computation in the place of the one that calls it returns their side effects too. Source: XLA's WhileLoopSimplifier,
-WhileLoopConstantSinking and ConditionalSimplifier.
+A rule that puts the instructions of a computation in the place of the one that calls it returns their side effects
+too. Source: XLA's WhileLoopSimplifier, WhileLoopConstantSinking and ConditionalSimplifier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...analyses.trip_count import body_results, known_trip_count, state_element
@@ -16,56 +14,23 @@ from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ..patterns import splat_value
-from ..rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
+from ..rewrite import clone_computation, cloned_effects, rewrite_computation
+from ..rewriter import RewriteLog, apply_rules
+from ..rules import Replacement, RuleSet, Site, rule
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
-
-
-@dataclass(frozen=True, slots=True)
-class ControlFlowSimplifier:
-    """One walk over all computations; to be run until nothing changes."""
-
-    name: str = "control-flow-simplifier"
-
-    def __call__(self, module: HloModule) -> HloModule:
-        return map_computations(module, _simplify)
-
-
-def _simplify(computation: HloComputation) -> HloComputation:
-    if all(i.opcode not in _RULES for i in computation.instructions):
-        return computation
-
-    effects: Effects = {}
-
-    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.opcode is Opcode.GET_TUPLE_ELEMENT:
-            return unchanged_result(moved) or moved
-        for rule in _RULES.get(moved.opcode, ()):
-            found = rule(moved)
-            if found is not None:
-                new, effects[old] = found
-                return new
-        if moved.opcode is Opcode.WHILE:
-            return dead_state(moved, _used_elements(computation, old)) or moved
-        return moved
-
-    return rewrite_computation(computation, visit, effects)
-
-
-Replacement = tuple[HloInstruction, Sequence[HloInstruction]]
-"""What replaces an instruction, and the side effects that come with it."""
 
 
 def _inlined(computation: HloComputation, operand: HloInstruction) -> Replacement:
     """A computation of one parameter, run where it is called."""
     root, copies = clone_computation(computation, {computation.parameters[0]: operand})
-    return root, cloned_effects(computation, copies)
+    return Replacement(root, cloned_effects(computation, copies))
 
 
 def never_runs(loop: HloInstruction) -> Replacement | None:
     """A loop that runs 0 times is its initial state; its condition runs once, and must have no side effects."""
     if known_trip_count(loop) != 0 or effects_of(loop.attributes.condition):
         return None
-    return loop.operands[0], ()
+    return Replacement(loop.operands[0])
 
 
 def runs_once(loop: HloInstruction) -> Replacement | None:
@@ -100,7 +65,7 @@ def constant_state(loop: HloInstruction) -> Replacement | None:
         return _with_unchanged_root(new, known) if is_body and new is not computation else new
 
     attributes = loop.attributes.map_computations(replaced) if known else loop.attributes
-    return None if attributes is loop.attributes else (replace(loop, attributes=attributes), ())
+    return None if attributes is loop.attributes else Replacement(replace(loop, attributes=attributes))
 
 
 def _with_unchanged_root(body: HloComputation, known: dict[int, HloInstruction]) -> HloComputation:
@@ -121,14 +86,12 @@ def _copy_of(value: HloInstruction) -> HloInstruction:
     return replace(value, operands=tuple(replace(o) for o in value.operands))
 
 
-def dead_state(loop: HloInstruction, used: set[int]) -> HloInstruction | None:
+def dead_state(loop: HloInstruction, site: Site) -> HloInstruction | None:
     """Elements of the state that neither a user, nor the condition, nor a side effect, nor an element in use depends
-    on are dropped.
-
-    `used`: the elements that instructions outside of the loop take.
-    """
+    on are dropped."""
     if not has_tuple_state(loop):
         return None
+    used = _used_elements(site.computation, site.instruction)
     results = body_results(loop.attributes.body)
     assert results is not None
     everything = (1 << len(results)) - 1
@@ -218,7 +181,27 @@ def known_branch(conditional: HloInstruction) -> Replacement | None:
     return _inlined(branches[taken], operands[taken])
 
 
-_RULES: dict[Opcode, tuple[Callable[[HloInstruction], Replacement | None], ...]] = {
-    Opcode.WHILE: (never_runs, runs_once, constant_state),
-    Opcode.CONDITIONAL: (known_branch,),
-}
+RULES = RuleSet(
+    (
+        rule(unchanged_result, Opcode.GET_TUPLE_ELEMENT),
+        rule(never_runs, Opcode.WHILE),
+        rule(runs_once, Opcode.WHILE),
+        rule(constant_state, Opcode.WHILE),
+        rule(dead_state, Opcode.WHILE, sees_users=True),
+        rule(known_branch, Opcode.CONDITIONAL),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFlowSimplifier:
+    """One walk over all computations; to be run until nothing changes."""
+
+    name: str = "control-flow-simplifier"
+    rules: RuleSet = RULES
+
+    def __call__(self, module: HloModule) -> HloModule:
+        return self.rewrite(module, RewriteLog())
+
+    def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
+        return apply_rules(module, self.rules, log)

@@ -1,11 +1,9 @@
 """Rules of the algebraic simplifier for gather and scatter. They hold for all element types.
 
-As in simplify_arithmetic.py, a rule takes an instruction and returns its replacement, or None.
+As in arithmetic.py, a rule takes an instruction and returns its replacement, or None.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -14,9 +12,9 @@ from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.movement import SliceAttributes
 from ..patterns import reshape, transpose
+from ..rules import rule
 
 Instruction = HloInstruction
-Rule = Callable[[HloInstruction], "HloInstruction | None"]
 
 _MAX_INDICES = 1 << 20
 
@@ -70,8 +68,8 @@ def scatter_of_nothing(i: Instruction) -> Instruction | None:
     return i.operands[0] if count == 1 else make_tuple(i.operands[:count])
 
 
-INDEXING_RULES: dict[Opcode, tuple[Rule, ...]] = {
-    Opcode.GATHER: (gather_of_progression,),
-    Opcode.SCATTER: (scatter_of_nothing,),
-}
-"""By opcode, in the order in which they are tried."""
+INDEXING_RULES = (
+    rule(gather_of_progression, Opcode.GATHER),
+    rule(scatter_of_nothing, Opcode.SCATTER),
+)
+"""In the order in which they are tried."""

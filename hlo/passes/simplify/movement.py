@@ -1,11 +1,9 @@
 """Rules of the algebraic simplifier for what only moves elements, and for tuples. They hold for all element types.
 
-As in simplify_arithmetic.py, a rule takes an instruction and returns its replacement, or None.
+As in arithmetic.py, a rule takes an instruction and returns its replacement, or None.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from ...builder import make_constant, make_instruction
 from ...effects import has_side_effect
@@ -13,9 +11,9 @@ from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.movement import ConcatenateAttributes, DynamicSliceAttributes, ReverseAttributes, SliceAttributes
 from ..patterns import broadcast, degenerate_map, make_splat, nontrivial_dimensions, reshape, splat_value, transpose
+from ..rules import rule
 
 Instruction = HloInstruction
-Rule = Callable[[HloInstruction], "HloInstruction | None"]
 
 
 def uniform_constant(i: Instruction) -> Instruction | None:
@@ -355,21 +353,34 @@ def tuple_of_elements(i: Instruction) -> Instruction | None:
 
 _O = Opcode
 
-MOVEMENT_RULES: dict[Opcode, tuple[Rule, ...]] = {
-    _O.CONSTANT: (uniform_constant,),
-    _O.TRANSPOSE: (transpose_nothing, transpose_of_transpose, transpose_of_broadcast),
-    _O.RESHAPE: (reshape_nothing, reshape_of_broadcast),
-    _O.BROADCAST: (broadcast_nothing, broadcast_of_broadcast, broadcast_of_reshape, broadcast_in_order),
-    _O.SLICE: (slice_nothing, slice_of_slice, slice_of_broadcast, slice_of_concatenate),
-    _O.PAD: (pad_nothing, pad_negative),
-    _O.CONCATENATE: (concatenate_little,),
-    _O.REVERSE: (reverse_nothing,),
-    _O.DYNAMIC_SLICE: (dynamic_slice_of_all, dynamic_slice_constant, dynamic_slice_of_broadcast),
-    _O.DYNAMIC_UPDATE_SLICE: (update_of_all,),
-    _O.COPY: (copy_nothing,),
-    _O.BITCAST: (bitcast_row_major, bitcast_of_bitcast),
-    _O.IOTA: (iota_of_one,),
-    _O.GET_TUPLE_ELEMENT: (element_of_tuple,),
-    _O.TUPLE: (tuple_of_elements,),
-}
-"""By opcode, in the order in which they are tried. `empty_result` comes before these for all opcodes."""
+MOVEMENT_RULES = (
+    rule(uniform_constant, _O.CONSTANT),
+    rule(transpose_nothing, _O.TRANSPOSE),
+    rule(transpose_of_transpose, _O.TRANSPOSE),
+    rule(transpose_of_broadcast, _O.TRANSPOSE),
+    rule(reshape_nothing, _O.RESHAPE),
+    rule(reshape_of_broadcast, _O.RESHAPE),
+    rule(broadcast_nothing, _O.BROADCAST),
+    rule(broadcast_of_broadcast, _O.BROADCAST),
+    rule(broadcast_of_reshape, _O.BROADCAST),
+    rule(broadcast_in_order, _O.BROADCAST),
+    rule(slice_nothing, _O.SLICE),
+    rule(slice_of_slice, _O.SLICE),
+    rule(slice_of_broadcast, _O.SLICE),
+    rule(slice_of_concatenate, _O.SLICE),
+    rule(pad_nothing, _O.PAD),
+    rule(pad_negative, _O.PAD),
+    rule(concatenate_little, _O.CONCATENATE),
+    rule(reverse_nothing, _O.REVERSE),
+    rule(dynamic_slice_of_all, _O.DYNAMIC_SLICE),
+    rule(dynamic_slice_constant, _O.DYNAMIC_SLICE),
+    rule(dynamic_slice_of_broadcast, _O.DYNAMIC_SLICE),
+    rule(update_of_all, _O.DYNAMIC_UPDATE_SLICE),
+    rule(copy_nothing, _O.COPY),
+    rule(bitcast_row_major, _O.BITCAST),
+    rule(bitcast_of_bitcast, _O.BITCAST),
+    rule(iota_of_one, _O.IOTA),
+    rule(element_of_tuple, _O.GET_TUPLE_ELEMENT),
+    rule(tuple_of_elements, _O.TUPLE),
+)
+"""In the order in which they are tried. `empty_result` comes before these for all opcodes."""

@@ -1,10 +1,10 @@
-"""Rules of the algebraic simplifier for reductions and products. As in simplify_arithmetic.py, a rule returns the
+"""Rules of the algebraic simplifier for reductions and products. As in arithmetic.py, a rule returns the
 replacement of an instruction, or None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,9 +26,9 @@ from ..patterns import (
     splat_value,
     transpose,
 )
+from ..rules import rule
 
 Instruction = HloInstruction
-Rule = Callable[[HloInstruction], "HloInstruction | None"]
 
 
 def reduce_of_nothing(i: Instruction) -> Instruction | None:
@@ -184,9 +184,14 @@ def transpose_of_dot(i: Instruction) -> Instruction | None:
 
 _O = Opcode
 
-REDUCE_DOT_RULES: dict[Opcode, tuple[Rule, ...]] = {
-    _O.REDUCE: (reduce_of_nothing, reduce_of_one, reduce_of_reduce, reduce_of_transpose, reduce_in_order),
-    _O.DOT: (dot_of_nothing, dot_of_transpose),
-    _O.TRANSPOSE: (transpose_of_dot,),
-}
-"""By opcode, in the order in which they are tried."""
+REDUCE_DOT_RULES = (
+    rule(reduce_of_nothing, _O.REDUCE),
+    rule(reduce_of_one, _O.REDUCE),
+    rule(reduce_of_reduce, _O.REDUCE),
+    rule(reduce_of_transpose, _O.REDUCE),
+    rule(reduce_in_order, _O.REDUCE),
+    rule(dot_of_nothing, _O.DOT),
+    rule(dot_of_transpose, _O.DOT),
+    rule(transpose_of_dot, _O.TRANSPOSE),
+)
+"""In the order in which they are tried."""

@@ -1,4 +1,4 @@
-"""How far two arrays are apart: in units in the last place, and in parts of the largest number."""
+"""How far two arrays are apart, in units in the last place and in parts of the largest number; arrays to try with."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..hlo.element_type import ElementType
-from .files import NDArray
+from .element_type import ElementType
+from .shape import Shape
 
+NDArray = np.ndarray[Any, Any]
 _FEW_ULPS = 4
 _BITS: dict[int, np.dtype[Any]] = {n: np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
 
@@ -72,3 +73,29 @@ def _ulps(a: NDArray, b: NDArray) -> NDArray:
     x, y = ordered(a), ordered(b)
     distance: NDArray = np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)
     return distance
+
+
+_LARGEST_RANDOM = 10
+
+
+_SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0)
+
+
+def random_array(shape: Shape, generator: np.random.Generator, special: bool = False) -> NDArray:
+    """Normal floats and complex numbers, small integers of both signs, booleans. `special`: a few of the floats are
+    NaN, infinities, zeros of both signs, 1 and -1."""
+    element = shape.element
+    if element is ElementType.PRED:
+        return generator.integers(0, 2, shape.dimensions).astype(np.bool_)
+    if element.is_complex:
+        real, imaginary = generator.standard_normal((2, *shape.dimensions))
+        return np.asarray(real + 1j * imaginary).astype(element.dtype)
+    if element.is_floating:
+        values = generator.standard_normal(shape.dimensions)
+        if special:
+            odd = generator.choice(_SPECIAL, shape.dimensions)
+            values = np.where(generator.random(shape.dimensions) < 0.2, odd, values)
+        return np.asarray(values).astype(element.dtype)
+    largest = min(_LARGEST_RANDOM, (1 << (element.bit_width - element.is_signed)) - 1)
+    lowest = -largest if element.is_signed else 0
+    return np.asarray(generator.integers(lowest, largest + 1, shape.dimensions)).astype(element.dtype)

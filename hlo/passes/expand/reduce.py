@@ -1,0 +1,43 @@
+"""Expansion of reductions in small and half types: they accumulate in a wider one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...builder import make_instruction
+from ...element_type import ElementType
+from ...ir import HloComputation, HloInstruction
+from ...opcode import Opcode
+from ..patterns import convert
+from ..simplify.reducers import binary_reducer
+from .small_types import wider_type
+
+_HALF = (ElementType.F16, ElementType.BF16)
+_MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
+
+
+def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
+    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats: accumulate in f32, round once. As
+    XLA's CPU compiler does, except that it rounds sums of f8 at every step. Integers of less than a byte are
+    accumulated in a byte."""
+    element = reduce.operands[0].shape.element
+    if len(reduce.operands) != 2 or not (element in _HALF or element.is_small):
+        return None
+    opcode = _monoid(reduce.attributes.to_apply)
+    if opcode is None:
+        return None
+    wide = ElementType.F32 if element.is_floating else wider_type(element)
+    operands = [convert(o, wide) for o in reduce.operands]
+    attributes = replace(reduce.attributes, to_apply=binary_reducer(opcode, wide))
+    return convert(make_instruction(reduce.opcode, operands, attributes), element)
+
+
+def _monoid(reducer: HloComputation) -> Opcode | None:
+    """The op that a reducer of two parameters is; small types may have been converted for it and back."""
+    root = reducer.root
+    wide = root.opcode is Opcode.CONVERT and root.shape.element.is_small
+    root = root.operands[0] if wide else root
+    if root.opcode not in _MONOIDS:
+        return None
+    sources = {o.operands[0] if wide and o.opcode is Opcode.CONVERT else o for o in root.operands}
+    return root.opcode if sources == set(reducer.parameters) else None

@@ -1,0 +1,153 @@
+"""The rewriter: applies a table of rules to a module, and keeps a record of what it did.
+
+Simplification, expansion and control flow are three tables and this one driver. What it records:
+how often each rule fired, always; which instruction became what, when asked; and it can call a check after each
+application, and stop after so many of them, which is how `hloom bisect` finds a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from ..ir import HloComputation, HloInstruction, HloModule
+from .rewrite import Effects, HloPass, map_computations, rewrite_computation
+from .rewrite_text import application_text
+from .rules import Replacement, Rule, RuleSet, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One rule applied once: `str` shows the instructions before and after."""
+
+    rule: str
+    computation: str
+    before: HloInstruction
+    replacement: Replacement
+
+    @property
+    def after(self) -> HloInstruction:
+        return self.replacement.instruction
+
+    def __str__(self) -> str:
+        return application_text(self.rule, self.computation, self.before, self.after)
+
+
+@dataclass(slots=True)
+class RewriteLog:
+    """What one run of a pass with rules did, and how far it may go."""
+
+    keep: bool = False
+    """Keep each application, not only how many there were."""
+    check: Callable[[Application], None] | None = None
+    """Called after each application; it may raise."""
+    limit: int | None = None
+    """Apply so many rules, then leave everything as it is."""
+    settled: set[HloInstruction] = field(default_factory=set)
+    """Instructions on which no rule of this pass fires. One set may serve many runs of the same pass."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """By rule: how often it fired."""
+    applications: list[Application] = field(default_factory=list)
+    unfinished: dict[str, None] = field(default_factory=dict)
+    """Rules that still had something to do to an instruction when the limit for it was reached."""
+
+    @property
+    def is_full(self) -> bool:
+        return self.limit is not None and sum(self.counts.values()) >= self.limit
+
+    def add(self, application: Application) -> None:
+        if self.check is not None:
+            self.check(application)
+        if self.keep:
+            self.applications.append(application)
+
+
+@runtime_checkable
+class RulePass(HloPass, Protocol):
+    """A pass that is a table of rules. Calling it is `rewrite` with a log that nobody reads."""
+
+    @property
+    def rules(self) -> RuleSet: ...
+
+    def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
+        """What a call of the pass gives, with a record of it in `log`, whose limits hold."""
+
+
+def apply_rules(
+    module: HloModule, rules: RuleSet, log: RewriteLog, *, in_a_row: int = 1, fused: bool = False
+) -> HloModule:
+    """The module after one walk over all computations, callees first; itself if no rule fired.
+
+    `in_a_row`: rules that are applied to one instruction and to what it became, before the walk goes on. Bodies of
+    fusions are left alone unless `fused`.
+    """
+    renamed: dict[HloInstruction, HloInstruction] = {}
+
+    def rewrite(computation: HloComputation) -> HloComputation:
+        return _Walk(computation, rules, log, in_a_row).result()
+
+    new = map_computations(module, rewrite, inside_fusions=fused, renamed=renamed)
+    settled = log.settled
+    settled.update([named for old, named in renamed.items() if old in settled])
+    return new
+
+
+class _Walk:
+    """One walk over one computation."""
+
+    def __init__(self, computation: HloComputation, rules: RuleSet, log: RewriteLog, in_a_row: int) -> None:
+        self.computation = computation
+        self.rules = rules
+        self.log = log
+        self.in_a_row = in_a_row
+        self.effects: Effects = {}
+
+    def result(self) -> HloComputation:
+        return rewrite_computation(self.computation, self.visit, self.effects)
+
+    def visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        """What `moved` becomes: `Visit` of rewrite.py."""
+        settled = self.log.settled
+        instruction = moved
+        for _ in range(self.in_a_row):
+            if instruction in settled:
+                return instruction
+            rules = self.rules.of(instruction.opcode)
+            found = self.first(rules, old, instruction)
+            if found is None:
+                if not any(each.sees_users for each in rules) and not self.log.is_full:
+                    settled.add(instruction)
+                return instruction
+            self.apply(found[0], instruction, found[1])
+            if found[1].effects:
+                self.effects[old] = (*self.effects.get(old, ()), *found[1].effects)
+            instruction = found[1].instruction
+            if instruction.name:  # one that was there before: it has been looked at
+                return instruction
+        if self.in_a_row > 1:
+            left = self.first(self.rules.of(instruction.opcode), old, instruction)
+            if left is not None:
+                self.log.unfinished[left[0].name] = None
+        return instruction
+
+    def first(
+        self, rules: tuple[Rule, ...], old: HloInstruction, instruction: HloInstruction
+    ) -> tuple[Rule, Replacement] | None:
+        """The first rule that has something to do, and what it does."""
+        for each in rules:
+            if each.sees_users:
+                new = each.function(instruction, Site(self.computation, old))
+            else:
+                new = each.function(instruction)
+            if new is not None:
+                if self.log.is_full:
+                    return None
+                return each, new if isinstance(new, Replacement) else Replacement(new)
+        return None
+
+    def apply(self, rule: Rule, before: HloInstruction, replacement: Replacement) -> None:
+        log = self.log
+        log.counts[rule.name] = log.counts.get(rule.name, 0) + 1
+        if log.keep or log.check is not None:
+            log.add(Application(rule.name, self.computation.name, before, replacement))

@@ -1,0 +1,96 @@
+"""Checking one application of a rule: the instruction before and what it became are evaluated on random inputs.
+
+Both are cut out of the program with what they are computed from, up to `DEPTH` steps back, which is more than any rule
+looks at. What is too large for the evaluator, acts, or may loop for long is not checked.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..comparing import compare, random_array
+from ..cutout import cut_out, frontier, is_tame, within
+from ..errors import HloError, UnsupportedError
+from ..evaluator import evaluate
+from ..ir import HloModule
+
+if TYPE_CHECKING:
+    from .rewriter import Application
+
+DEPTH = 10
+MOST_INSTRUCTIONS = 400
+MOST_ELEMENTS = 1 << 18
+MOST_STEPS = 5000
+SEEDS = 2
+
+
+class RuleCheckError(HloError):
+    """A rule that turned an instruction into something that computes another result."""
+
+
+def check_application(application: Application, where: str = "") -> bool:
+    """False if the application was not checked. RuleCheckError, with both programs, if the results differ."""
+    modules = before_and_after(application)
+    if modules is None:
+        return False
+    before, after = modules
+    name = f"{application.rule} {where}".encode()
+    for seed in range(SEEDS):
+        generator = np.random.default_rng(zlib.crc32(name) + seed)
+        leaves = [leaf for parameter in before.entry.parameters for leaf in parameter.shape.leaves()]
+        arguments = [random_array(leaf, generator, special=seed > 0) for leaf in leaves]
+        try:
+            expected = evaluate(before, *arguments)
+        except UnsupportedError:
+            return False
+        wrong = difference(evaluate(after, *arguments), expected, before)
+        if wrong is not None:
+            given = "".join(f"\n// {p.name} = {a.tolist()}" for p, a in zip(before.entry.parameters, arguments))
+            raise RuleCheckError(
+                f"rule {application.rule}{' of ' + where if where else ''} gives another result: {wrong}\n\n"
+                f"{application}\n\nbefore:\n{before}\nafter:\n{after}{given}"
+            )
+    return True
+
+
+def before_and_after(application: Application) -> tuple[HloModule, HloModule] | None:
+    """The instruction and what replaced it as modules of the same parameters; None if they cannot be evaluated soon."""
+    if application.replacement.effects:
+        return None
+    inside = within(application.before, DEPTH)
+    edge = frontier((application.before,), inside - _last(application, inside))
+    known = inside.union(edge)
+    stack, new = [application.after], set[Any]()
+    while stack:
+        node = stack.pop()
+        if node not in known and node not in new:
+            new.add(node)
+            stack.extend(node.operands)
+        if len(new) + len(inside) > MOST_INSTRUCTIONS:
+            return None
+    inputs = list(dict.fromkeys((*edge, *frontier((application.after,), (inside | new) - set(edge)))))
+    before, after = cut_out(application.before, inputs, "before"), cut_out(application.after, inputs, "after")
+    if not (is_tame(before, MOST_ELEMENTS, MOST_STEPS) and is_tame(after, MOST_ELEMENTS, MOST_STEPS)):
+        return None
+    return before, after
+
+
+def _last(application: Application, inside: set[Any]) -> set[Any]:
+    """What lies just at the edge: it is an input, as what it is computed from is not inside."""
+    return {i for i in inside if any(o not in inside for o in i.operands)}
+
+
+def difference(actual: list[Any], expected: list[Any], module: HloModule) -> str | None:
+    """In what the results of `module` differ, the sign of zeros included; None if they do not."""
+    for number, (a, e, leaf) in enumerate(zip(actual, expected, module.entry.root.shape.leaves(), strict=True)):
+        found = compare(a, e, leaf.element)
+        if not found.is_fine:
+            return f"result {number}: {found}"
+        if leaf.element.is_floating and not leaf.element.is_small:
+            zeros = (a == 0) & (e == 0)
+            if np.any(np.signbit(a[zeros]) != np.signbit(e[zeros])):
+                return f"result {number}: zeros of different sign"
+    return None

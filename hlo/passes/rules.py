@@ -1,0 +1,91 @@
+"""Rules: what a rewrite rule is, and tables of them. `rewriter.py` applies them; no rule stands here.
+
+A rule is a function of a few lines from an instruction to what replaces it, or to None where it has nothing to do. Its
+docstring says for what it is valid. It looks at the instruction and at what that is computed from, and at nothing else:
+so an instruction on which no rule fires stays one, whatever happens around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir import HloComputation, HloInstruction
+from ..opcode import Opcode
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What a rule gives that puts a whole computation in the place of an instruction."""
+
+    instruction: HloInstruction
+    effects: Sequence[HloInstruction] = ()
+    """New instructions with side effects that `instruction` does not need, in program order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an instruction lies, for the rules that ask who uses it."""
+
+    computation: HloComputation
+    """As it was before this walk."""
+    instruction: HloInstruction
+    """The instruction before this walk: one of `computation`."""
+
+
+Result = HloInstruction | Replacement | None
+RuleFunction = Callable[..., Any]
+"""function(instruction) -> Result, or function(instruction, site) -> Result."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rule:
+    """A rewrite with a name."""
+
+    name: str
+    opcodes: tuple[Opcode, ...]
+    function: RuleFunction
+    sees_users: bool = False
+    """True: the function gets the `Site` too, and is asked again whenever something around the instruction changed."""
+
+    @property
+    def documentation(self) -> str:
+        """When the rule is valid: the function's docstring in one line."""
+        return " ".join((self.function.__doc__ or "").split())
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
+
+
+def rule(function: RuleFunction, *opcodes: Opcode, sees_users: bool = False) -> Rule:
+    """The rule that has its function's name."""
+    return Rule(function.__name__, opcodes, function, sees_users)
+
+
+class RuleSet:
+    """The rules of one pass, in the order in which they are tried. Compared by identity."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        names = [each.name for each in self.rules]
+        twice = {name for name in names if names.count(name) > 1}
+        assert not twice, f"two rules of one name: {', '.join(sorted(twice))}"
+        self._of: dict[Opcode, tuple[Rule, ...]] = {}
+        for each in self.rules:
+            for opcode in each.opcodes:
+                self._of[opcode] = (*self._of.get(opcode, ()), each)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __contains__(self, opcode: Opcode) -> bool:
+        return opcode in self._of
+
+    def of(self, opcode: Opcode) -> tuple[Rule, ...]:
+        """The rules that are tried on instructions of an opcode, in order."""
+        return self._of.get(opcode, ())
+
+    def only(self, names: Collection[str]) -> RuleSet:
+        """The rules with these names."""
+        return RuleSet(each for each in self.rules if each.name in names)
