@@ -25,6 +25,8 @@ class Application:
     computation: str
     before: HloInstruction
     replacement: Replacement
+    is_local: bool = True
+    """False: the replacement gives all users what they take, but not necessarily the whole value."""
 
     @property
     def after(self) -> HloInstruction:
@@ -150,4 +152,4 @@ class _Walk:
         log = self.log
         log.counts[rule.name] = log.counts.get(rule.name, 0) + 1
         if log.keep or log.check is not None:
-            log.add(Application(rule.name, self.computation.name, before, replacement))
+            log.add(Application(rule.name, self.computation.name, before, replacement, not rule.sees_users))

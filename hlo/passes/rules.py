@@ -47,7 +47,8 @@ class Rule:
     opcodes: tuple[Opcode, ...]
     function: RuleFunction
     sees_users: bool = False
-    """True: the function gets the `Site` too, and is asked again whenever something around the instruction changed."""
+    """True: the function gets the `Site` too, and is asked again in each walk. What it gives need be right only in what
+    the users take."""
 
     @property
     def documentation(self) -> str:
