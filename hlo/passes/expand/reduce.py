@@ -9,6 +9,7 @@ from ...element_type import ElementType
 from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ..patterns import convert
+from ..simplify.arithmetic import is_lossless
 from ..simplify.reducers import binary_reducer
 from .small_types import wider_type
 
@@ -33,11 +34,16 @@ def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
 
 
 def _monoid(reducer: HloComputation) -> Opcode | None:
-    """The op that a reducer of two parameters is; small types may have been converted for it and back."""
+    """The op that a reducer of two parameters is. Small types may have been converted for it and back, where the type
+    between holds all their values and overflows as they do: s4 through u8 or f32 is another function, f8 through s32
+    too."""
     root = reducer.root
-    wide = root.opcode is Opcode.CONVERT and root.shape.element.is_small
-    root = root.operands[0] if wide else root
-    if root.opcode not in _MONOIDS:
+    element = root.shape.element
+    inner = root.operands[0] if root.opcode is Opcode.CONVERT and element.is_small else root
+    if inner.opcode not in _MONOIDS:
         return None
-    sources = {o.operands[0] if wide and o.opcode is Opcode.CONVERT else o for o in root.operands}
-    return root.opcode if sources == set(reducer.parameters) else None
+    between = inner.shape.element
+    if not is_lossless(element, between) or between.is_floating != element.is_floating:
+        return None
+    sources = {o.operands[0] if inner is not root and o.opcode is Opcode.CONVERT else o for o in inner.operands}
+    return inner.opcode if sources == set(reducer.parameters) else None

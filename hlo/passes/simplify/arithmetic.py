@@ -382,8 +382,10 @@ def convert_of_convert(i: Instruction) -> Instruction | None:
 
 def is_lossless(source: ElementType, target: ElementType) -> bool:
     """True when `target` can hold every value of `source`."""
-    if source is target or source is ElementType.PRED:
+    if source is target:
         return True
+    if source is ElementType.PRED:
+        return target is not ElementType.F8E8M0FNU  # which has no zero
     if target is ElementType.PRED or (source.is_complex and not target.is_complex):
         return False
     source, target = source.real, target.real
@@ -446,9 +448,9 @@ def complex_of_parts(i: Instruction) -> Instruction | None:
 def compute_before_broadcast(i: Instruction) -> Instruction | None:
     """f(broadcast(a), broadcast(b)) = broadcast(f(a, b)): what repeats is computed once.
 
-    For every element-wise op whose operands are all broadcast the same way, or broadcast scalars.
+    For every element-wise op but copy and map, where the operands are all broadcast the same way, or broadcast scalars.
     """
-    if not i.shape.rank or not has_trait(i.opcode, Trait.ELEMENTWISE) or i.opcode is Opcode.COPY:
+    if not i.shape.rank or not has_trait(i.opcode, Trait.ELEMENTWISE) or i.opcode in (Opcode.COPY, Opcode.MAP):
         return None
     dimensions: tuple[int, ...] | None = None
     sizes: tuple[int, ...] = ()
@@ -484,8 +486,8 @@ def compute_before_broadcast(i: Instruction) -> Instruction | None:
 def compute_before_reshape(i: Instruction) -> Instruction | None:
     """f(reshape(a), reshape(b)) = reshape(f(a, b)) where the reshapes only add or remove dimensions of size 1 and a
     and b have the same dimensions, or are broadcast scalars. The reshapes meet others further down and fall away. Not
-    where f is a copy: there the result's layout is what counts."""
-    if i.opcode is Opcode.COPY:
+    where f is a copy: there the result's layout is what counts. Not where it is a map, which lists its dimensions."""
+    if i.opcode in (Opcode.COPY, Opcode.MAP):
         return None
     sizes: tuple[int, ...] | None = None
     for operand in i.operands:

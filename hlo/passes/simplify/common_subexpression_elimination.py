@@ -1,8 +1,9 @@
 """cse: what is computed twice is computed once.
 
 Two instructions are the same if opcode, shape, attributes and operands are; the operands of commutative ops in any
-order. Reducers that do the same are made one first, as each reduce of a traced program brings its own. Source: XLA's
-HloCSE and HloComputationDeduplicator.
+order (maximum and minimum of complex numbers are not: of two with the same real part they take the second). Reducers
+that do the same are made one first, as each reduce of a traced program brings its own. Source: XLA's HloCSE and
+HloComputationDeduplicator.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ...ops import SPECS, Trait, has_trait
 from ..rewrite import map_computations, rewrite_computation, with_called
 
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)
+_EXTREMA = frozenset({Opcode.MAXIMUM, Opcode.MINIMUM})
 _KEPT = frozenset({Opcode.PARAMETER, Opcode.OPT_BARRIER})
 """Barriers keep what stands behind them apart (that is their purpose)."""
 
@@ -50,9 +52,10 @@ def _merge(computation: HloComputation) -> HloComputation:
 
 def _key(instruction: HloInstruction, position: dict[HloInstruction, int]) -> Hashable:
     operands = [position[o] for o in instruction.operands]
-    if instruction.opcode in _COMMUTATIVE:
+    opcode = instruction.opcode
+    if opcode in _COMMUTATIVE and not (opcode in _EXTREMA and instruction.shape.element.is_complex):
         operands.sort()
-    return (instruction.opcode, instruction.shape, instruction.attributes, *operands)
+    return (opcode, instruction.shape, instruction.attributes, *operands)
 
 
 def _equal_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:

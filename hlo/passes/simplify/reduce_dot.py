@@ -68,7 +68,7 @@ def apply_to_arrays(
             mapping[old] = make_get_tuple_element(mapping[old.operands[0]], old.attributes.index)
         elif old.opcode is Opcode.CONSTANT:
             mapping[old] = make_splat(old.attributes.literal.array, Shape.array(old.shape.element, sizes))
-        elif has_trait(old.opcode, Trait.ELEMENTWISE) and old.shape.is_scalar:
+        elif has_trait(old.opcode, Trait.ELEMENTWISE) and old.shape.is_scalar and old.opcode is not Opcode.MAP:
             shape = Shape.array(old.shape.element, sizes)
             mapping[old] = make_instruction(old.opcode, [mapping[o] for o in old.operands], old.attributes, shape)
         else:
