@@ -42,7 +42,8 @@ def compare(actual: NDArray, expected: NDArray, element: ElementType, tolerance:
     if element.is_complex:
         real = element.real.dtype
         actual, expected = (np.ascontiguousarray(a).reshape(-1).view(real) for a in (actual, expected))
-    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of signalling NaN
+        a, e = actual.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(e)
     both = np.isfinite(a) & finite
     wrong = ~both & ~((a == e) | (np.isnan(a) & np.isnan(e)))
@@ -78,12 +79,12 @@ def _ulps(a: NDArray, b: NDArray) -> NDArray:
 _LARGEST_RANDOM = 10
 
 
-_SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0)
+_SPECIAL = np.array([np.nan, 0.0, np.inf, -0.0, -np.inf, 1.0, -1.0])
 
 
-def random_array(shape: Shape, generator: np.random.Generator, special: bool = False) -> NDArray:
-    """Normal floats and complex numbers, small integers of both signs, booleans. `special`: a few of the floats are
-    NaN, infinities, zeros of both signs, 1 and -1."""
+def random_array(shape: Shape, generator: np.random.Generator, special: float = 0.0) -> NDArray:
+    """Normal floats and complex numbers, small integers of both signs, booleans. Of the floats this part is `special`:
+    NaN, infinities, zeros of both signs, 1 and -1 in turns."""
     element = shape.element
     if element is ElementType.PRED:
         return generator.integers(0, 2, shape.dimensions).astype(np.bool_)
@@ -91,11 +92,13 @@ def random_array(shape: Shape, generator: np.random.Generator, special: bool = F
         real, imaginary = generator.standard_normal((2, *shape.dimensions))
         return np.asarray(real + 1j * imaginary).astype(element.dtype)
     if element.is_floating:
-        values = generator.standard_normal(shape.dimensions)
+        values = np.asarray(generator.standard_normal(shape.dimensions))
         if special:
-            odd = generator.choice(_SPECIAL, shape.dimensions)
-            values = np.where(generator.random(shape.dimensions) < 0.2, odd, values)
-        return np.asarray(values).astype(element.dtype)
+            places = np.arange(values.size).reshape(values.shape) + generator.integers(len(_SPECIAL))
+            chosen = generator.random(shape.dimensions) < special
+            values = np.where(chosen, _SPECIAL[places % len(_SPECIAL)], values)
+        with np.errstate(all="ignore"):  # some types have no NaN
+            return values.astype(element.dtype)
     largest = min(_LARGEST_RANDOM, (1 << (element.bit_width - element.is_signed)) - 1)
     lowest = -largest if element.is_signed else 0
     return np.asarray(generator.integers(lowest, largest + 1, shape.dimensions)).astype(element.dtype)

@@ -5,7 +5,7 @@ A cutout is small enough to evaluate by itself. `passes/rule_check.py` and `bise
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from .analyses.trip_count import known_trip_count
@@ -37,7 +37,7 @@ def cut_out(root: HloInstruction, inputs: Sequence[HloInstruction], name: str = 
     return make_module(name, make_computation("main", copies[root], parameters))
 
 
-def frontier(roots: Iterable[HloInstruction], inside: Collection[HloInstruction]) -> tuple[HloInstruction, ...]:
+def frontier(roots: Iterable[HloInstruction], inside: Container[HloInstruction]) -> tuple[HloInstruction, ...]:
     """What `roots`, with all that is `inside`, are computed from: the inputs of a cutout. What has no operands and is
     no parameter (constants, iotas) belongs to the cutout."""
     found: dict[HloInstruction, None] = {}
@@ -53,6 +53,15 @@ def frontier(roots: Iterable[HloInstruction], inside: Collection[HloInstruction]
         else:
             stack.extend(reversed(node.operands))
     return tuple(found)
+
+
+class _Everything:
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+EVERYTHING: Container[HloInstruction] = _Everything()
+"""With this `inside`, the inputs are parameters alone."""
 
 
 def within(root: HloInstruction, depth: int) -> set[HloInstruction]:

@@ -34,17 +34,28 @@ class NumbaCompiler(Compiler):
         module = _with_donated(module, donated)
         bodies = Bodies()
         optimized, records = optimize(module, target=target, is_gemm=is_gemm, can_share=bodies.can_share)
-        started = time.perf_counter()
-        assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
-        assigned = time.perf_counter()
-        lowered = lower(assignment, bodies)
-        finished = time.perf_counter()
-        count = sum(1 for _ in optimized.instructions())
-        stages = [
-            PassRecord("buffer-assignment", (assigned - started) * 1e3, count, count, False),
-            PassRecord("code-generation", (finished - assigned) * 1e3, count, count, False),
-        ]
-        return NumbaExecutable(optimized, lowered, assignment, [*records, *stages])
+        return _assembled(optimized, target, bodies, records)
+
+    def compile_optimized(self, module: HloModule, *, target: str | Target = "cpu") -> NumbaExecutable:
+        """For a module after all passes: none runs. Who looks for a wrong kernel compiles parts of a program so."""
+        return _assembled(replace(module, is_scheduled=True), target_named(target), Bodies(), ())
+
+
+def _assembled(
+    optimized: HloModule, target: Target, bodies: Bodies, records: Sequence[PassRecord]
+) -> NumbaExecutable:
+    """The executable of a module after all passes: buffers, then kernels."""
+    started = time.perf_counter()
+    assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
+    assigned = time.perf_counter()
+    lowered = lower(assignment, bodies)
+    finished = time.perf_counter()
+    count = sum(1 for _ in optimized.instructions())
+    stages = [
+        PassRecord("buffer-assignment", (assigned - started) * 1e3, count, count, False),
+        PassRecord("code-generation", (finished - assigned) * 1e3, count, count, False),
+    ]
+    return NumbaExecutable(optimized, lowered, assignment, [*records, *stages])
 
 
 def _with_donated(module: HloModule, donated: Sequence[int]) -> HloModule:

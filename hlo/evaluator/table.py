@@ -77,13 +77,30 @@ def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:
     """
     values: dict[HloInstruction, Value] = dict(zip(computation.parameters, arguments, strict=True))
     for instruction, last_used in _steps(computation):
-        operands = [values[o] for o in instruction.operands]
-        if instruction.opcode is Opcode.BITCAST:
-            operands = [_buffer(operands[0], instruction.operands[0].shape)]
-        values[instruction] = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
+        values[instruction] = _value(instruction, [values[o] for o in instruction.operands])
         for operand in last_used:
             del values[operand]
     return values[computation.root]
+
+
+def evaluate_all(computation: HloComputation, arguments: Sequence[Value]) -> dict[HloInstruction, Value]:
+    """The values of all instructions that the root or a side effect needs, and of all parameters: for who looks for the
+    one that is wrong. `evaluate_computation` keeps no value longer than it is needed."""
+    return _QUIET.copy().run(_all_values, computation, arguments)
+
+
+def _all_values(computation: HloComputation, arguments: Sequence[Value]) -> dict[HloInstruction, Value]:
+    values: dict[HloInstruction, Value] = dict(zip(computation.parameters, arguments, strict=True))
+    for instruction, _ in _steps(computation):
+        values[instruction] = _value(instruction, [values[o] for o in instruction.operands])
+    return values
+
+
+def _value(instruction: HloInstruction, operands: list[Value]) -> Value:
+    if instruction.opcode is Opcode.BITCAST:
+        operands = [_buffer(operands[0], instruction.operands[0].shape)]
+    value: Value = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
+    return value
 
 
 _Steps: TypeAlias = "tuple[tuple[HloInstruction, tuple[HloInstruction, ...]], ...]"
@@ -110,6 +127,11 @@ def _buffer(array: Any, shape: Shape) -> Any:
     if not layout.is_dense:
         return to_physical(array, shape)
     return array if layout.is_row_major else array.transpose(layout.minor_to_major[::-1])
+
+
+def flattened(value: Value) -> list[NDArray]:
+    """The arrays in a value, one a leaf of its shape."""
+    return list(_flattened(value))
 
 
 def _packed(shape: Shape, arrays: Iterator[NDArray]) -> Value:

@@ -64,6 +64,9 @@ class UnsettledWarning(UserWarning):
     """A fixed point that was given up: its passes would change the module again and again."""
 
 
+_LAST_ROUNDS = 4
+"""Rules that fired in these are said not to settle: rules that undo each other may take turns."""
+
 Observer = Callable[[HloPass, HloModule, HloModule], None]
 """observer(pass, before, after), after each pass that changed the module. What it raises ends the run."""
 
@@ -141,8 +144,10 @@ class _Run:
         if step.only_after and not any(r.name == step.only_after and r.changed for r in self.records):
             return module
         quiet: dict[HloPass, HloModule] = {}
+        rounds = []
         for _ in range(step.limit):
-            start, first = module, len(self.records)
+            start = module
+            rounds.append(len(self.records))
             for each in step.passes:
                 if quiet.get(each) is not module:
                     before, module = module, self.one(module, each)
@@ -150,17 +155,20 @@ class _Run:
                         quiet[each] = module
             if module is start:
                 return module
-        self.give_up(step, first)
+        self.give_up(step, rounds)
         return module
 
-    def give_up(self, step: FixedPoint, first: int) -> None:
-        """Say which passes and rules changed something in the last round, whose records begin at `first`."""
-        said = []
-        for number, record in enumerate(self.records[first:], first):
+    def give_up(self, step: FixedPoint, rounds: list[int]) -> None:
+        """Say what changed something in the last rounds. `rounds`: where the records of each begin."""
+        going_on: dict[str, dict[str, None]] = {}
+        for record in self.records[rounds[-_LAST_ROUNDS:][0] :]:
             if record.changed:
-                going_on = tuple(record.rewrites) or (record.name,)
-                self.records[number] = replace(record, unsettled=going_on)
-                said.append(f"{record.name} ({', '.join(record.rewrites)})" if record.rewrites else record.name)
+                going_on.setdefault(record.name, {}).update(dict.fromkeys(record.rewrites))
+        for number, record in enumerate(self.records[rounds[-1] :], rounds[-1]):
+            if record.name in going_on:
+                rules = tuple(going_on[record.name]) or (record.name,)
+                self.records[number] = replace(record, unsettled=rules)
+        said = [f"{name} ({', '.join(rules)})" if rules else name for name, rules in going_on.items()]
         message = f"the fixed point of pipeline {self.pipeline.name} was given up after {step.limit} rounds"
         warnings.warn(f"{message}: still changing the module are {'; '.join(said)}", UnsettledWarning, stacklevel=6)
 

@@ -11,6 +11,7 @@ from ..hlo.backend import PassRecord
 from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
 from ..hlo.passes.pipeline import pipeline
 from ..hlo.passes.rewrite import HloPass
+from ..hlo.passes.rewriter import RulePass
 from ..hlo.text.dot_graph import to_dot
 from ..numba_backend.dot import is_gemm
 from ..numba_backend.lowering import Bodies
@@ -25,6 +26,9 @@ def execute(options: Namespace) -> int:
     if options.list_passes:
         print("\n".join(names))
         return FINE
+    if options.rules:
+        print(_rules(chosen))
+        return FINE
     if options.file is None:
         raise UsageError("opt needs a FILE")
     settings = PassOptions.from_environment()
@@ -37,11 +41,20 @@ def execute(options: Namespace) -> int:
         chosen = Pipeline("chosen", tuple(by_name[name] for name in options.passes))
     elif options.until:
         chosen = _up_to(chosen, options.until)
-    settings = replace(settings, verify=not options.no_verify, disabled=_in(chosen, disabled))
+    settings = replace(
+        settings,
+        verify=not options.no_verify,
+        disabled=_in(chosen, disabled),
+        explain=options.explain,
+        check_rules=options.check_rules or settings.check_rules,
+    )
     module, records = chosen.run(read_module(options.file), settings)
     if options.stats:
         print(_stats(records), file=sys.stderr)
-    text = to_dot(module) if options.dot else module.to_text()
+    if options.explain:
+        text = _explained(records)
+    else:
+        text = to_dot(module) if options.dot else module.to_text()
     if options.output:
         write_text(options.output, text)
     else:
@@ -65,10 +78,39 @@ def _up_to(pipeline: Pipeline, name: str) -> Pipeline:
     raise AssertionError(name)
 
 
+def _rules(pipeline: Pipeline) -> str:
+    """Each rule of each pass, once: name, opcodes, and when it is valid."""
+    lines = []
+    for each in {each.name: each for each in pipeline.passes() if isinstance(each, RulePass)}.values():
+        lines.append(f"{each.name}:")
+        for rule in each.rules:
+            opcodes = ", ".join(opcode.value for opcode in rule.opcodes[:_FEW])
+            more = f" and {len(rule.opcodes) - _FEW} more" if len(rule.opcodes) > _FEW else ""
+            lines.append(f"  {rule.name} ({opcodes}{more}): {rule.documentation}")
+    return "\n".join(lines)
+
+
+_FEW = 6
+
+
+def _explained(records: Sequence[PassRecord]) -> str:
+    """Each pass that changed something, and each application of its rules."""
+    lines = []
+    for number, record in enumerate(records):
+        if record.changed:
+            before, after = record.instructions_before, record.instructions_after
+            lines.append(f"pass {number}: {record.name}: {before} -> {after} instructions")
+            for application in record.applications:
+                lines += [f"  {line}" for line in str(application).splitlines()]
+    return "\n".join(lines)
+
+
 def _stats(records: Sequence[PassRecord]) -> str:
     width = max((len(record.name) for record in records), default=0)
     return "\n".join(
         f"{record.name:{width}}  {record.milliseconds:8.2f} ms  "
         + (f"{record.instructions_before} -> {record.instructions_after}" if record.changed else "no change")
+        + "".join(f"  {name} x{count}" for name, count in sorted(record.rewrites.items()))
+        + (f"  NOT SETTLED: {', '.join(record.unsettled)}" if record.unsettled else "")
         for record in records
     )

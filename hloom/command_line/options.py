@@ -18,6 +18,7 @@ examples:
   hloom run model.hlo --input x.npy weights.npz --output results/
   hloom opt model.hlo --passes call-inliner,cse,dce -o simpler.hlo
   hloom check model.hlo --compare
+  hloom bisect model.hlo --input x.npy -o small.hlo
   hloom layout "f32[3,5]{1,0:T(2,2)}" --index 2,3
   hloom layout model.hlo --target tpu
 """
@@ -32,7 +33,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _layout):
+    for add in (_run, _opt, _check, _bisect, _layout):
         add(commands)
     return parser.parse_args(arguments)
 
@@ -71,12 +72,21 @@ def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--passes", metavar="A,B,...", type=_names, help="these passes, in this order, each once")
     chosen.add_argument("--until", metavar="PASS", help="the usual passes up to and including the first run of PASS")
+    chosen.add_argument("--rules", action="store_true", help="print the rules of the passes, and when each is valid")
     chosen.add_argument("--list-passes", action="store_true", help="print the names of the usual passes, in order")
     parser.add_argument("--disable", metavar="A,B,...", type=_names, default=[], help="leave these passes out")
     parser.add_argument("-o", "--output", metavar="PATH", help="write there instead of to stdout")
     parser.add_argument("--dot", action="store_true", help="write a graph for Graphviz instead of HLO text")
     parser.add_argument("--no-verify", action="store_true", help="do not verify the module after each pass")
     parser.add_argument("--stats", action="store_true", help="print what each pass did to stderr")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print which rule turned which instruction into what, instead of the module",
+    )
+    parser.add_argument(
+        "--check-rules", action="store_true", help="evaluate what each rule turned into what, on random arrays"
+    )
 
 
 def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
@@ -87,12 +97,21 @@ def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     _inputs(parser)
     _target(parser)
+    _tolerance(parser)
+
+
+def _bisect(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "bisect",
+        "find the pass, the rule or the kernel after which a result is wrong, and the smallest program that shows it",
+    )
+    parser.add_argument("file", metavar="FILE", help='HLO text; "-" is stdin')
+    _inputs(parser)
+    _target(parser)
+    _tolerance(parser)
     parser.add_argument(
-        "--tolerance",
-        metavar="T",
-        type=_not_negative,
-        help="largest difference that is fine, in parts of the largest number of a result (default: half of the "
-        "digits of the result's type; integers and booleans must be equal)",
+        "-o", "--output", metavar="PATH", help="write the smallest program there, and its arguments to PATH.npz"
     )
 
 
@@ -157,6 +176,16 @@ def _inputs(parser: argparse.ArgumentParser) -> None:
     )
     given.add_argument("--random", action="store_true", help="random arrays for the parameters")
     parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="for random arrays (default: 0)")
+
+
+def _tolerance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tolerance",
+        metavar="T",
+        type=_not_negative,
+        help="largest difference that is fine, in parts of the largest number of a result (default: half of the "
+        "digits of the result's type; integers and booleans must be equal)",
+    )
 
 
 def _target(parser: argparse.ArgumentParser) -> None:

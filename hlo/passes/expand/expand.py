@@ -78,6 +78,8 @@ EXPANSIONS = RuleSet(
 
 MAX_WALKS = 100
 """Over the module: what a rule writes may be something that another rule rewrites, and so on, but not without end."""
+LAST_WALKS = 4
+"""Rules that fired in these are said not to settle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,11 @@ class Expand:
         return self.rewrite(module, RewriteLog())
 
     def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
-        for _ in range(MAX_WALKS):
-            before, applied = module, dict(log.counts)
-            module = apply_rules(module, self.rules, log)
+        for walk in range(MAX_WALKS):
+            if walk == MAX_WALKS - LAST_WALKS:
+                counted = dict(log.counts)
+            before, module = module, apply_rules(module, self.rules, log)
             if module is before:
                 return module
-        log.unfinished.update({name: None for name, count in log.counts.items() if count != applied.get(name, 0)})
+        log.unfinished.update({name: None for name, count in log.counts.items() if count != counted.get(name, 0)})
         return module

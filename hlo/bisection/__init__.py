@@ -1,0 +1,1 @@
+"""Finding what is wrong: the pass, the rule or the kernel, and the smallest program that shows it."""
