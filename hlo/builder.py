@@ -120,20 +120,20 @@ class _Namer:
     """Hands out names: the wanted one, else with the lowest free `.N` suffix."""
 
     def __init__(self) -> None:
-        self._used: set[str] = set()
+        self.used: set[str] = set()
         self._next: dict[str, int] = {}
 
     def unique(self, wanted: str) -> str:
-        if wanted not in self._used:
-            self._used.add(wanted)
+        if wanted not in self.used:
+            self.used.add(wanted)
             return wanted
         stem, dot, digits = wanted.rpartition(".")
         base = stem if dot and digits.isdigit() else wanted
         number = self._next.get(base, 1)
-        while f"{base}.{number}" in self._used:
+        while f"{base}.{number}" in self.used:
             number += 1
         self._next[base] = number + 1
-        self._used.add(f"{base}.{number}")
+        self.used.add(f"{base}.{number}")
         return f"{base}.{number}"
 
 
@@ -145,6 +145,7 @@ def with_unique_names(
     `changed` receives each instruction that had to be made anew, and what it became.
     """
     instructions, computations = _Namer(), _Namer()
+    used = instructions.used
     renamed: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:
         mapping: dict[HloInstruction, HloInstruction] = {}  # only what changes
@@ -155,7 +156,11 @@ def with_unique_names(
             attributes = old.attributes
             if renamed and attributes is not NO_ATTRIBUTES:
                 attributes = attributes.map_computations(lambda c: renamed.get(c, c))
-            name = instructions.unique(old.name or old.opcode.value)
+            name = old.name
+            if name and name not in used:
+                used.add(name)
+            else:
+                name = instructions.unique(name or old.opcode.value)
             if name != old.name or attributes is not old.attributes:
                 new = HloInstruction(
                     old.opcode, old.shape, new.operands, attributes, name, old.metadata, old.frontend_attributes,

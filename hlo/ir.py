@@ -104,7 +104,7 @@ class HloInstruction:
         )  # fmt: skip
 
     def called_computations(self) -> tuple[HloComputation, ...]:
-        if self.attributes is NO_ATTRIBUTES:
+        if self.attributes is NO_ATTRIBUTES or not _FIELDS.get(type(self.attributes), True):
             return ()
         called: tuple[HloComputation, ...] = self.attributes.called_computations()
         return called

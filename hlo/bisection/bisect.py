@@ -22,7 +22,7 @@ from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..passes.manager import PassOptions, Pipeline
 from ..passes.rewrite import HloPass
-from ..passes.rewriter import Application, RewriteLog, RulePass
+from ..passes.rewriter import Application, RewriteLog, has_rules
 from .shrink import Shows, Specimen, calls_of, shrunk, specimen_of
 
 NDArray = np.ndarray[Any, Any]
@@ -122,7 +122,7 @@ class Bisection:
         self, each: HloPass, before: HloModule, difference: str, arguments: list[NDArray], expected: list[NDArray]
     ) -> Finding:
         whole = Specimen(before, arguments)
-        if not isinstance(each, RulePass):
+        if not has_rules(each):
             return Finding("pass", each.name, difference, shrunk(whole, self.broken_by(each)))
         counted = RewriteLog()
         each.rewrite(before, counted)

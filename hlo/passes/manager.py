@@ -20,7 +20,7 @@ from ..ir import HloInstruction, HloModule
 from ..text.dot_graph import to_dot
 from ..verifier import verify
 from .rewrite import HloPass
-from .rewriter import Application, RewriteLog, RulePass
+from .rewriter import Application, RewriteLog, has_rules
 from .rule_check import check_application
 
 
@@ -177,7 +177,7 @@ class _Run:
             return module
         log = RewriteLog(keep=self.options.explain)
         started = time.perf_counter()
-        if isinstance(each, RulePass):
+        if has_rules(each):
             log.settled = self.settled.setdefault(each, log.settled)
             if self.options.check_rules:
                 log.check = partial(_check, each, module)

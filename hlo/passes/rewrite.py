@@ -86,6 +86,12 @@ def rebuild(
 
 def _append(instruction: HloInstruction, order: dict[HloInstruction, None]) -> None:
     """Put `instruction` at the end of `order`, after whatever it needs that is not there yet."""
+    for operand in instruction.operands:
+        if operand not in order:
+            break
+    else:
+        order[instruction] = None
+        return
     stack = [instruction]
     while stack:
         node = stack[-1]

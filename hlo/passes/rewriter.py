@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 from ..ir import HloComputation, HloInstruction, HloModule
 from .rewrite import Effects, HloPass, map_computations, rewrite_computation
@@ -65,7 +65,6 @@ class RewriteLog:
             self.applications.append(application)
 
 
-@runtime_checkable
 class RulePass(HloPass, Protocol):
     """A pass that is a table of rules. Calling it is `rewrite` with a log that nobody reads."""
 
@@ -74,6 +73,11 @@ class RulePass(HloPass, Protocol):
 
     def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
         """What a call of the pass gives, with a record of it in `log`, whose limits hold."""
+
+
+def has_rules(each: HloPass) -> TypeGuard[RulePass]:
+    """True for a pass that is a table of rules."""
+    return hasattr(each, "rewrite")
 
 
 def apply_rules(
@@ -106,49 +110,48 @@ class _Walk:
         self.effects: Effects = {}
 
     def result(self) -> HloComputation:
-        return rewrite_computation(self.computation, self.visit, self.effects)
+        settled, apply, table = self.log.settled, self.apply, self.rules
 
-    def visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            return moved if moved in settled or moved.opcode not in table else apply(old, moved)
+
+        return rewrite_computation(self.computation, visit, self.effects)
+
+    def apply(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         """What `moved` becomes: `Visit` of rewrite.py."""
-        settled = self.log.settled
-        instruction = moved
+        log, instruction = self.log, moved
         for _ in range(self.in_a_row):
-            if instruction in settled:
-                return instruction
-            rules = self.rules.of(instruction.opcode)
-            found = self.first(rules, old, instruction)
+            found = self.first(old, instruction)
             if found is None:
-                if not any(each.sees_users for each in rules) and not self.log.is_full:
-                    settled.add(instruction)
+                if log.limit is None and not self.rules.sees_users(instruction.opcode):
+                    log.settled.add(instruction)
                 return instruction
-            self.apply(found[0], instruction, found[1])
-            if found[1].effects:
-                self.effects[old] = (*self.effects.get(old, ()), *found[1].effects)
+            if log.is_full:
+                return instruction
+            self.record(instruction, *found)
+            effects = found[1].effects
+            if effects:
+                self.effects[old] = (*self.effects.get(old, ()), *effects)
             instruction = found[1].instruction
-            if instruction.name:  # one that was there before: it has been looked at
+            if instruction.name or instruction in log.settled:  # one that was there before: it has been looked at
                 return instruction
-        if self.in_a_row > 1:
-            left = self.first(self.rules.of(instruction.opcode), old, instruction)
-            if left is not None:
-                self.log.unfinished[left[0].name] = None
+        left = self.first(old, instruction) if self.in_a_row > 1 else None
+        if left is not None:
+            log.unfinished[left[0].name] = None
         return instruction
 
-    def first(
-        self, rules: tuple[Rule, ...], old: HloInstruction, instruction: HloInstruction
-    ) -> tuple[Rule, Replacement] | None:
+    def first(self, old: HloInstruction, instruction: HloInstruction) -> tuple[Rule, Replacement] | None:
         """The first rule that has something to do, and what it does."""
-        for each in rules:
+        for each in self.rules.of(instruction.opcode):
             if each.sees_users:
                 new = each.function(instruction, Site(self.computation, old))
             else:
                 new = each.function(instruction)
             if new is not None:
-                if self.log.is_full:
-                    return None
                 return each, new if isinstance(new, Replacement) else Replacement(new)
         return None
 
-    def apply(self, rule: Rule, before: HloInstruction, replacement: Replacement) -> None:
+    def record(self, before: HloInstruction, rule: Rule, replacement: Replacement) -> None:
         log = self.log
         log.counts[rule.name] = log.counts.get(rule.name, 0) + 1
         if log.keep or log.check is not None:

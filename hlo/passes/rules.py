@@ -76,6 +76,7 @@ class RuleSet:
         for each in self.rules:
             for opcode in each.opcodes:
                 self._of[opcode] = (*self._of.get(opcode, ()), each)
+        self._asking = frozenset(opcode for each in self.rules if each.sees_users for opcode in each.opcodes)
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)
@@ -86,6 +87,10 @@ class RuleSet:
     def of(self, opcode: Opcode) -> tuple[Rule, ...]:
         """The rules that are tried on instructions of an opcode, in order."""
         return self._of.get(opcode, ())
+
+    def sees_users(self, opcode: Opcode) -> bool:
+        """True if one of the rules of an opcode asks who uses the instruction."""
+        return opcode in self._asking
 
     def only(self, names: Collection[str]) -> RuleSet:
         """The rules with these names."""

@@ -11,7 +11,7 @@ from ..hlo.backend import PassRecord
 from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
 from ..hlo.passes.pipeline import pipeline
 from ..hlo.passes.rewrite import HloPass
-from ..hlo.passes.rewriter import RulePass
+from ..hlo.passes.rewriter import has_rules
 from ..hlo.text.dot_graph import to_dot
 from ..numba_backend.dot import is_gemm
 from ..numba_backend.lowering import Bodies
@@ -81,7 +81,7 @@ def _up_to(pipeline: Pipeline, name: str) -> Pipeline:
 def _rules(pipeline: Pipeline) -> str:
     """Each rule of each pass, once: name, opcodes, and when it is valid."""
     lines = []
-    for each in {each.name: each for each in pipeline.passes() if isinstance(each, RulePass)}.values():
+    for each in {each.name: each for each in pipeline.passes() if has_rules(each)}.values():
         lines.append(f"{each.name}:")
         for rule in each.rules:
             opcodes = ", ".join(opcode.value for opcode in rule.opcodes[:_FEW])

@@ -15,7 +15,6 @@ from ...builder import make_instruction
 from ...element_type import ElementType
 from ...ir import HloInstruction
 from ...opcode import Opcode
-from ...ops import Trait, has_trait
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...shape import Shape
 from ..patterns import (
@@ -450,7 +449,7 @@ def compute_before_broadcast(i: Instruction) -> Instruction | None:
 
     For every element-wise op but copy and map, where the operands are all broadcast the same way, or broadcast scalars.
     """
-    if not i.shape.rank or not has_trait(i.opcode, Trait.ELEMENTWISE) or i.opcode in (Opcode.COPY, Opcode.MAP):
+    if not i.shape.rank or i.opcode in (Opcode.COPY, Opcode.MAP):
         return None
     dimensions: tuple[int, ...] | None = None
     sizes: tuple[int, ...] = ()
