@@ -86,6 +86,14 @@ def test_rules_of_an_opcode_are_in_the_order_of_the_table() -> None:
             assert list(table.of(opcode)) == [each for each in table if opcode in each.opcodes]
 
 
+def test_no_rule_fires_where_the_opcodes_of_operands_leave_it_out() -> None:
+    modules = [random_module(random.Random(seed)) for seed in range(40)] + [build_module(case) for case in CASES]
+    for module in modules:
+        for i in module.instructions():
+            for each in RULES.of(i.opcode):
+                assert each in RULES.for_instruction(i) or each.function(i) is None, (each, i)
+
+
 # the record
 
 

@@ -553,6 +553,7 @@ def test_rule(case: Case) -> None:
     module = module_of(case.body)
     root = module.entry.root
     assert rule in RULES.of(root.opcode)
+    assert case.becomes is None or rule in RULES.for_instruction(root)
     new = rule.function(root)
     if case.becomes is None:
         assert new is None, f"{case.rule} made {expression(new)}"

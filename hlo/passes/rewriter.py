@@ -142,7 +142,7 @@ class _Walk:
 
     def first(self, old: HloInstruction, instruction: HloInstruction) -> tuple[Rule, Replacement] | None:
         """The first rule that has something to do, and what it does."""
-        for each in self.rules.of(instruction.opcode):
+        for each in self.rules.for_instruction(instruction):
             if each.sees_users:
                 new = each.function(instruction, Site(self.computation, old))
             else:

@@ -50,6 +50,9 @@ class Rule:
     """True: the function gets the `Site` too, and is asked again in each walk. What it gives need be right only in what
     the users take."""
 
+    operands: frozenset[Opcode] = frozenset()
+    """Opcodes of which one operand at least must be, or none: then any instruction will do. It spares calls."""
+
     @property
     def documentation(self) -> str:
         """When the rule is valid: the function's docstring in one line."""
@@ -59,9 +62,14 @@ class Rule:
         return f"<rule {self.name}>"
 
 
-def rule(function: RuleFunction, *opcodes: Opcode, sees_users: bool = False) -> Rule:
+def rule(
+    function: RuleFunction, *opcodes: Opcode, sees_users: bool = False, operands: Collection[Opcode] = ()
+) -> Rule:
     """The rule that has its function's name."""
-    return Rule(function.__name__, opcodes, function, sees_users)
+    return Rule(function.__name__, opcodes, function, sees_users, frozenset(operands))
+
+
+_MOST_OPERANDS = 3
 
 
 class RuleSet:
@@ -76,6 +84,7 @@ class RuleSet:
         for each in self.rules:
             for opcode in each.opcodes:
                 self._of[opcode] = (*self._of.get(opcode, ()), each)
+        self._for: dict[tuple[Opcode, ...], tuple[Rule, ...]] = {}
         self._asking = frozenset(opcode for each in self.rules if each.sees_users for opcode in each.opcodes)
 
     def __iter__(self) -> Iterator[Rule]:
@@ -87,6 +96,18 @@ class RuleSet:
     def of(self, opcode: Opcode) -> tuple[Rule, ...]:
         """The rules that are tried on instructions of an opcode, in order."""
         return self._of.get(opcode, ())
+
+    def for_instruction(self, instruction: HloInstruction) -> tuple[Rule, ...]:
+        """The rules that may have something to do to an instruction, as far as the opcodes of its operands show."""
+        operands = instruction.operands
+        if len(operands) > _MOST_OPERANDS:
+            return self._of.get(instruction.opcode, ())
+        key = (instruction.opcode, *[o.opcode for o in operands])
+        found = self._for.get(key)
+        if found is None:
+            of = self._of.get(instruction.opcode, ())
+            found = self._for[key] = tuple([r for r in of if not r.operands or not r.operands.isdisjoint(key[1:])])
+        return found
 
     def sees_users(self, opcode: Opcode) -> bool:
         """True if one of the rules of an opcode asks who uses the instruction."""

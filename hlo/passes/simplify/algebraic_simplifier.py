@@ -27,8 +27,8 @@ RULES = RuleSet(
         *MOVEMENT_RULES,
         *INDEXING_RULES,
         *REDUCE_DOT_RULES,
-        rule(compute_before_broadcast, *_ELEMENTWISE),
-        rule(compute_before_reshape, *_ELEMENTWISE),
+        rule(compute_before_broadcast, *_ELEMENTWISE, operands={Opcode.BROADCAST}),
+        rule(compute_before_reshape, *_ELEMENTWISE, operands={Opcode.RESHAPE}),
     )
 )
 

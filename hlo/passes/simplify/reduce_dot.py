@@ -187,11 +187,11 @@ _O = Opcode
 REDUCE_DOT_RULES = (
     rule(reduce_of_nothing, _O.REDUCE),
     rule(reduce_of_one, _O.REDUCE),
-    rule(reduce_of_reduce, _O.REDUCE),
-    rule(reduce_of_transpose, _O.REDUCE),
+    rule(reduce_of_reduce, _O.REDUCE, operands={_O.REDUCE}),
+    rule(reduce_of_transpose, _O.REDUCE, operands={_O.TRANSPOSE}),
     rule(reduce_in_order, _O.REDUCE),
     rule(dot_of_nothing, _O.DOT),
-    rule(dot_of_transpose, _O.DOT),
-    rule(transpose_of_dot, _O.TRANSPOSE),
+    rule(dot_of_transpose, _O.DOT, operands={_O.TRANSPOSE}),
+    rule(transpose_of_dot, _O.TRANSPOSE, operands={_O.DOT}),
 )
 """In the order in which they are tried."""
