@@ -11,25 +11,22 @@ from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from .table import NDArray, interpret
-
-_UFUNCS: dict[Opcode, np.ufunc] = {
-    Opcode.ADD: np.add,
-    Opcode.MULTIPLY: np.multiply,
-    Opcode.MAXIMUM: np.maximum,
-    Opcode.MINIMUM: np.minimum,
-}
-_BITWISE: dict[Opcode, np.ufunc] = {
-    Opcode.AND: np.bitwise_and,
-    Opcode.OR: np.bitwise_or,
-    Opcode.XOR: np.bitwise_xor,
-}
+from .ufuncs import UFUNCS, Extremum, Ufunc
 
 
-def as_ufunc(computation: HloComputation) -> np.ufunc | None:
-    """The ufunc that `computation` is, if it is one binary op on its two parameters."""
+def as_ufunc(computation: HloComputation) -> Ufunc | None:
+    """The ufunc that `computation` is, if it is one commutative op on its two parameters. None for the extrema of
+    complex numbers, which are neither commutative nor associative where a real part is NaN."""
     root = computation.root
-    ufunc = _UFUNCS.get(root.opcode) or _BITWISE.get(root.opcode)
-    return ufunc if ufunc is not None and set(root.operands) == set(computation.parameters) else None
+    ufunc = UFUNCS.get(root.opcode)
+    if ufunc is None or not has_trait(root.opcode, Trait.COMMUTATIVE) or is_complex_extremum(root):
+        return None
+    return ufunc if set(root.operands) == set(computation.parameters) else None
+
+
+def is_complex_extremum(instruction: HloInstruction) -> bool:
+    """Whether it is the larger or smaller of two complex numbers."""
+    return instruction.shape.element.is_complex and isinstance(UFUNCS.get(instruction.opcode), Extremum)
 
 
 class Applied:
