@@ -19,14 +19,14 @@ def as_ufunc(computation: HloComputation) -> Ufunc | None:
     complex numbers, which are neither commutative nor associative where a real part is NaN."""
     root = computation.root
     ufunc = UFUNCS.get(root.opcode)
-    if ufunc is None or not has_trait(root.opcode, Trait.COMMUTATIVE) or is_complex_extremum(root):
+    if ufunc is None or is_complex_extremum(root):
         return None
-    return ufunc if set(root.operands) == set(computation.parameters) else None
+    return ufunc if root.operands in (computation.parameters, computation.parameters[::-1]) else None
 
 
 def is_complex_extremum(instruction: HloInstruction) -> bool:
     """Whether it is the larger or smaller of two complex numbers."""
-    return instruction.shape.element.is_complex and isinstance(UFUNCS.get(instruction.opcode), Extremum)
+    return isinstance(UFUNCS.get(instruction.opcode), Extremum) and instruction.shape.element.is_complex
 
 
 class Applied:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..element_type import ElementType, element_type_of
 from ..opcode import Opcode
+from ..ops import Trait, has_trait
 from ..ops.elementwise import (
     CompareAttributes,
     ComparisonDirection,
@@ -72,7 +73,7 @@ def _arithmetic(opcode: Opcode, compute: Callable[..., Any]) -> None:
         return np.asarray(compute(*operands))
 
     EVALUATE[opcode] = rule
-    if isinstance(compute, np.ufunc | Extremum):
+    if isinstance(compute, np.ufunc | Extremum) and has_trait(opcode, Trait.COMMUTATIVE):
         UFUNCS[opcode] = compute
 
 

@@ -40,9 +40,10 @@ def _reduce_by_ufunc(
 ) -> NDArray:
     """f16 and bf16 are combined in f32 and rounded once; XLA also rounds some partial results."""
     dtype = array.dtype
-    if shape.element in _NARROW or shape.element.is_small:
+    element = shape.element
+    if element.is_small or element in _NARROW:
         # As int8 or uint8, of which the upper bits do not matter to the lower ones; as f32, rounded at the end.
-        wide = np.dtype(np.float32 if shape.element.is_floating else np.int8 if shape.element.is_signed else np.uint8)
+        wide = np.dtype(np.float32 if element.is_floating else np.int8 if element.is_signed else np.uint8)
         array, init = array.astype(wide), init.astype(wide)
     result = ufunc.reduce(array, axis=dimensions, dtype=array.dtype, initial=init[()])
     return np.asarray(result).astype(dtype, copy=False)

@@ -73,4 +73,4 @@ MINIMUM = Extremum(np.minimum, np.bitwise_or, np.less_equal)
 Ufunc: TypeAlias = np.ufunc | Extremum
 
 UFUNCS: dict[Opcode, Ufunc] = {}
-"""The ops whose rule is one of these on the operands as they are. `elementwise.py` fills it."""
+"""The commutative ops whose rule is one of these on the operands as they are. `elementwise.py` fills it."""
