@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,10 +25,13 @@ from ..target import Target
 from .data import GlobalData, LiteralValue, array_tree, literal_of
 from .handle import Computation, ComputationDataHandle
 
-if TYPE_CHECKING:
-    from .structure import ComputationBuilder
-
 NDArray = np.ndarray[Any, Any]
+
+
+class ComputesConstants(Protocol):
+    """A ComputationBuilder, as far as a client uses it."""
+
+    def compute_constant(self, operand: ComputationDataHandle, output_layout: Layout | None = None) -> GlobalData: ...
 
 
 class LocalClient:
@@ -126,14 +129,12 @@ class LocalClient:
         leaves = zip(arrays, program.result.leaves(), strict=True)
         return GlobalData(program.result, [HostBuffer(a, leaf.with_default_layout()) for a, leaf in leaves])
 
-    def execute_and_transfer(
-        self, computation: Computation, arguments: Sequence[GlobalData] = ()
-    ) -> LiteralValue:
+    def execute_and_transfer(self, computation: Computation, arguments: Sequence[GlobalData] = ()) -> LiteralValue:
         """`execute`, then `transfer`."""
         return self.transfer(self.execute(computation, arguments))
 
     def compute_constant(
-        self, builder: ComputationBuilder, operand: ComputationDataHandle, output_layout: Layout | None = None
+        self, builder: ComputesConstants, operand: ComputationDataHandle, output_layout: Layout | None = None
     ) -> LiteralValue:
         """The value of a constant of the computation that `builder` is building; see its `compute_constant`."""
         return self.transfer(builder.compute_constant(operand, output_layout))
