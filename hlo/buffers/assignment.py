@@ -143,7 +143,9 @@ class BufferAssignment:
 
     def report(self) -> MemoryReport:
         """What lies where, how much is padding, and why."""
-        return MemoryReport.of(self)
+        copies = [(f"before {i.name}", found) for i, found in self.before.items()]
+        copies += [(f"at the end of {c.name}", found) for c, found in self.at_end.items()]
+        return MemoryReport.of(self.module.name, self.rows, self.arenas, self.fast_memory, copies)
 
     def to_text(self) -> str:
         """The memory map as text: the arenas' buffers by offset with who lies there when, then the copies."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...builder import make_instruction
 from ...element_type import ElementType
 from ...ir import HloInstruction
-from ...opcode import Opcode
-from ...shape import Shape
+from ..patterns import convert
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
@@ -16,9 +15,5 @@ def half_in_f32(instruction: HloInstruction) -> HloInstruction | None:
     element_type = instruction.shape.element
     if element_type not in _HALF:
         return None
-    operands = [_converted(operand, ElementType.F32) for operand in instruction.operands]
-    return _converted(make_instruction(instruction.opcode, operands, instruction.attributes), element_type)
-
-
-def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
-    return make_instruction(Opcode.CONVERT, (operand,), shape=Shape.array(element_type, operand.shape.dimensions))
+    operands = [convert(operand, ElementType.F32) for operand in instruction.operands]
+    return convert(make_instruction(instruction.opcode, operands, instruction.attributes), element_type)
