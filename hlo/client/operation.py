@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -168,7 +169,8 @@ _TYPED = frozenset((Opcode.CONVERT, Opcode.STOCHASTIC_CONVERT))
 def add_operations(owner: type[BuilderCore], specs: Iterable[OpSpec]) -> None:
     """Give `owner` a method for each element-wise op of one or two operands and without attributes that it lacks.
 
-    So a new op of that kind is a method by its declaration alone: its opcode's name in lower case.
+    So a new op of that kind is a method by its declaration alone: its opcode's name in lower case, with
+    a `_` behind Python's keywords.
     """
     present = {member.opcode for member in vars(owner).values() if isinstance(member, Operation)}
     for spec in specs:
@@ -176,6 +178,8 @@ def add_operations(owner: type[BuilderCore], specs: Iterable[OpSpec]) -> None:
         if not is_plain or spec.opcode in present or spec.opcode in _TYPED:
             continue
         make: Callable[[Opcode, str], Operation[Any]] = unary if spec.arity == 1 else binary
-        added, name = make(spec.opcode, f"HLO's {spec.opcode.value}, element by element."), spec.opcode.name.lower()
+        added = make(spec.opcode, f"HLO's {spec.opcode.value}, element by element.")
+        name = spec.opcode.name.lower()
+        name += "_" if keyword.iskeyword(name) else ""
         setattr(owner, name, added)
         added.__set_name__(owner, name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
@@ -27,6 +28,18 @@ def as_ufunc(computation: HloComputation) -> Ufunc | None:
 def is_complex_extremum(instruction: HloInstruction) -> bool:
     """Whether it is the larger or smaller of two complex numbers."""
     return isinstance(UFUNCS.get(instruction.opcode), Extremum) and instruction.shape.element.is_complex
+
+
+def reduced_in(element_type: ElementType) -> np.dtype[Any]:
+    """The type in which a ufunc combines many elements: the next wider one for f16, bf16 and smaller types.
+
+    Floats are rounded once, at the end. The upper bits of small integers do not matter to the lower ones.
+    """
+    if element_type.is_floating:
+        return np.dtype(np.float32) if element_type.bit_width <= 16 else element_type.dtype
+    if element_type.is_small:
+        return np.dtype(np.int8 if element_type.is_signed else np.uint8)
+    return element_type.dtype
 
 
 class Applied:

@@ -12,16 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..element_type import ElementType
 from ..ir import HloComputation
 from ..opcode import Opcode
 from ..ops.reduce import ReduceAttributes
 from ..shape import Shape
-from .applied import Applied, as_ufunc, is_complex_extremum
+from .applied import Applied, as_ufunc, is_complex_extremum, reduced_in
 from .table import EVALUATE, NDArray, Value
 from .ufuncs import Ufunc
-
-_NARROW = (ElementType.F16, ElementType.BF16)
 
 
 @EVALUATE.register(Opcode.REDUCE)
@@ -35,18 +32,12 @@ def _reduce(shape: Shape, attributes: ReduceAttributes, *operands: NDArray) -> V
     return results[0] if count == 1 else results
 
 
-def _reduce_by_ufunc(
-    ufunc: Ufunc, shape: Shape, dimensions: tuple[int, ...], array: NDArray, init: NDArray
-) -> NDArray:
+def _reduce_by_ufunc(ufunc: Ufunc, shape: Shape, dimensions: tuple[int, ...], array: NDArray, init: NDArray) -> NDArray:
     """f16 and bf16 are combined in f32 and rounded once; XLA also rounds some partial results."""
-    dtype = array.dtype
-    element = shape.element
-    if element.is_small or element in _NARROW:
-        # As int8 or uint8, of which the upper bits do not matter to the lower ones; as f32, rounded at the end.
-        wide = np.dtype(np.float32 if element.is_floating else np.int8 if element.is_signed else np.uint8)
-        array, init = array.astype(wide), init.astype(wide)
-    result = ufunc.reduce(array, axis=dimensions, dtype=array.dtype, initial=init[()])
-    return np.asarray(result).astype(dtype, copy=False)
+    wide = reduced_in(shape.element)
+    array, init = array.astype(wide, copy=False), init.astype(wide, copy=False)
+    result = ufunc.reduce(array, axis=dimensions, dtype=wide, initial=init[()])
+    return np.asarray(result).astype(shape.element.dtype, copy=False)
 
 
 def _reduce_by_computation(
