@@ -106,3 +106,23 @@ def test_a_reduction_means_what_its_op_means(op: str, element_type: str, form: s
     for init in values:
         expected = one_after_the_other(op, np.asarray(init), rows)
         assert_identical(WAYS[way](text, (rows, np.asarray(init))), expected)
+
+
+@pytest.mark.parametrize("way", ["evaluator", "numba"])
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 129, 1000])
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+def test_signs_of_zeros_in_long_reductions(element_type: str, size: int, way: str) -> None:
+    """NumPy's and LLVM's vectorised loops have lanes, unrolled parts and rests; each must keep the sign."""
+    dtype = TYPES[element_type]
+    negative, zero = np.asarray(-0.0, dtype), np.asarray(0.0, dtype)
+    for op, common, rare in (("add", negative, zero), ("maximum", negative, zero), ("minimum", zero, negative)):
+        text = program("reduce", op, element_type, 1).replace("[3,1] parameter", f"[{size},1] parameter")
+        text = "\n".join(line for line in text.splitlines() if not re.match(r"  (b = .*broadcast|t =|s =)", line))
+        rows = np.full((size, 1), common, dtype)
+        assert_identical(WAYS[way](text, (rows, common)), np.asarray([common]))
+        for place in {0, size // 2, size - 1}:
+            rows[:] = common
+            rows[place] = rare
+            assert_identical(WAYS[way](text, (rows, common)), np.asarray([rare]))
+        rows[:] = common
+        assert_identical(WAYS[way](text, (rows, rare)), np.asarray([rare]))
