@@ -20,9 +20,8 @@ from hloom.hlo import (
 )
 from hloom.hlo.buffers.assignment import assign_buffers
 from hloom.hlo.ops.dot import DotAttributes
-from hloom.hlo.passes.pipeline import optimize
-from hloom.numba_backend.dot import is_gemm
-from hloom.numba_backend.lowering import Bodies
+from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.pipeline import pipeline
 
 VECTOR, MATRIX = Shape.parse("f32[64]"), Shape.parse("f32[8,8]")
 DOT = DotAttributes(lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
@@ -69,7 +68,7 @@ def _seconds(module: HloModule, target: str) -> float:
     """Of passes and buffer assignment, on this thread's own clock."""
     started = time.thread_time()
     bodies = Bodies()
-    optimized, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share)
+    optimized, _ = pipeline(target, bodies).run(module)
     assign_buffers(optimized, bodies.can_share, fast_memory=target_named(target).fast_memory)
     return time.thread_time() - started
 

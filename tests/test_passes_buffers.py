@@ -11,6 +11,7 @@ from dataclasses import replace
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from hloom.hlo.backend import optimize
 from hloom.hlo.buffers.assignment import (
     ALIGNMENT,
     Allocation,
@@ -31,7 +32,6 @@ from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from hloom.hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...builder import make_instruction
-from ...element_type import ElementType
-from ...ir import HloInstruction
-from ...opcode import Opcode
-from ...shape import Shape
+from ...hlo.builder import make_instruction
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
