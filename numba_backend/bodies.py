@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
-from .emit import FusedBody, Sharing, canonical, structure_of
+from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
+from .emit.source import EmittedKernel
 from .rows import share_rule
 
 
 class Bodies:
-    """The canonical fused computations of one module, made once for all of equal structure."""
+    """The canonical fused computations of one module and their kernels, made once for all of equal structure."""
 
     def __init__(self) -> None:
         self._canonical: dict[HloComputation, FusedBody] = {}
         self._by_structure: dict[tuple[object, ...], FusedBody] = {}
         self._sharing: dict[FusedBody, Sharing] = {}
+        self._kernels: dict[tuple[FusedBody, tuple[tuple[int, int], ...]], EmittedKernel] = {}
         self._alone: dict[HloInstruction, list[bool]] = {}
         """Of each operand: is no other one the same bytes?"""
 
@@ -30,6 +33,15 @@ class Bodies:
             if found is None:
                 found = self._by_structure[structure] = canonical(computation)
             self._canonical[computation] = found
+        return found
+
+    def kernel(self, fusion: HloInstruction, sharing: Mapping[int, int]) -> EmittedKernel:
+        """The kernel of a fusion; `sharing`: see `emit_fusion`."""
+        body = self.of(fusion)
+        key = body, tuple(sharing.items())
+        found = self._kernels.get(key)
+        if found is None:
+            found = self._kernels[key] = emit_fusion(body, sharing)
         return found
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:

@@ -144,10 +144,9 @@ class _Lowering:
         if all(s.size == 0 for s in outputs):
             return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
-        body = self.bodies.of(instruction)
-        if sharing and body.is_identity:
+        if sharing and self.bodies.of(instruction).is_identity:
             return  # a copy into the same places of the same buffer
-        kernel = emit_fusion(body, sharing)
+        kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:
             self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])

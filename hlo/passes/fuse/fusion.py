@@ -54,7 +54,8 @@ class FusionLimits:
 
 def squeezed(instruction: HloInstruction) -> Dimensions:
     """The dimensions without those of size 1, which no loop sees."""
-    return tuple(d for d in instruction.shape.dimensions if d != 1)
+    dimensions = instruction.shape.dimensions
+    return dimensions if 1 not in dimensions else tuple([d for d in dimensions if d != 1])
 
 
 def is_fusible(instruction: HloInstruction) -> bool:
@@ -74,17 +75,24 @@ FUSED_WHEN: Mapping[Opcode, str] = {
 """When ops are fusible or free that are not always so, in a few words for `docs/ops.md`."""
 
 
+_MAYBE_FREE = frozenset((
+    Opcode.CONSTANT, Opcode.RESHAPE, Opcode.BITCAST, Opcode.COPY, Opcode.IOTA, Opcode.BROADCAST,
+))  # fmt: skip
+
+
 def is_free(instruction: HloInstruction) -> bool:
     """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies out of
     the caller's tiled arrays."""
     opcode = instruction.opcode
+    if opcode not in _MAYBE_FREE:
+        return False
     if opcode is Opcode.CONSTANT:
         return instruction.shape.num_elements == 1
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
     if opcode is Opcode.COPY:
         return _reads_tiles(instruction.operands[0].shape, instruction.shape)
-    return opcode in (Opcode.IOTA, Opcode.BROADCAST)
+    return True
 
 
 def _changes_rank_only(source: Shape, target: Shape) -> bool:
@@ -642,7 +650,11 @@ def _clone(member: HloInstruction, inner: dict[HloInstruction, HloInstruction]) 
             stack.extend(pending)
             continue
         stack.pop()
-        inner[node] = replace(node, operands=tuple(inner[o] for o in node.operands))
+        operands = tuple([inner[o] for o in node.operands])
+        inner[node] = HloInstruction(
+            node.opcode, node.shape, operands, node.attributes, node.name, node.metadata, node.frontend_attributes,
+            node.annotations,
+        )  # fmt: skip
 
 
 def _results(fusion: HloInstruction, outputs: list[HloInstruction]) -> list[HloInstruction]:
