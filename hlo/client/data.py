@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..backend import DeviceBuffer, HostBuffer
+from ..backend import DeviceBuffer
 from ..errors import ExecutionError
+from ..host_buffers import HostBuffer
 from ..literal import Literal
 from ..shape import Shape
 from ..value_tree import leaves_of, value_of

@@ -14,9 +14,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..backend import DeviceBuffer, Executable, HostBuffer, default_backend, default_target, get_compiler
+from ..backend import DeviceBuffer, Executable, default_backend, default_target, get_compiler
 from ..element_type import element_type_of
 from ..errors import ExecutionError
+from ..host_buffers import HostBuffer
 from ..host_queues import transfer_from_outfeed, transfer_to_infeed
 from ..layout import Layout
 from ..literal import Literal
@@ -38,7 +39,8 @@ class LocalClient:
     """A client of this process. A computation is compiled when it is first executed, and kept while it is alive."""
 
     def __init__(self, backend: str | None = None, target: str | Target | None = None) -> None:
-        """`backend`: "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`, HLOOM_BACKEND).
+        """`backend`: a name such as "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`,
+        HLOOM_BACKEND).
 
         `target`: whose layouts programs use inside; None: the default (`hloom.config.hloom_target`, HLOOM_TARGET).
         """

@@ -1,6 +1,6 @@
 """The pass manager: runs a visible list of passes, checks, times and dumps them.
 
-No pass is known here by name; the list stands in pipeline.py.
+No pass is known here by name: each backend composes its own list, as `numba_backend/pipeline.py` does.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..backend import PassRecord
 from ..errors import HloError, VerificationError
 from ..ir import HloModule
 from ..text.dot_graph import to_dot
 from ..verifier import verify
+from .record import PassRecord
 from .rewrite import HloPass
 
 

@@ -1,13 +1,14 @@
-"""Expansion: ops that no loop nest or BLAS call does as they stand are written with ops that one does.
+"""Expansion: ops for which a backend has no code are written with ops for which it has.
 
-Each rule is a function from an instruction to its replacement, or None where it has nothing to do. Source of the
-idea: XLA's float-normalization, dot-decomposer and rng-bit-generator-expander.
+Each rule is a function from an instruction to its replacement, or None where it has nothing to do. A backend gives the
+pass its table: `EXPANSIONS`, what it adds, and less what it does itself. Source of the idea: XLA's float-normalization,
+dot-decomposer and rng-bit-generator-expander.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from ...builder import make_instruction
 from ...element_type import ElementType
@@ -20,17 +21,15 @@ from .asynchronous import ASYNCHRONOUS
 from .collective import COLLECTIVE
 from .convolution import (
     batch_groups_as_feature_groups,
-    canonical_dimensions,
     convolution_in_one_type,
     convolution_of_nothing,
     phases_of_dilated_input,
     reversed_window,
 )
 from .custom_call import annotation, topk, unwritten_memory
-from .dot import dot_in_one_type, dot_of_integers, ragged_dot, scaled_dot
+from .dot import ragged_dot, scaled_dot
 from .elementwise import complex_extremum, stochastic_convert
 from .indexing import gather_of_empty_slices
-from .linalg import half_in_f32
 from .map import mapped
 from .normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from .random import rng, rng_bit_generator
@@ -48,26 +47,27 @@ _HALF = (ElementType.F16, ElementType.BF16)
 class Expand:
     """The pass: every rule on every instruction."""
 
+    rules: Mapping[Opcode, tuple[Expansion, ...]] = field(hash=False)
+    """By opcode: the rules that are tried, in this order."""
     name: str = "expand"
 
     def __call__(self, module: HloModule) -> HloModule:
         """Again, until nothing is left to do: what a rule writes may be something that another rule rewrites."""
         while True:
             expanded_module = map_computations(
-                module, lambda c: rewrite_computation(c, lambda old, moved: expanded(moved) or moved)
+                module, lambda c: rewrite_computation(c, lambda old, moved: self.expanded(moved) or moved)
             )
             if expanded_module is module:
                 return module
             module = expanded_module
 
-
-def expanded(instruction: HloInstruction) -> HloInstruction | None:
-    """The replacement of one instruction by the first of its opcode's rules that has one."""
-    for rule in EXPANSIONS.get(instruction.opcode, ()):
-        replacement = rule(instruction)
-        if replacement is not None:
-            return replacement
-    return None
+    def expanded(self, instruction: HloInstruction) -> HloInstruction | None:
+        """The replacement of one instruction by the first of its opcode's rules that has one."""
+        for rule in self.rules.get(instruction.opcode, ()):
+            replacement = rule(instruction)
+            if replacement is not None:
+                return replacement
+        return None
 
 
 def _converted(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
@@ -118,18 +118,15 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     Opcode.BATCH_NORM_TRAINING: (batch_norm_training,),
     Opcode.BITCAST: (bitcast_to_other_type,),
     Opcode.BITCAST_CONVERT: (bitcast_of_other_width,),
-    Opcode.CHOLESKY: (half_in_f32,),
     Opcode.CONVOLUTION: (
         convolution_of_nothing,
         convolution_in_one_type,
         batch_groups_as_feature_groups,
         reversed_window,
         phases_of_dilated_input,
-        canonical_dimensions,
     ),
     Opcode.CUSTOM_CALL: (annotation, topk, unwritten_memory),
     Opcode.GATHER: (gather_of_empty_slices,),
-    Opcode.DOT: (dot_in_one_type, dot_of_integers),
     Opcode.RAGGED_DOT: (ragged_dot,),
     Opcode.SCALED_DOT: (scaled_dot,),
     Opcode.REDUCE: (reduce_in_wider_type,),
@@ -140,6 +137,5 @@ EXPANSIONS: dict[Opcode, tuple[Expansion, ...]] = {
     **{opcode: (rule,) for opcode, rule in COLLECTIVE.items()},
     Opcode.SCAN: (scan,),
     Opcode.TOPK: (topk_by_sort,),
-    Opcode.TRIANGULAR_SOLVE: (half_in_f32,),
 }
-"""By opcode: the rules that are tried, in this order."""
+"""The rules that write ops with simpler ones, whatever the backend."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...builder import make_instruction
-from ...element_type import ElementType
-from ...ir import HloInstruction
-from ..patterns import convert
+from ...hlo.builder import make_instruction
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloInstruction
+from ...hlo.passes.patterns import convert
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
