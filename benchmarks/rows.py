@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from hloom.hlo.backend import HostBuffer, get_compiler
+from hloom.hlo.backend import get_compiler
+from hloom.hlo.host_buffers import HostBuffer
 
 from hloom import hlo
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .backend import optimize
     from .builder import (
         make_call,
         make_computation,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from .ops.elementwise import ComparisonDirection, ComparisonType
     from .ops.random import RandomAlgorithm
     from .ops.structure import FusionKind
-    from .passes.pipeline import optimize
     from .physical_array import from_physical, to_physical
     from .pictures.layout_figure import layout_svg
     from .pictures.layout_text import layout_text
@@ -112,7 +112,7 @@ _NAMES = {
     **dict.fromkeys(("Layout", "PaddingValue", "Tile"), ".layout"),
     "Literal": ".literal",
     "Opcode": ".opcode",
-    "optimize": ".passes.pipeline",
+    "optimize": ".backend",
     **dict.fromkeys(("from_physical", "to_physical"), ".physical_array"),
     "layout_svg": ".pictures.layout_figure",
     "layout_text": ".pictures.layout_text",

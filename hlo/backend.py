@@ -1,17 +1,15 @@
 """The interface between programs and what runs them: the only way by which the tracer reaches a backend.
 
-The names are those of XLA's "Developing a new backend": Compiler, Executable, TransferManager. The face of the
-package registers the default backend; importing this module pulls in none.
+The names are those of XLA's "Developing a new backend": Compiler, Executable. A backend registers itself under a name;
+importing this module imports none. What holds for one backend only does not belong here.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,31 +17,15 @@ import numpy as np
 
 from .errors import UnsupportedError
 from .ir import HloModule
-from .physical_array import from_physical, to_physical
+from .passes.record import PassRecord
 from .shape import Shape
 from .target import Target
 
 if TYPE_CHECKING:
     from .buffers.report import MemoryReport
+    from .passes.manager import PassOptions, Pipeline
 
 NDArray = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PassRecord:
-    """One pass of one compilation."""
-
-    name: str
-    milliseconds: float
-    instructions_before: int
-    instructions_after: int
-    changed: bool
-    rewrites: Mapping[str, int] = field(default_factory=dict)
-    """How often each rule of the pass fired."""
-    unsettled: tuple[str, ...] = ()
-    """Rules (or passes without rules) that would go on: a limit stopped them."""
-    applications: Sequence[Any] = ()
-    """Each application of a rule, in order, where they were asked for: `str` shows one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +47,10 @@ class MemoryAnalysis:
 
 
 class DeviceBuffer(ABC):
-    """Memory that holds one array in the layout of its shape. Freed when the last reference goes."""
+    """Memory that holds one array in the layout of its shape. Freed when the last reference goes.
+
+    `address`: where the memory begins, in the address space of the backend that uses it.
+    """
 
     shape: Shape
     address: int
@@ -80,140 +65,11 @@ class DeviceBuffer(ABC):
         return False
 
 
-def held_alone(holder: object, attribute: str) -> bool:
-    """True if nothing but this attribute refers to the attribute's value."""
-    return sys.getrefcount(getattr(holder, attribute)) == _ALONE
-
-
-class _Holder:
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value = object()
-
-
-_holder = _Holder()
-_ALONE = sys.getrefcount(getattr(_holder, "value"))  # noqa: B009  # counted just as above
-"""The count that `held_alone` compares with: what one reference counts differs between versions of Python."""
-
-
-def address_of(array: NDArray) -> int:
-    """Where the array's first element lies.
-
-    NumPy's documented ways (`ctypes.data`, `__array_interface__`) take over a microsecond, which is a third of a call.
-    The data pointer is the first field after the object's head (PyArrayObject_fields, a part of NumPy's ABI).
-    """
-    return _pointer_at(id(array) + _DATA_OFFSET).value or 0
-
-
-_pointer_at = ctypes.c_void_p.from_address
-_DATA_OFFSET = object.__basicsize__
-_probe = np.zeros(3)
-assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has another layout in this Python"
-
-
-def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None = None) -> NDArray:
-    """The array that `memory`, all bytes of a buffer, holds in the layout of `shape`; see `DeviceBuffer.__array__`."""
-    layout = shape.array_layout
-    if layout.is_dense:
-        array = memory.view(shape.element.dtype)
-        if layout.is_monotonic_with_dim0_major:
-            array = array.reshape(shape.dimensions)
-        else:
-            order = layout.minor_to_major[::-1]
-            array = array.reshape([shape.dimensions[d] for d in order]).transpose(np.argsort(order))
-    elif copy is False:
-        raise ValueError(f"an array in layout {layout} cannot be read without a copy")
-    else:
-        array = from_physical(memory, shape)
-        if copy:
-            return array if dtype is None else array.astype(dtype)
-    if copy or dtype is not None:
-        return np.array(array, dtype=dtype, copy=copy)
-    array.flags.writeable = False
-    return array
-
-
-def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
-    """A buffer that holds `array`, which is of the type `shape`, in the layout of `shape`.
-
-    The array's own memory where that is dense, in the layout's order and aligned, unless `copy` is set; else new.
-    """
-    layout = shape.array_layout
-    if layout.is_row_major:
-        return HostBuffer(array.copy() if copy else array, shape)
-    if layout.is_dense:
-        memory = np.ascontiguousarray(array.transpose(layout.minor_to_major[::-1]))
-        if not memory.flags.aligned or (copy and np.may_share_memory(memory, array)):
-            memory = memory.copy()
-    else:
-        memory = to_physical(array, shape)
-    return PhysicalBuffer(memory.reshape(-1).view(np.uint8), shape)
-
-
-class PhysicalBuffer(DeviceBuffer):
-    """A buffer in any layout, as a NumPy array of its bytes."""
-
-    __slots__ = ("_memory", "address", "shape")
-
-    def __init__(self, memory: NDArray, shape: Shape) -> None:
-        """`memory`: a contiguous vector of `shape.byte_size` bytes."""
-        assert memory.nbytes == shape.byte_size, f"{memory.nbytes} bytes for {shape.to_text()}"
-        self._memory = memory
-        self.shape = shape
-        self.address = address_of(memory)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        return array_in(self._memory, self.shape, dtype, copy)
-
-    def is_exclusive(self) -> bool:
-        return self._memory.base is None and held_alone(self, "_memory")
-
-
-class RetypedBuffer(DeviceBuffer):
-    """The memory of another buffer, which now holds an array of another type or layout, of as many bytes."""
-
-    __slots__ = ("_owner", "address", "shape")
-
-    def __init__(self, owner: DeviceBuffer, shape: Shape) -> None:
-        self._owner = owner
-        self.shape = shape
-        self.address = owner.address
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        memory = (ctypes.c_uint8 * self.shape.byte_size).from_address(self.address)
-        memory._owner = self._owner  # type: ignore[attr-defined]  # views of the array keep it, and it the memory
-        return array_in(np.frombuffer(memoryview(memory), np.uint8), self.shape, dtype, copy)
-
-
-class HostBuffer(DeviceBuffer):
-    """A NumPy array as a buffer in row-major order; copied first if it is not dense, row-major and aligned."""
-
-    __slots__ = ("_array", "address", "shape")
-
-    def __init__(self, array: NDArray, shape: Shape) -> None:
-        """`array`: of the type `shape`, whose layout is row-major."""
-        flags = array.flags
-        if not (flags.c_contiguous and flags.aligned):
-            array = np.array(array, order="C")
-        self._array = array
-        self.shape = shape
-        self.address = address_of(array)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        array = self._array.view()
-        array.flags.writeable = False
-        return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
-
-    def is_exclusive(self) -> bool:
-        return self._array.base is None and held_alone(self, "_array")
-
-
 class Executable(ABC):
     """A compiled module."""
 
     module: HloModule
-    """After all passes: scheduled, fused, with layouts."""
+    """As it is executed: after all passes of the backend."""
 
     @property
     @abstractmethod
@@ -244,13 +100,16 @@ class Executable(ABC):
 
     @abstractmethod
     def kernels(self) -> Mapping[str, str]:
-        """The Numba source of each distinct kernel, by name."""
+        """The text of each distinct kernel, by name, in the language that the backend compiles. Empty if it has no
+        kernels."""
 
     @abstractmethod
-    def memory_analysis(self) -> MemoryAnalysis: ...
+    def memory_analysis(self) -> MemoryAnalysis:
+        """The memory that one execution needs."""
 
     @abstractmethod
-    def passes(self) -> Sequence[PassRecord]: ...
+    def passes(self) -> Sequence[PassRecord]:
+        """What each stage of the compilation did, in order: the passes, then the backend's own stages."""
 
     def as_text(self) -> str:
         """The module after all passes, as HLO text."""
@@ -261,21 +120,44 @@ class Compiler(ABC):
     """Turns modules into executables."""
 
     @abstractmethod
+    def pipeline(self, target: str | Target = "cpu") -> Pipeline:
+        """The passes that `compile` runs for a target, in order: composed from those of `hlo/passes/` and others.
+
+        `target`: see `compile`.
+        """
+
+    @abstractmethod
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
         """`target`: whose layouts and memories the program uses inside, by name or itself; UnsupportedError, which
         names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
         """
 
 
+def optimize(
+    module: HloModule,
+    target: str | Target = "cpu",
+    *,
+    options: PassOptions | None = None,
+    backend: str | None = None,
+) -> tuple[HloModule, Sequence[PassRecord]]:
+    """The module after the passes of a backend for `target` (a name, or a `Target`), and what each pass did.
+
+    `backend`: its name; None: the default backend. Nothing is compiled, and NumPy is enough.
+    `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
+    UnsupportedError for a target or a backend that does not exist.
+    """
+    return get_compiler(backend).pipeline(target).run(module, options)
+
+
 _BACKENDS: dict[str, Callable[[], Compiler]] = {}
 _INSTANCES: dict[str, Compiler] = {}
-_default = os.environ.get("HLOOM_BACKEND", "numba")
+_default = os.environ.get("HLOOM_BACKEND")
 _default_target: str | Target = os.environ.get("HLOOM_TARGET", "cpu")
 
 
 def default_backend() -> str:
     """The backend that is used where none is named: HLOOM_BACKEND's, until `hloom.config` sets another."""
-    return _default
+    return _default or str(_own_backends().DEFAULT)
 
 
 def set_default_backend(name: str) -> None:
@@ -297,24 +179,39 @@ def set_default_target(target: str | Target) -> None:
 
 
 def register_backend(name: str, factory: Callable[[], Compiler]) -> None:
-    """Make a backend known; `factory` runs when the backend is first used."""
-    assert name not in _BACKENDS, f"two backends named {name}"
+    """Make a backend known; `factory` runs when the backend is first used. ValueError if the name is taken."""
+    if name in _BACKENDS:
+        raise ValueError(f"there is a backend named {name!r} already")
     _BACKENDS[name] = factory
 
 
-def get_compiler(name: str = "numba") -> Compiler:
-    """The compiler of a registered backend; UnsupportedError names the known ones."""
+def unregister_backend(name: str) -> None:
+    """Forget a backend that was registered; UnsupportedError if there is none of this name."""
+    if name not in _BACKENDS:
+        raise UnsupportedError(_unknown(name))
+    del _BACKENDS[name]
+    _INSTANCES.pop(name, None)
+
+
+def get_compiler(name: str | None = None) -> Compiler:
+    """The compiler of a registered backend, of the default one if none is named; UnsupportedError names those that
+    exist."""
+    name = name or default_backend()
     found = _INSTANCES.get(name)
     if found is None:
         if name not in _BACKENDS:
-            _discover()
+            _own_backends()
         if name not in _BACKENDS:
-            raise UnsupportedError(f"no backend named {name!r}; known: {', '.join(_BACKENDS) or 'none'}")
+            raise UnsupportedError(_unknown(name))
         found = _INSTANCES[name] = _BACKENDS[name]()
     return found
 
 
-def _discover() -> None:
-    """Make the package's own backends known to a program that imported `hloom.hlo` alone: its face lists them."""
+def _unknown(name: str) -> str:
+    return f"no backend named {name!r}; known: {', '.join(_BACKENDS) or 'none'}"
+
+
+def _own_backends() -> Any:
+    """The module that registers the package's own backends: a program may have imported `hloom.hlo` alone."""
     package = (__package__ or "").rpartition(".")[0]
-    import_module(".backends", package)
+    return import_module(".backends", package)

@@ -21,12 +21,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .custom_call_targets.call import Call, NDArray, Run, Value
+from .custom_call_targets.call import Call, Run, Value
 from .custom_call_targets.config import read_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
 from .errors import CustomCallError, UnsupportedError
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
+from .permutations import inverse
 from .shape import Shape
+from .value_tree import leaves_of, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +217,13 @@ def _run_native(function: NativeFunction, call: Call) -> Run:
 
     def run(*operands: Any) -> Any:
         shapes = [leaf for shape in call.operands for leaf in shape.leaves()]
-        arrays = [np.array(a.transpose(_order(s)), order="C") for a, s in zip(_leaves(operands), shapes)]
+        arrays = [np.array(a.transpose(_order(s)), order="C") for a, s in zip(leaves_of(operands), shapes)]
         results = [np.zeros([s.dimensions[d] for d in _order(s)], s.element.dtype) for s in call.result.leaves()]
         inputs = (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
         outputs = (ctypes.c_void_p * max(len(results), 1))(*[r.ctypes.data for r in results])
         call_it(outputs if call.result.is_tuple else outputs[0], inputs)
-        numbered = [r.transpose(_places(_order(s))) for r, s in zip(results, call.result.leaves(), strict=True)]
-        return _packed(call.result, iter(numbered))
+        numbered = [r.transpose(inverse(_order(s))) for r, s in zip(results, call.result.leaves(), strict=True)]
+        return value_of(call.result, iter(numbered))
 
     return run
 
@@ -229,22 +231,6 @@ def _run_native(function: NativeFunction, call: Call) -> Run:
 def _order(shape: Shape) -> tuple[int, ...]:
     """The dimensions, major to minor."""
     return shape.array_layout.minor_to_major[::-1]
-
-
-def _places(order: tuple[int, ...]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
-
-
-def _leaves(value: Any) -> list[NDArray]:
-    if isinstance(value, tuple):
-        return [leaf for element in value for leaf in _leaves(element)]
-    return [value]
-
-
-def _packed(shape: Shape, leaves: Any) -> Any:
-    if shape.tuple_shapes is None:
-        return next(leaves)
-    return tuple(_packed(s, leaves) for s in shape.tuple_shapes)
 
 
 def _checked(call: Call, shape: Shape, value: Any, what: str) -> Any:

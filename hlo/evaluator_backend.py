@@ -7,19 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .analyses.cost import cost_analysis
-from .backend import (
-    Compiler,
-    DeviceBuffer,
-    Executable,
-    HostBuffer,
-    MemoryAnalysis,
-    NDArray,
-    PassRecord,
-)
+from .backend import Compiler, DeviceBuffer, Executable, MemoryAnalysis, NDArray
 from .custom_calls import bind_custom_call, call_of
 from .evaluator import evaluate
+from .host_buffers import HostBuffer
 from .ir import HloModule
 from .opcode import Opcode
+from .passes.manager import Pipeline
+from .passes.record import PassRecord
 from .shape import Shape
 from .target import Target
 from .targets import target_named
@@ -70,6 +65,10 @@ class EvaluatorExecutable(Executable):
 
 class EvaluatorCompiler(Compiler):
     """`hloom.config.update("hloom_backend", "evaluator")` selects it."""
+
+    def pipeline(self, target: str | Target = "cpu") -> Pipeline:
+        """No passes: modules are evaluated as they come."""
+        return Pipeline(target_named(target).name, ())
 
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
         """The same for each target: layouts do not change what a module computes, and NumPy has its own."""

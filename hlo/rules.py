@@ -41,11 +41,11 @@ class RuleTable(Generic[R]):
 
     def __getitem__(self, opcode: Opcode) -> R:
         """The rule; UnsupportedError if there is none."""
-        rule = self._rules.get(opcode)
-        if rule is None:
+        try:
+            return self._rules[opcode]
+        except KeyError:
             why = self._unsupported.get(opcode, "no rule is registered")
-            raise UnsupportedError(f"{self.what} of HLO op {opcode.value} is not supported: {why}")
-        return rule
+            raise UnsupportedError(f"{self.what} of HLO op {opcode.value} is not supported: {why}") from None
 
     def __contains__(self, opcode: Opcode) -> bool:
         return opcode in self._rules

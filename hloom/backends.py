@@ -1,4 +1,4 @@
-"""The backends that `hloom.config.hloom_backend` can name. They are imported when one first compiles something."""
+"""The package's own backends, by the names that `hloom.config.hloom_backend` takes. Each is imported when used."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ def _evaluator() -> Compiler:
     compiler: Compiler = import_module(".hlo.evaluator_backend", __package__).EvaluatorCompiler()
     return compiler
 
+
+DEFAULT = "numba"
+"""The backend that is used where none is named."""
 
 register_backend("numba", _numba)
 register_backend("evaluator", _evaluator)

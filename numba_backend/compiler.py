@@ -6,21 +6,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..hlo.backend import Compiler, PassRecord
+from ..hlo.backend import Compiler
 from ..hlo.buffers.assignment import assign_buffers
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule, InputOutputAlias
-from ..hlo.passes.pipeline import optimize
+from ..hlo.passes.manager import Pipeline
+from ..hlo.passes.record import PassRecord
 from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import target_named
-from .dot import is_gemm
+from .bodies import Bodies
 from .executable import NumbaExecutable
-from .lowering import Bodies, lower
+from .lowering import lower
+from .pipeline import pipeline
 
 
 class NumbaCompiler(Compiler):
     """Compiles for the CPU that it runs on; a target decides how arrays lie in its memory."""
+
+    def pipeline(self, target: str | Target = "cpu") -> Pipeline:
+        return pipeline(target)
 
     def compile(
         self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()
@@ -33,7 +38,7 @@ class NumbaCompiler(Compiler):
             )
         module = _with_donated(module, donated)
         bodies = Bodies()
-        optimized, records = optimize(module, target=target, is_gemm=is_gemm, can_share=bodies.can_share)
+        optimized, records = pipeline(target, bodies).run(module)
         return _assembled(optimized, target, bodies, records)
 
     def compile_optimized(self, module: HloModule, *, target: str | Target = "cpu") -> NumbaExecutable:

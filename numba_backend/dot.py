@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloInstruction
+from ..hlo.shape import Shape
 from .runtime.blas import BatchDimension, Gemm
 
 
@@ -93,6 +94,17 @@ def _operands(dot: HloInstruction) -> tuple[_Matrices | None, _Matrices | None]:
         _matrices(lhs, attributes.lhs_batch_dims, lhs_free, attributes.lhs_contracting_dims),
         _matrices(rhs, attributes.rhs_batch_dims, attributes.rhs_contracting_dims, rhs_free),
     )
+
+
+def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:
+    """True when an array with these dimensions of a dot is a batch of matrices for BLAS, as it lies (densely, in any
+    order): free and contracting dimensions each lie in memory like one dimension, and one of the two has neighbours
+    next to each other. Batch dimensions may lie anywhere."""
+    if shape.num_elements == 0:
+        return True
+    free = [d for d in range(shape.rank) if d not in batch and d not in contracting]
+    groups = [_group(shape.dimensions, shape.strides(), dimensions) for dimensions in (free, contracting)]
+    return None not in groups and any(size == 1 or stride == 1 for size, stride in filter(None, groups))
 
 
 def is_gemm(dot: HloInstruction) -> bool:

@@ -7,20 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.backend import (
-    DeviceBuffer,
-    Executable,
-    MemoryAnalysis,
-    PassRecord,
-    RetypedBuffer,
-    array_in,
-    buffer_of,
-    held_alone,
-)
+from ..hlo.backend import DeviceBuffer, Executable, MemoryAnalysis
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment
 from ..hlo.errors import ExecutionError
+from ..hlo.host_buffers import RetypedBuffer, array_in, buffer_of, held_alone
 from ..hlo.ir import HloModule
 from ..hlo.layout import row_major
+from ..hlo.passes.record import PassRecord
 from ..hlo.shape import Shape
 from ..hlo.text.escape import escape
 from .lowering import LoweredModule

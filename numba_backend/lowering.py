@@ -7,7 +7,6 @@ has no row.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,12 +19,13 @@ from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
+from .bodies import Bodies
 from .dot import gemm_of
-from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
+from .emit import canonical, emit_fusion
 from .emit.element import storage_of
 from .emit.places import place_of
 from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
-from .rows import row_rule, share_rule
+from .rows import row_rule
 from .runtime.kernel import KernelSource, Parameter
 from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size
 from .runtime.store import default_store
@@ -45,66 +45,6 @@ LOWERED: Mapping[Opcode, str] = {
 
 NOWHERE = Argument("pointer", -1, 0)
 """Where an empty array lies that nobody reads or writes."""
-
-
-class Bodies:
-    """The canonical fused computations of one module, made once for all of equal structure."""
-
-    def __init__(self) -> None:
-        self._canonical: dict[HloComputation, FusedBody] = {}
-        self._by_structure: dict[tuple[object, ...], FusedBody] = {}
-        self._sharing: dict[FusedBody, Sharing] = {}
-        self._alone: dict[HloInstruction, list[bool]] = {}
-        """Of each operand: is no other one the same bytes?"""
-
-    def of(self, fusion: HloInstruction) -> FusedBody:
-        computation = fusion.attributes.calls
-        found = self._canonical.get(computation)
-        if found is None:
-            structure = structure_of(computation)
-            found = self._by_structure.get(structure)
-            if found is None:
-                found = self._by_structure[structure] = canonical(computation)
-            self._canonical[computation] = found
-        return found
-
-    def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
-        """The rule that buffer assignment asks for; see `CanShare`."""
-        if instruction.opcode is Opcode.FUSION:
-            body = self.of(instruction)
-            sharing = self._sharing.get(body)
-            if sharing is None:
-                sharing = self._sharing[body] = Sharing(body)
-            allowed = sharing.may_overwrite(operand, output)
-        else:
-            share = share_rule(instruction.opcode)
-            allowed = share is not None and share(instruction, operand, output)
-        if not allowed:
-            return False
-        # Two pointers to one buffer, of which the code would write through one and read through the other?
-        alone = self._alone.get(instruction)
-        if alone is None:
-            origins = [_origin(o) for o in instruction.operands]
-            count = Counter(origins)
-            alone = self._alone[instruction] = [count[origin] == 1 for origin in origins]
-        return alone[operand]
-
-
-def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
-    """The instruction (and, for a tuple, the element) whose bytes an array-shaped value is."""
-    element = 0
-    while is_alias(instruction):
-        if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
-            index = instruction.attributes.index
-            source = instruction.operands[0]
-            if source.opcode is Opcode.TUPLE:
-                instruction = source.operands[index]
-                continue
-            return source, index
-        if instruction.opcode is Opcode.TUPLE:
-            break
-        instruction = instruction.operands[0]
-    return instruction, element
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +144,9 @@ class _Lowering:
         if all(s.size == 0 for s in outputs):
             return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
-        body = self.bodies.of(instruction)
-        if sharing and body.is_identity:
+        if sharing and self.bodies.of(instruction).is_identity:
             return  # a copy into the same places of the same buffer
-        kernel = emit_fusion(body, sharing)
+        kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:
             self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])

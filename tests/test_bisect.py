@@ -12,7 +12,7 @@ import pytest
 from hloom.hlo.bisection.bisect import Bisection
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
-from hloom.hlo.passes.expand.expand import EXPANSIONS, Expand
+from hloom.hlo.passes.expand.expand import Expand
 from hloom.hlo.passes.manager import PassOptions, Pipeline
 from hloom.hlo.passes.patterns import binary, unary
 from hloom.hlo.passes.rewrite import HloPass, map_computations, rewrite_computation
@@ -21,7 +21,10 @@ from hloom.hlo.passes.simplify import control_flow_simplifier
 from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier
 from hloom.hlo.passes.simplify.control_flow_simplifier import ControlFlowSimplifier
 from hloom.hlo.text.parser import parse
+from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import elementwise
+from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
+from hloom.numba_backend.pipeline import pipeline
 
 from hloom.command_line import bisect as command
 from hloom.command_line import main
@@ -109,7 +112,7 @@ BROKEN: dict[str, tuple[HloPass, str, str, str, int]] = {
         3,
     ),
     "expansion": (
-        Expand(rules=RuleSet((rule(wrong_extremum, Opcode.MAXIMUM), *EXPANSIONS))),
+        Expand(rules=RuleSet((rule(wrong_extremum, Opcode.MAXIMUM), *NUMBA_EXPANSIONS))),
         PROGRAM,
         "expand",
         "wrong_extremum",
@@ -128,10 +131,9 @@ BROKEN: dict[str, tuple[HloPass, str, str, str, int]] = {
 
 def broken_pipeline(wrong: HloPass) -> Callable[..., Pipeline]:
     """The usual pipeline with `wrong` in the place of the pass of its name, or first."""
-    usual = command.pipeline
 
-    def made(*arguments: object) -> Pipeline:
-        found = usual(*arguments)
+    def made(self: NumbaCompiler, target: str) -> Pipeline:
+        found = pipeline(target)
         steps = [
             replace(step, passes=tuple(wrong if p.name == wrong.name else p for p in step.passes))
             if hasattr(step, "passes")
@@ -172,7 +174,7 @@ def test_a_wrong_pass(
     case: str, bisect: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     wrong, text, name, wrong_rule, most = BROKEN[case]
-    monkeypatch.setattr(command, "pipeline", broken_pipeline(wrong))
+    monkeypatch.setattr(NumbaCompiler, "pipeline", broken_pipeline(wrong))
     small = tmp_path / "small.hlo"
     code, out = bisect(text, "--seed", "3", "-o", str(small))
     assert code == 1
@@ -188,7 +190,7 @@ def test_a_wrong_pass(
 
 def test_which_application_is_wrong(bisect: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Rewrites before it that are right do not count."""
-    monkeypatch.setattr(command, "pipeline", broken_pipeline(BROKEN["simplification"][0]))
+    monkeypatch.setattr(NumbaCompiler, "pipeline", broken_pipeline(BROKEN["simplification"][0]))
     code, out = bisect(PROGRAM)
     assert code == 1
     found = re.search(r"\nrewrite (\d+) of (\d+) of that pass is wrong: wrong_subtract in main\n(.*)\n", out)
@@ -227,7 +229,7 @@ def test_arguments_from_files_and_the_tolerance(
         return i.operands[0]
 
     wrong = AlgebraicSimplifier(rules=RuleSet((rule(nearly, Opcode.SIN),)))
-    monkeypatch.setattr(command, "pipeline", broken_pipeline(wrong))
+    monkeypatch.setattr(NumbaCompiler, "pipeline", broken_pipeline(wrong))
     text = "HloModule m\nENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] sine(x) }"
     for values, options, code in (
         ([0.1, 0, -0.1, 0.1], ["--tolerance", "1e-2"], 0),

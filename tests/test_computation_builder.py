@@ -28,6 +28,11 @@ from hloom.hlo import (
     parse,
     verify,
 )
+from hloom.hlo.client import constants
+from hloom.hlo.client.core import BuilderCore
+from hloom.hlo.client.operation import Operation, add_operations
+from hloom.hlo.ir import Attributes
+from hloom.hlo.ops import SPECS, Trait, spec_of
 
 from support.seed_program import scalar_computation
 
@@ -68,6 +73,32 @@ def test_the_interface_has(name: str) -> None:
     member = inspect.getattr_static(ComputationBuilder, name)
     documented = member.__func__ if isinstance(member, staticmethod) else member
     assert documented.__doc__
+
+
+def test_an_op_is_a_method_by_its_declaration() -> None:
+    """An element-wise op without attributes that no line of the class names gets its method from its spec."""
+
+    class Bare(BuilderCore):
+        pass
+
+    add_operations(Bare, map(spec_of, (Opcode.TAN, Opcode.ATAN2, Opcode.TRANSPOSE, Opcode.CONVERT)))
+    assert [name for name in vars(Bare) if not name.startswith("_")] == ["tan", "atan2"]
+    bare: Any = Bare("test")
+    x = constants.parameter(bare._construction, 0, VECTOR)
+    assert bare.atan2(bare.tan(x), x).instruction.opcode is Opcode.ATAN2
+    bare.tan(bare.atan2)
+    assert "Bare.tan" in str(bare.first_error) and "builder_c1" in bare.first_error.label
+    assert str(inspect.signature(Bare.tan)).startswith("(self: ") and Bare.tan.__doc__  # type: ignore[attr-defined]
+
+
+def test_every_plain_op_is_a_method() -> None:
+    methods = {m.opcode for m in vars(ComputationBuilder).values() if isinstance(m, Operation)}
+    plain = {o for o, spec in SPECS.items() if spec.attributes is Attributes and Trait.ELEMENTWISE in spec.traits}
+    assert plain - methods == {Opcode.CONVERT, Opcode.STOCHASTIC_CONVERT, Opcode.SELECT, Opcode.CLAMP}
+
+
+def test_the_class_has_one_base() -> None:
+    assert ComputationBuilder.__mro__ == (ComputationBuilder, BuilderCore, object)
 
 
 def test_conv_constants() -> None:

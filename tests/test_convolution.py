@@ -11,6 +11,7 @@ from hloom.hlo.passes.expand.convolution import MAX_PHASES, canonical_numbers
 from hloom.hlo.passes.expand.expand import Expand
 from hloom.hlo.window import Window, WindowDimension
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.rows import convolution as rows
 
 from hloom import hlo
@@ -75,7 +76,7 @@ def test_a_window_of_one_needs_no_patches() -> None:
 
 
 def _expanded(module: HloModule) -> str:
-    return Expand()(module).to_text()
+    return Expand(NUMBA_EXPANSIONS)(module).to_text()
 
 
 def test_an_input_with_holes_becomes_phases() -> None:
@@ -94,7 +95,7 @@ def test_an_input_with_holes_and_a_stride_stays() -> None:
 def test_a_canonical_convolution_stays_as_it_is(form: str) -> None:
     dims, kernel = ((2, 16, 20, 20), (16, 16, 3, 3)) if form == FIRST else ((2, 20, 20, 16), (3, 3, 16, 16))
     module = _module(dims, kernel, _SAME, form)
-    assert Expand()(module) is module
+    assert Expand(NUMBA_EXPANSIONS)(module) is module
 
 
 def test_images_of_few_places_become_one_matrix() -> None:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo import Opcode, Shape, make_computation, make_instruction, make_module, make_parameter
-from hloom.hlo.backend import get_compiler
+from hloom.hlo.backend import get_compiler, optimize
 from hloom.hlo.custom_call_targets.config import read_config
 from hloom.hlo.custom_call_targets.table import BUILT_IN, IDENTITIES
 from hloom.hlo.custom_calls import call_of
 from hloom.hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse
 
 import hloom

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hloom.hlo import ExecutionError, HloParseError, Shape, VerificationError, parse, verify
-from hloom.hlo.backend import HostBuffer, PhysicalBuffer, RetypedBuffer, array_in, buffer_of
+from hloom.hlo.host_buffers import HostBuffer, PhysicalBuffer, RetypedBuffer, array_in, buffer_of
 from hloom.hlo.physical_array import to_physical
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.executable import BlockBuffer

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 from hloom.hlo import ExecutionError, HloModule, Shape, evaluate, verify
+from hloom.hlo.backend import optimize
 from hloom.hlo.effects import effects_of, has_side_effect
 from hloom.hlo.host_queues import HOST_QUEUES, transfer_from_outfeed, transfer_to_infeed
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend.compiler import NumbaCompiler
 

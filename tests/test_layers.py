@@ -45,6 +45,24 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 
+NUMBA_IS_OPEN = {"numba.core.types", "numba.core.errors", "numba.core.compiler_lock", "numba.extending"}
+"""What others than `numba_internals.py` may import from Numba."""
+
+
+def test_the_form_of_numba_is_known_in_one_module(root: Path) -> None:
+    for path in sorted((root / "numba_backend").rglob("*.py")):
+        if path.name == "numba_internals.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
+                module = str(node.module)
+                whole = {"numba", "numba.core"}
+                found = {f"numba.core.{a.name}" for a in node.names} if module in whole else {module}
+                assert found <= NUMBA_IS_OPEN, f"{path.name} imports {', '.join(found)}"
+            if isinstance(node, ast.Import):
+                assert not any(a.name.partition(".")[0] == "numba" for a in node.names), path.name
+
+
 def _imported_layers(path: Path, root: Path) -> set[str]:
     """The layers that a file's relative imports reach."""
     inside = ("hloom", *path.relative_to(root).with_suffix("").parts)

@@ -21,11 +21,11 @@ from hloom.hlo.passes.layout.layout_erasure import LayoutErasure
 from hloom.hlo.passes.layout.layout_normalization import LayoutNormalization
 from hloom.hlo.passes.layout.order_rules import ROW_MAJOR, RULES, STRUCTURE
 from hloom.hlo.passes.layout.renumber import RENUMBER
-from hloom.hlo.passes.pipeline import cpu_pipeline
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
+from hloom.numba_backend.pipeline import pipeline
 
 from support.comparing import assert_same_arrays
 from support.layouts import numbered, random_shape
@@ -224,7 +224,7 @@ def test_layouts_of_the_entry_survive_all_passes() -> None:
       ROOT r = (f32[30,20], s4[6]) tuple(n, m)
     }"""  # noqa: E501
     module = parse(text)
-    optimized, _ = cpu_pipeline().run(module)
+    optimized, _ = pipeline().run(module)
     assert [p.shape.to_text() for p in optimized.entry.parameters] == [
         "f32[20,30]{0,1:T(8,128)S(1)}", "(s4[6]{0:E(4)}, f32[4]{0})",
     ]  # fmt: skip

@@ -15,11 +15,10 @@ from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.pipeline import cpu_pipeline
 from hloom.hlo.passes.rewrite import fused_computations
 
 from support.comparing import assert_same_arrays
-from support.layout_orders import compile_with, random_preferences, with_random_entry_layouts
+from support.layout_orders import compile_with, pipeline_with, random_preferences, with_random_entry_layouts
 from support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from support.random_modules import random_arguments, random_module
 
@@ -103,7 +102,7 @@ def check_module(rng: random.Random) -> None:
     arguments = random_arguments(module, rng.randrange(1000))
     expected = evaluate(original, *arguments)
     preferences = random_preferences(rng, rng.choice([0.0, 0.2, 0.7]))
-    optimized, _ = cpu_pipeline(preferences=preferences).run(module, PassOptions(verify=True))
+    optimized, _ = pipeline_with(preferences).run(module, PassOptions(verify=True))
     assert_only_borders_are_not_row_major(optimized)
     assert_same_arrays(expected, evaluate(optimized, *arguments), 1e-4)
     target = rng.choice(["cpu", "tpu"])

@@ -8,10 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hloom.hlo import (
+    HloInstruction,
     HloModule,
     Opcode,
     Shape,
     make_computation,
+    make_constant,
     make_instruction,
     make_module,
     make_parameter,
@@ -19,10 +21,14 @@ from hloom.hlo import (
     target_named,
 )
 from hloom.hlo.buffers.assignment import assign_buffers
+from hloom.hlo.ops.custom_call import CustomCallAttributes
 from hloom.hlo.ops.dot import DotAttributes
-from hloom.hlo.passes.pipeline import optimize
-from hloom.numba_backend.dot import is_gemm
-from hloom.numba_backend.lowering import Bodies
+from hloom.hlo.ops.reduce import ReduceAttributes
+from hloom.hlo.passes.manager import PassOptions
+from hloom.numba_backend import bodies as bodies_module
+from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.emit import FusedBody
+from hloom.numba_backend.pipeline import pipeline
 
 VECTOR, MATRIX = Shape.parse("f32[64]"), Shape.parse("f32[8,8]")
 DOT = DotAttributes(lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
@@ -69,7 +75,7 @@ def _seconds(module: HloModule, target: str) -> float:
     """Of passes and buffer assignment, on this thread's own clock."""
     started = time.thread_time()
     bodies = Bodies()
-    optimized, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share)
+    optimized, _ = pipeline(target, bodies).run(module)
     assign_buffers(optimized, bodies.can_share, fast_memory=target_named(target).fast_memory)
     return time.thread_time() - started
 
@@ -82,3 +88,30 @@ def test_time_grows_linearly(make: Callable[[int], HloModule], target: str) -> N
     short = min(_seconds(make(1000), target) for _ in range(3))
     long = min(_seconds(make(8000), target) for _ in range(2))
     assert long < 24 * short, f"{short:.3f} s for 1000 instructions, {long:.3f} s for 8000"
+
+
+def test_equal_bodies_are_one_kernel_that_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reducers of one meaning count as equal, others do not; the layers of a network are alike."""
+    written: list[FusedBody] = []
+    emit = bodies_module.emit_fusion
+    monkeypatch.setattr(bodies_module, "emit_fusion", lambda body, sharing: written.append(body) or emit(body, sharing))
+
+    def reduced(x: HloInstruction, opcode: Opcode, k: int) -> HloInstruction:
+        scalars = [make_parameter(n, Shape.parse("f32[]")) for n in range(2)]
+        reducer = make_computation(f"reducer.{k}", make_instruction(opcode, scalars), scalars)
+        zero = make_constant(np.float32(0))
+        return make_instruction(Opcode.REDUCE, [x, zero], ReduceAttributes((0,), reducer))
+
+    x = make_parameter(0, Shape.parse("f32[9,64]"))
+    opcodes = (Opcode.ADD, Opcode.ADD, Opcode.MAXIMUM, Opcode.ADD)
+    rows = [
+        make_instruction(Opcode.CUSTOM_CALL, [reduced(x, opcode, k)], CustomCallAttributes("opaque"), VECTOR)
+        for k, opcode in enumerate(opcodes)
+    ]
+    module = make_module("rows", make_computation("main", make_tuple(rows), [x]))
+    bodies = Bodies()
+    optimized, _ = pipeline("cpu", bodies).run(module, PassOptions(disabled=frozenset({"cse"})))
+    fusions = [i for i in optimized.entry.instructions if i.opcode is Opcode.FUSION]
+    for fusion in fusions:
+        bodies.kernel(fusion, {})
+    assert len(fusions) == 4 and len({id(bodies.of(f)) for f in fusions}) == len(written) == 2

@@ -14,16 +14,16 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hloom.hlo.analyses.trip_count import known_trip_count
+from hloom.hlo.backend import optimize
 from hloom.hlo.buffers.assignment import Allocation, AllocationKind, BufferAssignment, assign_buffers
 from hloom.hlo.buffers.checker import verify_buffers
 from hloom.hlo.buffers.heap import Heap, Request, peak
-from hloom.hlo.buffers.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from hloom.hlo.passes.fuse.memory_scheduler import MemoryScheduler
+from hloom.hlo.passes.layout.memory_space_assignment import MemorySpaceAssignment
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.pipeline import optimize
 from hloom.numba_backend.compiler import NumbaCompiler
 
 import hloom

@@ -11,6 +11,8 @@ from dataclasses import replace
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from hloom.hlo.backend import optimize
+from hloom.hlo.buffers import checker
 from hloom.hlo.buffers.assignment import (
     ALIGNMENT,
     Allocation,
@@ -31,7 +33,6 @@ from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from hloom.hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse
 
@@ -488,6 +489,61 @@ def test_the_checker_finds_missing_copies() -> None:
             verify_buffers(replace(good, at_end={**good.at_end, body: copies}), can_share)
     with pytest.raises(VerificationError):
         verify_buffers(replace(good, before={}), can_share)
+
+
+def loops_in_loops(depth: int) -> BufferAssignment:
+    """Loops that swap two arrays, one in the other."""
+    body = "ROOT t{0} = (s32[], f32[8], f32[8]) tuple(next{0}, {1})"
+    text = """
+    body{0} {{
+      s{0} = (s32[], f32[8], f32[8]) parameter(0)
+      i{0} = s32[] get-tuple-element(s{0}), index=0
+      a{0} = f32[8] get-tuple-element(s{0}), index=1
+      b{0} = f32[8] get-tuple-element(s{0}), index=2
+      one{0} = s32[] constant(1)
+      next{0} = s32[] add(i{0}, one{0})
+      {1}
+    }}
+    """
+    loop = """zero{0} = s32[] constant(0)
+      init{0} = (s32[], f32[8], f32[8]) tuple(zero{0}, {2}, {3})
+      loop{0} = (s32[], f32[8], f32[8]) while(init{0}), condition=condition, body=body{1}
+      x{0} = f32[8] get-tuple-element(loop{0}), index=1
+      y{0} = f32[8] get-tuple-element(loop{0}), index=2
+      """
+    computations = text.format(0, body.format(0, "b0, a0"))
+    for d in range(1, depth):
+        inner = loop.format(d, d - 1, f"a{d}", f"b{d}") + body.format(d, f"y{d}, x{d}")
+        computations += text.format(d, inner)
+    entry = loop.format(depth, depth - 1, "p", "q")
+    module = parse(f"""HloModule nest, is_scheduled=true
+    condition {{
+      s = (s32[], f32[8], f32[8]) parameter(0)
+      i = s32[] get-tuple-element(s), index=0
+      limit = s32[] constant(3)
+      ROOT less = pred[] compare(i, limit), direction=LT
+    }}
+    {computations}
+    ENTRY main {{
+      p = f32[8] parameter(0)
+      q = f32[8] parameter(1)
+      {entry}
+      ROOT r = f32[8] subtract(x{depth}, y{depth})
+    }}""")
+    return assign_buffers(FlattenCallGraph()(module), can_share)
+
+
+def test_the_checker_runs_a_loop_once_a_situation(monkeypatch: pytest.MonkeyPatch) -> None:
+    depth, runs = 10, []
+    iterations = checker._Checker.iterations
+    monkeypatch.setattr(checker._Checker, "iterations", lambda *args: runs.append(args[1]) or iterations(*args))
+    assignment = loops_in_loops(depth)
+    verify_buffers(assignment, can_share)
+    assert depth <= len(runs) <= 4 * depth, "twice for each loop around it would be 2^9"
+    for body, copies in assignment.at_end.items():
+        if body.name.startswith("body"):
+            with pytest.raises(VerificationError):
+                verify_buffers(replace(assignment, at_end={**assignment.at_end, body: copies[1:]}), can_share)
 
 
 def test_large_programs_are_assigned_quickly() -> None:

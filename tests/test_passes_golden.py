@@ -10,11 +10,11 @@ import pytest
 from hloom.hlo.custom_calls import register_custom_call, unregister_custom_call
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline
-from hloom.hlo.passes.pipeline import cpu_pipeline, pipeline
 from hloom.hlo.text.parser import parse
 from hloom.hlo.tpu_target import TpuTarget
 from hloom.hlo.verifier import verify
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.pipeline import pipeline
 
 from support.comparing import assert_same_arrays, assert_same_results
 from support.filecheck import GoldenCase, check_output, checks_in, golden_cases
@@ -24,7 +24,7 @@ FILES = sorted((Path(__file__).parent / "golden").glob("*.hlo"))
 CASES = [case for file in FILES for case in golden_cases(file)]
 PASSES = {p.name: p for target in ("cpu", TpuTarget(vmem_bytes=16 * 1024)) for p in pipeline(target).passes()}
 """By name; those that depend on the target are the TPU's."""
-CPU_PASSES = {f"cpu:{p.name}": p for p in cpu_pipeline().passes()}
+CPU_PASSES = {f"cpu:{p.name}": p for p in pipeline().passes()}
 """By how a golden file names the CPU's version of one that depends on the target."""
 
 
@@ -41,7 +41,7 @@ def test_golden(case: GoldenCase) -> None:
     module = parse(case.text)
     verify(module)
     if case.passes == ("pipeline",):
-        chosen = cpu_pipeline()
+        chosen = pipeline()
     else:
         passes = tuple((PASSES | CPU_PASSES)[name] for name in case.passes)
         chosen = Pipeline("test", (FixedPoint(passes),) if case.until_settled else passes)
@@ -66,7 +66,7 @@ def test_golden_layouts_compiled(case: GoldenCase) -> None:
 
 
 def test_every_pass_has_a_golden_file() -> None:
-    assert {p for case in CASES for p in case.passes} >= set(PASSES) - {"fusion", "expand", "split-reductions"}
+    assert {p for case in CASES for p in case.passes} >= set(PASSES)
 
 
 def test_checks_can_fail() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hloom.hlo.evaluator import evaluate
-from hloom.hlo.passes.expand.expand import Expand
+from hloom.hlo.passes.expand.expand import EXPANSIONS, Expand
 from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline
 from hloom.hlo.passes.rewrite import HloPass
 from hloom.hlo.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
@@ -62,7 +62,7 @@ ENTRY e {
   ROOT z = f32[8,3] map(y), dimensions={0,1}, to_apply=half
 }"""
 COMPLEX = [np.array(v, np.complex64) for v in ([1 + 2j, 3, 1j], [1 - 2j, 4, -1j])]
-SIMPLIFY, EXPAND, CSE = AlgebraicSimplifier(), Expand(), CommonSubexpressionElimination()
+SIMPLIFY, EXPAND, CSE = AlgebraicSimplifier(), Expand(EXPANSIONS), CommonSubexpressionElimination()
 
 CASES: dict[str, tuple[HloPass, str, list[Array]]] = {
     "s4 through u8": (EXPAND, *through("s4", "u8", "maximum", 0, [-1, 1, 0, 0, 0])),
@@ -98,6 +98,6 @@ def test_compiled(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["s4 through s8", "f8 through f32"])
 def test_a_reducer_that_computes_in_a_wider_type_is_still_one_operation(name: str) -> None:
-    after = Expand()(parse(CASES[name][1]))
+    after = Expand(EXPANSIONS)(parse(CASES[name][1]))
     reducers = [c for i in after.entry.instructions for c in i.called_computations()]
     assert [len(c.instructions) for c in reducers] == [3]

@@ -9,13 +9,14 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hloom.hlo.backend import optimize
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.hlo.passes.manager import FixedPoint, PassOptions
-from hloom.hlo.passes.pipeline import cpu_pipeline, optimize
 from hloom.hlo.passes.rewrite import HloPass
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
+from hloom.numba_backend.pipeline import pipeline
 
 from support.comparing import Array, assert_same_arrays
 from support.random_modules import random_arguments, random_module
@@ -25,7 +26,7 @@ RTOL = 1e-4
 
 def stages(module: HloModule) -> Iterator[tuple[HloPass, HloModule]]:
     """The module after each pass that changed it."""
-    for step in cpu_pipeline().steps:
+    for step in pipeline().steps:
         for _ in range(3 if isinstance(step, FixedPoint) else 1):
             for each in step.passes if isinstance(step, FixedPoint) else (step,):
                 new = each(module)
@@ -67,7 +68,7 @@ def test_optimizing_is_deterministic_and_names_do_not_matter(rng: random.Random)
     assert first.to_text() == second.to_text()
 
 
-@pytest.mark.parametrize("name", sorted({p.name for p in cpu_pipeline().passes()}))
+@pytest.mark.parametrize("name", sorted({p.name for p in pipeline().passes()}))
 def test_each_pass_can_be_switched_off(name: str) -> None:
     if name == "call-inliner":
         pytest.skip("what stands on inlined calls is not made for calls")

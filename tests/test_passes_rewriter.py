@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hloom.hlo import optimize
 from hloom.hlo.builder import make_instruction
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
-from hloom.hlo.passes.expand.expand import EXPANSIONS, Expand
+from hloom.hlo.passes.expand.expand import Expand
 from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline, UnsettledWarning
 from hloom.hlo.passes.patterns import make_splat, unary
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.passes.rewrite import map_each_computation, rewrite_computation
 from hloom.hlo.passes.rewriter import RewriteLog
 from hloom.hlo.passes.rule_check import RuleCheckError
@@ -21,6 +21,7 @@ from hloom.hlo.passes.rules import Rule, RuleSet, rule
 from hloom.hlo.passes.simplify import control_flow_simplifier
 from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier
 from hloom.hlo.text.parser import parse
+from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS
 
 from support.op_case import build_module
 from support.op_table import CASES

@@ -15,11 +15,10 @@ from hloom.hlo.buffers.assignment import assign_buffers
 from hloom.hlo.buffers.checker import verify_buffers
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.text.parser import parse
+from hloom.numba_backend.bodies import Bodies
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.dot import is_gemm
-from hloom.numba_backend.lowering import Bodies
+from hloom.numba_backend.pipeline import pipeline
 
 from support.op_values import NDArray
 
@@ -72,8 +71,8 @@ def test_compiled_code_agrees_with_the_evaluator(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 def test_passes_and_buffers_are_right(path: Path) -> None:
-    module, _ = optimize(parse(path.read_text()), is_gemm=is_gemm, options=PassOptions(verify=True))
     bodies = Bodies()
+    module, _ = pipeline("cpu", bodies).run(parse(path.read_text()), PassOptions(verify=True))
     verify_buffers(assign_buffers(module, bodies.can_share), bodies.can_share)
 
 

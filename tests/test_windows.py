@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloComputation, HloModule, Opcode, Shape
+from hloom.hlo.backend import optimize
 from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
 from hloom.hlo.ops.window import ReduceWindowAttributes
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.window import Window
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit.window_scan import FEW_ROWS, LANES, PIECE

@@ -28,10 +28,10 @@ from hloom.hlo.buffers.values import is_alias  # noqa: E402
 from hloom.hlo.evaluator import EVALUATE  # noqa: E402
 from hloom.hlo.ir import HloModule  # noqa: E402
 from hloom.hlo.ops import SPECS, OpSpec  # noqa: E402
-from hloom.hlo.passes.expand.expand import EXPANSIONS  # noqa: E402
 from hloom.hlo.passes.fuse.fusion import FUSED_WHEN, is_free, is_fusible  # noqa: E402
 from hloom.hlo.passes.simplify.call_inliner import INLINED  # noqa: E402
 from hloom.numba_backend.emit.element import ELEMENT  # noqa: E402
+from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS  # noqa: E402
 from hloom.numba_backend.lowering import LOWERED  # noqa: E402
 from hloom.numba_backend.rows import HOW, ROWS, load_all  # noqa: E402
 

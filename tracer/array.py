@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..hlo.backend import DeviceBuffer, HostBuffer
+from ..hlo.backend import DeviceBuffer
+from ..hlo.host_buffers import HostBuffer
 from .aval import ShapedArray
 from .dtypes import canonical_dtype, python_scalar_dtype
 from .errors import DeletedArrayError, UnsupportedElementTypeError

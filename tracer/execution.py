@@ -8,8 +8,9 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
-from ..hlo.backend import DeviceBuffer, Executable, HostBuffer, get_compiler, held_alone
+from ..hlo.backend import DeviceBuffer, Executable, get_compiler
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
+from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import WhileAttributes

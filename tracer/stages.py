@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.analyses.cost import cost_analysis
-from ..hlo.backend import Executable, MemoryAnalysis, PassRecord
+from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.ir import HloModule
+from ..hlo.passes.record import PassRecord
 from ..hlo.target import Target
 from . import tree
 from .arguments import ArgumentSpec, ShapeDtypeStruct, StaticArguments, abstract, split_static, temporary

@@ -51,7 +51,8 @@ def _of_instruction(instruction: HloInstruction, known: dict[HloComputation, Cou
         case Opcode.CALL | Opcode.FUSION:
             cost.update(_of_computation(called[0], known))
         case Opcode.WHILE:
-            times = known_trip_count(instruction) or 1
+            known_times = known_trip_count(instruction)
+            times = 1 if known_times is None else known_times
             for computation in called:
                 cost.update({k: n * times for k, n in _of_computation(computation, known).items()})
         case Opcode.CONDITIONAL:

@@ -12,19 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..buffers.allocation import AllocationKind
+from ..buffers.assignment import BufferAssignment
 from ..buffers.values import is_alias
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..layout import Layout
 from ..opcode import Opcode
 from ..shape import Shape
+from ..target import Target
 from .layout_search import BetterLayout, ChooseLayout, better_layout
-
-if TYPE_CHECKING:
-    from ..buffers.assignment import BufferAssignment
-    from ..target import Target
 
 _PASSED_ON = frozenset(
     {

@@ -17,12 +17,13 @@ from ..comparing import compare
 from ..cutout import EVERYTHING, cut_out, frontier
 from ..effects import effects_of
 from ..errors import HloError, UnsupportedError
-from ..evaluator import Value, evaluate, evaluate_all, flattened
+from ..evaluator import Value, evaluate, evaluate_all
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..passes.manager import PassOptions, Pipeline
 from ..passes.rewrite import HloPass
 from ..passes.rewriter import Application, RewriteLog, has_rules
+from ..value_tree import leaves_of
 from .shrink import Shows, Specimen, calls_of, shrunk, specimen_of
 
 NDArray = np.ndarray[Any, Any]
@@ -195,7 +196,7 @@ class Bisection:
                 return found
             specimen = specimen_of(instruction, tuple(dict.fromkeys(instruction.operands)), values)
             actual = self.backend.run_as_it_is(specimen.module, specimen.arguments)
-            difference = self.difference(specimen.module, actual, flattened(values[instruction]))
+            difference = self.difference(specimen.module, actual, list(leaves_of(values[instruction])))
             if difference is not None:
                 return instruction, specimen, difference
         return None

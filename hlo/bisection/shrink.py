@@ -18,12 +18,13 @@ import numpy as np
 from ..builder import make_instruction, make_module
 from ..cutout import EVERYTHING, cut_out, frontier, within
 from ..errors import HloError
-from ..evaluator import Value, evaluate_all, flattened
+from ..evaluator import Value, evaluate_all
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
 from ..opcode import Opcode
 from ..ops.structure import ConstantAttributes
 from ..shape import Shape
+from ..value_tree import leaves_of, value_of
 
 NDArray = np.ndarray[Any, Any]
 Shows = Callable[[HloModule, list[NDArray]], bool]
@@ -50,7 +51,7 @@ class Specimen:
     def parameters(self) -> list[Value]:
         """The value of each parameter of the entry."""
         arrays = iter(self.arguments)
-        return [_packed(parameter.shape, arrays) for parameter in self.module.entry.parameters]
+        return [value_of(parameter.shape, arrays) for parameter in self.module.entry.parameters]
 
     def values(self) -> dict[HloInstruction, Value]:
         """The values of the entry's instructions."""
@@ -92,17 +93,11 @@ def shrunk(specimen: Specimen, shows: Shows, seconds: float = SECONDS) -> Specim
     return specimen
 
 
-def _packed(shape: Shape, arrays: Iterator[NDArray]) -> Value:
-    if shape.tuple_shapes is None:
-        return next(arrays)
-    return tuple([_packed(s, arrays) for s in shape.tuple_shapes])
-
-
 def specimen_of(
     root: HloInstruction, inputs: Sequence[HloInstruction], values: dict[HloInstruction, Value]
 ) -> Specimen:
     """The computation of `root` from `inputs`, on the values that these have."""
-    return Specimen(cut_out(root, inputs), [a for i in inputs for a in flattened(values[i])])
+    return Specimen(cut_out(root, inputs), [a for i in inputs for a in leaves_of(values[i])])
 
 
 def _parts(specimen: Specimen) -> Iterator[Specimen]:
@@ -126,7 +121,7 @@ def _thinned(specimen: Specimen) -> Iterator[Specimen]:
     inside = set(inner)
     for i in inner:
         for computation, arguments in islice(calls_of(i, [values[o] for o in i.operands]), MOST_CALLS):
-            arrays = [array for value in arguments for array in flattened(value)]
+            arrays = [array for value in arguments for array in leaves_of(value)]
             yield Specimen(cut_out(computation.root, computation.parameters), arrays)
     for i in reversed(inner):
         if i is not root:

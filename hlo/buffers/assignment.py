@@ -4,9 +4,9 @@ An executable has four kinds of memory: the caller's arguments, fresh memory for
 a memory space for all that lies between. `assign_buffers` gives every leaf of every instruction a `BufferSlice` in one
 of these, and says which bytes must be copied where sharing was not possible. It computes nothing and changes nothing.
 
-This file holds the interface; the work is done in `analyses/` (values.py: which values are the same bytes, and when
-they are live; coalescing.py: which values share a buffer; heap.py: offsets in an arena; memory_spaces.py: the same in a
-small memory), shown by memory_report.py and checked by buffer_checker.py.
+This file holds the interface; the work is done in values.py (which values are the same bytes, and when they are live),
+coalescing.py (which values share a buffer), heap.py (offsets in an arena) and memory_spaces.py (the same in a small
+memory). report.py shows the result and checker.py checks it.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ class BufferAssignment:
 
     def report(self) -> MemoryReport:
         """What lies where, how much is padding, and why."""
-        return MemoryReport.of(self)
+        copies = [(f"before {i.name}", found) for i, found in self.before.items()]
+        copies += [(f"at the end of {c.name}", found) for c, found in self.at_end.items()]
+        return MemoryReport.of(self.module.name, self.rows, self.arenas, self.fast_memory, copies)
 
     def to_text(self) -> str:
         """The memory map as text: the arenas' buffers by offset with who lies there when, then the copies."""

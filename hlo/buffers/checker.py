@@ -3,11 +3,15 @@
 It shares no liveness or coalescing with what it checks. Memory holds *contents*, one number for each array that is
 ever written; loops are run twice, conditionals once a branch. Every read must find the contents that the dataflow
 says it should read.
+
+A loop that is reached again with the same contents in the same places, but for their numbers, is not run again, so
+that the work does not double with each loop around a loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
@@ -43,17 +47,17 @@ def _fail(label: str, why: str) -> None:
 class _Memory:
     """What each slice holds; writing forgets everything that overlaps."""
 
-    def __init__(self, cells: dict[tuple[AllocationKind, int], dict[BufferSlice, int]] | None = None) -> None:
+    def __init__(self, cells: dict[tuple[str, int], dict[BufferSlice, int]] | None = None) -> None:
         self.cells = cells or {}
 
     def copy(self) -> _Memory:
         return _Memory({key: dict(cells) for key, cells in self.cells.items()})
 
     def read(self, place: BufferSlice) -> int | None:
-        return self.cells.get((place.allocation.kind, place.allocation.index), {}).get(place)
+        return self.cells.get(_key(place), {}).get(place)
 
     def write(self, place: BufferSlice, contents: int) -> None:
-        cells = self.cells.setdefault((place.allocation.kind, place.allocation.index), {})
+        cells = self.cells.setdefault(_key(place), {})
         for other in [other for other in cells if other.overlaps(place)]:
             del cells[other]
         cells[place] = contents
@@ -66,6 +70,27 @@ class _Memory:
                     del cells[place]
 
 
+_Situation = tuple[tuple[tuple[BufferSlice, int], ...], Contents]
+"""What lies where in memory, and what a value holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The situation after a loop."""
+
+    situation: _Situation
+    new: int
+    """Contents in it that were not there before the loop."""
+
+
+def _key(place: BufferSlice) -> tuple[str, int]:
+    return place.allocation.kind.value, place.allocation.index
+
+
+def _content(number: int, contents: Sequence[int]) -> int:
+    return number if number < 0 else contents[number]
+
+
 class _Checker:
     def __init__(
         self, assignment: BufferAssignment, can_share: CanShare, is_opaque: Callable[[HloInstruction], bool]
@@ -75,6 +100,7 @@ class _Checker:
         self.is_opaque = is_opaque
         self.memory = _Memory()
         self.count = 0
+        self.outcomes: dict[tuple[HloInstruction, _Situation], _Outcome] = {}
         donated = {s.allocation.index for s in assignment.outputs if s.allocation.kind is AllocationKind.PARAMETER}
         self.writable_parameters = donated
 
@@ -222,6 +248,34 @@ class _Checker:
         return contents
 
     def loop(self, instruction: HloInstruction, state: Contents) -> Contents:
+        numbers: dict[int, int] = {}
+        key = instruction, self.situation(state, numbers)
+        found = self.outcomes.get(key)
+        if found is None:
+            result = self.iterations(instruction, state)
+            known = len(numbers)
+            after = self.situation(result, numbers)
+            self.outcomes[key] = _Outcome(after, len(numbers) - known)
+            return result
+        contents = [*numbers, *self.fresh(found.new)]
+        cells, result = found.situation
+        self.memory = _Memory()
+        for place, content in cells:
+            self.memory.cells.setdefault(_key(place), {})[place] = _content(content, contents)
+        return tuple([_content(c, contents) for c in result])
+
+    def situation(self, state: Contents, numbers: dict[int, int]) -> _Situation:
+        """What memory and `state` hold, the contents numbered in the order in which they are met: `numbers`, to which
+        new ones are added. Constants keep their own numbers."""
+
+        def number(content: int) -> int:
+            return content if content < 0 else numbers.setdefault(content, len(numbers))
+
+        cells = [cell for held in self.memory.cells.values() for cell in held.items()]
+        cells.sort(key=lambda cell: (*_key(cell[0]), cell[0].offset, cell[0].size))
+        return tuple([(place, number(content)) for place, content in cells]), tuple([number(c) for c in state])
+
+    def iterations(self, instruction: HloInstruction, state: Contents) -> Contents:
         assignment = self.assignment
         condition, body = instruction.attributes.condition, instruction.attributes.body
         places = assignment.leaves(instruction)

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..shape import Shape
-from .allocation import AllocationKind, BufferSlice
+from ..target import MemorySpace
+from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
 from .heap import Request, peak
-
-if TYPE_CHECKING:
-    from .assignment import BufferAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +74,20 @@ class MemoryReport:
     """Copies that could not be saved, in words."""
 
     @staticmethod
-    def of(assignment: BufferAssignment) -> MemoryReport:
-        """The report of an assignment."""
-        numbers = {row.space for row in assignment.rows} | {arena.index for arena in assignment.arenas}
-        fast = assignment.fast_memory
+    def of(
+        module: str,
+        rows: tuple[MemoryMapRow, ...],
+        arenas: Sequence[Allocation],
+        fast: MemorySpace | None,
+        copies: Iterable[tuple[str, Sequence[BufferCopy]]],
+    ) -> MemoryReport:
+        """The report of an assignment. `fast`: the memory space whose limit was kept; `copies`: where, and which."""
+        numbers = {row.space for row in rows} | {arena.index for arena in arenas}
         if fast is not None:
             numbers.add(fast.number)
-        spaces = tuple(_space_use(assignment, number) for number in sorted(numbers))
-        return MemoryReport(assignment.module.name, assignment.rows, spaces, tuple(_copies(assignment)))
+        spaces = tuple(_space_use(rows, arenas, fast, number) for number in sorted(numbers))
+        in_words = (f"  {where}: {copy.target} <- {copy.source}" for where, found in copies for copy in found)
+        return MemoryReport(module, rows, spaces, tuple(in_words))
 
     def space(self, number: int) -> SpaceUse | None:
         """What is in a memory space; None if nothing is, and the target has no such."""
@@ -146,10 +149,11 @@ class MemoryReport:
             yield f"  {where:>12,} {row.slice.size:>14,}  {needed:<13} {', '.join(row.holders)}{why}"
 
 
-def _space_use(assignment: BufferAssignment, number: int) -> SpaceUse:
-    rows = [r for r in assignment.rows if r.space == number]
+def _space_use(
+    all_rows: Sequence[MemoryMapRow], arenas: Sequence[Allocation], fast: MemorySpace | None, number: int
+) -> SpaceUse:
+    rows = [r for r in all_rows if r.space == number]
     in_arena = [r for r in rows if r.slice.allocation.kind is AllocationKind.ARENA]
-    fast = assignment.fast_memory
     known = fast is not None and fast.number == number
     return SpaceUse(
         number,
@@ -158,16 +162,6 @@ def _space_use(assignment: BufferAssignment, number: int) -> SpaceUse:
         len(rows),
         sum(r.logical_bytes for r in rows),
         sum(r.physical_bytes for r in rows),
-        sum(a.size for a in assignment.arenas if a.index == number),
+        sum(a.size for a in arenas if a.index == number),
         peak(Request(r.physical_bytes, r.first, r.last + 1) for r in in_arena),
     )
-
-
-def _copies(assignment: BufferAssignment) -> Iterator[str]:
-    places = (
-        *((f"before {i.name}", copies) for i, copies in assignment.before.items()),
-        *((f"at the end of {c.name}", copies) for c, copies in assignment.at_end.items()),
-    )
-    for place, copies in places:
-        for copy in copies:
-            yield f"  {place}: {copy.target} <- {copy.source}"

@@ -6,11 +6,11 @@ HLO as any other; nothing below knows of this package.
 
 from __future__ import annotations
 
+from .builder import ComputationBuilder
 from .data import GlobalData
 from .handle import BuildError, Computation, ComputationDataHandle
 from .local_client import LocalClient
 from .padding import Padding, PaddingConfig, PaddingConfigDimension, make_padding
-from .structure import ComputationBuilder
 
 __all__ = [
     "BuildError",

@@ -1,64 +1,25 @@
-"""The heart of a ComputationBuilder: instructions are enqueued, errors noted, and at the end there is a computation.
+"""The heart of a ComputationBuilder: errors are noted, and at the end there is a computation.
 
-The methods that make operations stand in the files of their families; each is an `operation` (or an `effect`, which
-has no value) and works on handles.
+The operations are in the files of their families; `builder.py` makes them methods of this class's subclass.
 """
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from ..builder import make_instruction
 from ..errors import HloError, ShapeError
-from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
-from ..opcode import Opcode
+from ..layout import Layout
 from ..shape import Shape
-from ..source import user_line, user_metadata
-from .handle import BuildError, Computation, ComputationDataHandle, Session
+from ..source import user_line
+from . import constants
+from .construction import Construction, Handle
+from .data import GlobalData
+from .handle import BuildError, Computation
+from .local_client import LocalClient
 
-if TYPE_CHECKING:
-    from .local_client import LocalClient
-
-P = ParamSpec("P")
 B = TypeVar("B", bound="BuilderCore")
-K = TypeVar("K")
-Handle = ComputationDataHandle
-Integers = Iterable[int]
-
-
-def operation(method: Callable[Concatenate[B, P], Handle]) -> Callable[Concatenate[B, P], Handle]:
-    """Decorator of a method that makes a value. An error in it is noted, and the value is one that failed; what is
-    made of failed values fails silently."""
-
-    @functools.wraps(method)
-    def guarded(self: B, /, *args: P.args, **kwargs: P.kwargs) -> Handle:
-        if self._method:  # a step of another operation, which notes the error
-            return method(self, *args, **kwargs)
-        if _any_failed((args, kwargs)):
-            return Handle(self._session, None)
-        with self._noting(method.__name__, (args, kwargs)):
-            return method(self, *args, **kwargs)
-        return Handle(self._session, None)
-
-    return guarded
-
-
-def effect(method: Callable[Concatenate[B, P], None]) -> Callable[Concatenate[B, P], None]:
-    """Decorator of a method that makes no value: what it enqueues is not what the computation returns."""
-
-    @functools.wraps(method)
-    def guarded(self: B, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        if not _any_failed((args, kwargs)):
-            last = self._session.last
-            with self._noting(method.__name__, (args, kwargs)):
-                method(self, *args, **kwargs)
-            self._session.last = last
-
-    return guarded
 
 
 class BuilderCore:
@@ -84,10 +45,9 @@ class BuilderCore:
         if not isinstance(name, str) or isinstance(client, str):
             raise TypeError("ComputationBuilder takes (name) or (client, name), and the name is a string")
         self._name, self._client = name, client
-        self._session = Session()
+        self._construction = Construction()
         self._parent: BuilderCore | None = None
         self._dies = False
-        self._method = ""
         self._errors: list[BuildError] = []
 
     # ---- what it is
@@ -121,7 +81,7 @@ class BuilderCore:
     def get_shape(self, operand: Handle) -> Shape:
         """The (inferred) shape of a value. Raises at once if the value was never made."""
         with self._raising("get_shape", operand):
-            return self._instruction(operand).shape
+            return self._construction.shape(operand)
 
     def check_shape(self, operand: Handle, expected_shape: Shape) -> Handle:
         """`operand`, whose shape must be `expected_shape` (layouts aside); raises at once if it is another.
@@ -129,7 +89,7 @@ class BuilderCore:
         builder_c7: the shapes agree.
         """
         with self._raising("check_shape", operand):
-            found = self._instruction(operand).shape
+            found = self._construction.shape(operand)
             if not found.compatible(expected_shape):
                 raise ShapeError(f"the shape is {found}, expected {expected_shape}", "builder_c7")
             return operand
@@ -140,9 +100,24 @@ class BuilderCore:
         builder_c7: the shapes agree.
         """
         with self._raising("check_same_shape", lhs, rhs):
-            a, b = self._instruction(lhs).shape, self._instruction(rhs).shape
+            a, b = self._construction.shape(lhs), self._construction.shape(rhs)
             if not a.compatible(b):
                 raise ShapeError(f"the shapes differ: {a} and {b}", "builder_c7")
+
+    def is_constant(self, operand: Handle) -> bool:
+        """True if the value depends on no parameter and on nothing from outside. Random numbers count as constant."""
+        with self._raising("is_constant", operand):
+            return constants.first_outside(self._construction.instruction(operand)) is None
+
+    def compute_constant(self, operand: Handle, output_layout: Layout | None = None) -> GlobalData:
+        """The value of `operand`, computed now, by the evaluator. Raises at once.
+
+        With random numbers in it each call may give another value. `output_layout`: of the result's shape.
+
+        builder_c8: it depends on no parameter, and on nothing from outside.
+        """
+        with self._raising("compute_constant", operand):
+            return constants.computed(self._construction.instruction(operand), output_layout)
 
     # ---- sub-builders, the end
 
@@ -159,7 +134,7 @@ class BuilderCore:
         if operand.failed:
             return
         with self._noting("set_return_value", operand):
-            self._session.returned = self._instruction(operand)
+            self._construction.returned = self._construction.instruction(operand)
 
     def build(self) -> Computation:
         """The computation of all that was enqueued; it returns the last expression, or what `set_return_value` says.
@@ -171,20 +146,10 @@ class BuilderCore:
         """
         if self._errors:
             raise self._errors[0]
-        session = self._session
         with self._noting("build"):
-            if not session.instructions:
-                raise ShapeError("nothing was enqueued: there is no computation to build", "builder_c3")
-            numbers = sorted(session.parameters)
-            if numbers != list(range(len(numbers))):
-                missing = sorted(set(range(numbers[-1])) - set(numbers))
-                why = f"there are parameters {numbers}, but not {missing}: they must be numbered without a gap"
-                raise ShapeError(why, "builder_c4")
-            root = session.returned or session.last
-            if root is None:
-                root = self._enqueue(Opcode.TUPLE, ()).instruction
-            self._session = Session()
-            return Computation(HloComputation(self._name, tuple(session.instructions), root))
+            built = self._construction.finish(self._name)
+            self._construction = Construction()
+            return Computation(built)
         raise self._errors[0]
 
     def build_and_note_error(self) -> Computation:
@@ -202,66 +167,12 @@ class BuilderCore:
             self._parent._errors.append(error)
             return Computation(None)
 
-    # ---- for the operations
-
-    def _enqueue(
-        self,
-        opcode: Opcode,
-        operands: Sequence[Handle],
-        attributes: Attributes = NO_ATTRIBUTES,
-        shape: Shape | None = None,
-        *,
-        name: str = "",
-    ) -> Handle:
-        """Infer the shape, make the instruction, and put it behind the others."""
-        instructions = [self._instruction(o) for o in operands]
-        made = make_instruction(
-            opcode, instructions, attributes, shape, name=name, metadata=user_metadata(self._method)
-        )
-        self._session.instructions.append(made)
-        self._session.last = made
-        return Handle(self._session, made)
-
-    def _instruction(self, operand: Handle) -> HloInstruction:
-        """The instruction behind a handle.
-
-        builder_c1: it is a handle; builder_c2: of this builder and of what is being built.
-        """
-        if not isinstance(operand, Handle):
-            why = f"an operand must be a ComputationDataHandle, not {type(operand).__name__}: make it a constant"
-            raise ShapeError(why, "builder_c1")
-        if operand._session is not self._session:
-            why = f"{operand!r} is of another builder, or of a computation that was built already"
-            raise ShapeError(why, "builder_c2")
-        return operand.instruction
-
-    def _of_kind(self, value: object, kind: type[K], what: str) -> K:
-        """builder_c11: `value` is a `kind`."""
-        if not isinstance(value, kind):
-            raise ShapeError(f"{what} must be a {kind.__name__}, not {value!r}", "builder_c11")
-        return value
-
-    def _called(self, computation: Computation) -> HloComputation:
-        """builder_c5: the argument is a Computation."""
-        if not isinstance(computation, Computation):
-            why = f"a computation must be what build() returns, not {type(computation).__name__}"
-            raise ShapeError(why, "builder_c5")
-        return computation.hlo
-
-    def _integers(self, values: Integers, what: str, count: int | None = None) -> tuple[int, ...]:
-        """builder_c6: `values` are integers, `count` of them."""
-        try:
-            found = tuple(operator.index(v) for v in values)
-        except TypeError:
-            raise ShapeError(f"{what} must be a sequence of integers, not {values!r}", "builder_c6") from None
-        if count is not None and len(found) != count:
-            raise ShapeError(f"{what} {list(found)} must have {count} entries", "builder_c6")
-        return found
+    # ---- errors
 
     @contextmanager
     def _noting(self, method: str, arguments: object = ()) -> Iterator[None]:
         """Errors inside are noted, or raised at once if the builder is to die on them."""
-        self._method = method
+        self._construction.method = method
         try:
             yield
         except HloError as error:
@@ -270,7 +181,7 @@ class BuilderCore:
                 raise noted from None
             self._errors.append(noted)
         finally:
-            self._method = ""
+            self._construction.method = ""
 
     @contextmanager
     def _raising(self, method: str, *arguments: object) -> Iterator[None]:
@@ -291,9 +202,6 @@ class BuilderCore:
             message += f"\n  at {line}"
         return BuildError(message, getattr(error, "label", ""), method)
 
-    def _refuse(self, why: str, label: str) -> NoReturn:
-        raise ShapeError(why, label)
-
 
 def _flat(arguments: object) -> Iterator[object]:
     """What stands in nested tuples, lists and dictionaries."""
@@ -306,7 +214,8 @@ def _flat(arguments: object) -> Iterator[object]:
         yield arguments
 
 
-def _any_failed(arguments: object) -> bool:
+def any_failed(arguments: object) -> bool:
+    """Whether a value or a computation among the (nested) arguments was never made."""
     return any(
         (isinstance(a, Handle) and a.failed) or (isinstance(a, Computation) and a.is_null) for a in _flat(arguments)
     )

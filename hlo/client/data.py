@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..backend import DeviceBuffer, HostBuffer
+from ..backend import DeviceBuffer
 from ..errors import ExecutionError
+from ..host_buffers import HostBuffer
 from ..literal import Literal
 from ..shape import Shape
+from ..value_tree import leaves_of, value_of
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 LiteralValue: TypeAlias = "Literal | tuple[LiteralValue, ...]"
@@ -34,8 +36,8 @@ class GlobalData:
     def of_literal(literal: LiteralValue, shape: Shape | None = None) -> GlobalData:
         """The same value. Literals do not change, so their memory is used as it is."""
         shape = shape_of_literal(literal) if shape is None else shape
-        leaves = zip(_arrays(literal), shape.leaves(), strict=True)
-        return GlobalData(shape, [HostBuffer(a, leaf.with_default_layout()) for a, leaf in leaves])
+        leaves = zip(leaves_of(literal), shape.leaves(), strict=True)
+        return GlobalData(shape, [HostBuffer(a.array, leaf.with_default_layout()) for a, leaf in leaves])
 
     @property
     def buffers(self) -> tuple[DeviceBuffer, ...]:
@@ -46,7 +48,8 @@ class GlobalData:
 
     def to_literal(self) -> LiteralValue:
         """A copy for the client's side."""
-        return _packed(self.shape, iter([Literal(b.__array__()) for b in self.buffers]))
+        literal: LiteralValue = value_of(self.shape, iter([Literal(b.__array__()) for b in self.buffers]))
+        return literal
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         """The contents of an array, read-only, without a copy unless one is asked for."""
@@ -79,17 +82,3 @@ def literal_of(value: Any, shape: Shape) -> LiteralValue:
 def array_tree(literal: LiteralValue) -> Any:
     """The literal's arrays, nested in tuples as they are."""
     return tuple(map(array_tree, literal)) if isinstance(literal, tuple) else literal.array
-
-
-def _arrays(literal: LiteralValue) -> Iterator[NDArray]:
-    if isinstance(literal, tuple):
-        for element in literal:
-            yield from _arrays(element)
-    else:
-        yield literal.array
-
-
-def _packed(shape: Shape, literals: Iterator[Literal]) -> LiteralValue:
-    if shape.is_tuple:
-        return tuple(_packed(element, literals) for element in shape.elements)
-    return next(literals)

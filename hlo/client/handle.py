@@ -35,29 +35,14 @@ class BuildError(ShapeError):
         self.label, self.method = label, method
 
 
-class Session:
-    """What is built between two calls of `build`: the instructions in the order of their making."""
-
-    __slots__ = ("instructions", "last", "parameters", "returned", "token")
-
-    def __init__(self) -> None:
-        self.instructions: list[HloInstruction] = []
-        self.parameters: dict[int, HloInstruction] = {}
-        self.last: HloInstruction | None = None
-        """The last expression; effects (outfeed, trace) are none."""
-        self.returned: HloInstruction | None = None
-        self.token: HloInstruction | None = None
-        """Orders what reads and feeds the queues of the device."""
-
-
 class ComputationDataHandle:
     """A value of a computation that is being built. It belongs to its builder, and dies with `build`."""
 
-    __slots__ = ("_instruction", "_session")
+    __slots__ = ("_construction", "_instruction")
 
-    def __init__(self, session: Session, instruction: HloInstruction | None) -> None:
-        """`instruction`: None for the result of an operation that failed."""
-        self._session = session
+    def __init__(self, construction: object, instruction: HloInstruction | None) -> None:
+        """`construction`: what it belongs to. `instruction`: None for the result of an operation that failed."""
+        self._construction = construction
         self._instruction = instruction
 
     @property

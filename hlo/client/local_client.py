@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..backend import DeviceBuffer, Executable, HostBuffer, default_backend, default_target, get_compiler
+from ..backend import DeviceBuffer, Executable, default_backend, default_target, get_compiler
 from ..element_type import element_type_of
 from ..errors import ExecutionError
+from ..host_buffers import HostBuffer
 from ..host_queues import transfer_from_outfeed, transfer_to_infeed
 from ..layout import Layout
 from ..literal import Literal
@@ -25,17 +26,21 @@ from ..target import Target
 from .data import GlobalData, LiteralValue, array_tree, literal_of
 from .handle import Computation, ComputationDataHandle
 
-if TYPE_CHECKING:
-    from .structure import ComputationBuilder
-
 NDArray = np.ndarray[Any, Any]
+
+
+class ComputesConstants(Protocol):
+    """A ComputationBuilder, as far as a client uses it."""
+
+    def compute_constant(self, operand: ComputationDataHandle, output_layout: Layout | None = None) -> GlobalData: ...
 
 
 class LocalClient:
     """A client of this process. A computation is compiled when it is first executed, and kept while it is alive."""
 
     def __init__(self, backend: str | None = None, target: str | Target | None = None) -> None:
-        """`backend`: "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`, HLOOM_BACKEND).
+        """`backend`: a name such as "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`,
+        HLOOM_BACKEND).
 
         `target`: whose layouts programs use inside; None: the default (`hloom.config.hloom_target`, HLOOM_TARGET).
         """
@@ -126,14 +131,12 @@ class LocalClient:
         leaves = zip(arrays, program.result.leaves(), strict=True)
         return GlobalData(program.result, [HostBuffer(a, leaf.with_default_layout()) for a, leaf in leaves])
 
-    def execute_and_transfer(
-        self, computation: Computation, arguments: Sequence[GlobalData] = ()
-    ) -> LiteralValue:
+    def execute_and_transfer(self, computation: Computation, arguments: Sequence[GlobalData] = ()) -> LiteralValue:
         """`execute`, then `transfer`."""
         return self.transfer(self.execute(computation, arguments))
 
     def compute_constant(
-        self, builder: ComputationBuilder, operand: ComputationDataHandle, output_layout: Layout | None = None
+        self, builder: ComputesConstants, operand: ComputationDataHandle, output_layout: Layout | None = None
     ) -> LiteralValue:
         """The value of a constant of the computation that `builder` is building; see its `compute_constant`."""
         return self.transfer(builder.compute_constant(operand, output_layout))

@@ -7,29 +7,39 @@ from typing import Any
 
 import numpy as np
 
+from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from .table import NDArray, interpret
-
-_UFUNCS: dict[Opcode, np.ufunc] = {
-    Opcode.ADD: np.add,
-    Opcode.MULTIPLY: np.multiply,
-    Opcode.MAXIMUM: np.maximum,
-    Opcode.MINIMUM: np.minimum,
-}
-_BITWISE: dict[Opcode, np.ufunc] = {
-    Opcode.AND: np.bitwise_and,
-    Opcode.OR: np.bitwise_or,
-    Opcode.XOR: np.bitwise_xor,
-}
+from .ufuncs import UFUNCS, Extremum, Ufunc
 
 
-def as_ufunc(computation: HloComputation) -> np.ufunc | None:
-    """The ufunc that `computation` is, if it is one binary op on its two parameters."""
+def as_ufunc(computation: HloComputation) -> Ufunc | None:
+    """The ufunc that `computation` is, if it is one commutative op on its two parameters. None for the extrema of
+    complex numbers, which are neither commutative nor associative where a real part is NaN."""
     root = computation.root
-    ufunc = _UFUNCS.get(root.opcode) or _BITWISE.get(root.opcode)
-    return ufunc if ufunc is not None and set(root.operands) == set(computation.parameters) else None
+    ufunc = UFUNCS.get(root.opcode)
+    if ufunc is None or is_complex_extremum(root):
+        return None
+    return ufunc if root.operands in (computation.parameters, computation.parameters[::-1]) else None
+
+
+def is_complex_extremum(instruction: HloInstruction) -> bool:
+    """Whether it is the larger or smaller of two complex numbers."""
+    return isinstance(UFUNCS.get(instruction.opcode), Extremum) and instruction.shape.element.is_complex
+
+
+def reduced_in(element_type: ElementType) -> np.dtype[Any]:
+    """The type in which a ufunc combines many elements: the next wider one for f16, bf16 and smaller types.
+
+    Floats are rounded once, at the end. The upper bits of small integers do not matter to the lower ones.
+    """
+    if element_type.is_floating:
+        return np.dtype(np.float32) if element_type.bit_width <= 16 else element_type.dtype
+    if element_type.is_small:
+        return np.dtype(np.int8 if element_type.is_signed else np.uint8)
+    return element_type.dtype
 
 
 class Applied:

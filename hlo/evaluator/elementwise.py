@@ -2,19 +2,23 @@
 
 f16 and bf16 are computed in f32 and rounded once an op; NumPy's own loops for these types do that for arithmetic, and
 `_function` does it for everything else. Floats of a byte or less are computed in f16 (f8e8m0fnu in f32), integers of
-less than a byte in 8 bits, of which the upper ones are then dropped: `_widening`. What stands here for floats is what
-XLA gives for NaN, infinities and -0.0.
+less than a byte in 8 bits, of which the upper ones are then dropped: `_on_wider`. Floats follow XLA in what NaN,
+infinities and -0.0 give.
+
+Eager execution runs these rules: an op of a few elements costs what is done around NumPy's call. All operands of an op
+that computes have one type, so the first one tells it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..element_type import ElementType, element_type_of
 from ..opcode import Opcode
+from ..ops import Trait, has_trait
 from ..ops.elementwise import (
     CompareAttributes,
     ComparisonDirection,
@@ -26,8 +30,11 @@ from ..shape import Shape
 from . import special
 from .applied import Applied
 from .table import EVALUATE, NDArray, Rule
+from .ufuncs import MAXIMUM, MINIMUM, UFUNCS, Extremum
 
 _NARROW = frozenset({ElementType.F16, ElementType.BF16})
+_NARROW_DTYPES = frozenset(t.dtype for t in _NARROW)
+_SMALL_DTYPES = frozenset(t.dtype for t in ElementType if t.is_small)
 _INTEGER_KINDS = "iu"
 
 
@@ -37,19 +44,22 @@ def _wider(element_type: ElementType) -> ElementType:
     return ElementType.S8 if element_type.is_signed else ElementType.U8
 
 
-def _widening(rule: Rule) -> Rule:
-    """The rule for small types too: on the wider type, and the result converted back."""
+def _on_wider(rule: Rule, shape: Shape, attributes: Any, operands: Sequence[NDArray]) -> NDArray:
+    """The rule on small types: on the wider type, and the result converted back."""
+    wide = [converted(o, _wider(element_type_of(o.dtype))) for o in operands]
+    if not shape.element.is_small:
+        return np.asarray(rule(shape, attributes, *wide))
+    wide_shape = Shape.array(_wider(shape.element), shape.dimensions)
+    return converted(np.asarray(rule(wide_shape, attributes, *wide)), shape.element)
 
-    def widened(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
-        types = [element_type_of(o.dtype) for o in operands]
-        if not any(t.is_small for t in types):
-            result: NDArray = rule(shape, attributes, *operands)
-            return result
-        wide = [converted(o, _wider(t)) if t.is_small else o for o, t in zip(operands, types)]
-        if not shape.element.is_small:
-            return np.asarray(rule(shape, attributes, *wide))
-        wide_shape = Shape.array(_wider(shape.element), shape.dimensions)
-        return converted(np.asarray(rule(wide_shape, attributes, *wide)), shape.element)
+
+def _widening(rule: Rule) -> Rule:
+    """The rule for small types too."""
+
+    def widened(shape: Shape, attributes: Any, *operands: NDArray) -> Any:
+        if operands[0].dtype in _SMALL_DTYPES:
+            return _on_wider(rule, shape, attributes, operands)
+        return rule(shape, attributes, *operands)
 
     return widened
 
@@ -58,21 +68,27 @@ def _arithmetic(opcode: Opcode, compute: Callable[..., Any]) -> None:
     """The rule that is `compute` on the operands as they are."""
 
     def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
+        if operands[0].dtype in _SMALL_DTYPES:
+            return _on_wider(rule, shape, attributes, operands)
         return np.asarray(compute(*operands))
 
-    EVALUATE[opcode] = _widening(rule)
+    EVALUATE[opcode] = rule
+    if isinstance(compute, np.ufunc | Extremum) and has_trait(opcode, Trait.COMMUTATIVE):
+        UFUNCS[opcode] = compute
 
 
 def _function(opcode: Opcode, compute: Callable[..., Any]) -> None:
     """The rule that is `compute`, on f32 for narrower floats."""
 
     def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
-        if shape.element_type in _NARROW:
-            wide = [o.astype(np.float32) for o in operands]
-            return np.asarray(compute(*wide)).astype(shape.element.dtype)
+        dtype = operands[0].dtype
+        if dtype in _NARROW_DTYPES:
+            return np.asarray(compute(*[o.astype(np.float32) for o in operands])).astype(dtype)
+        if dtype in _SMALL_DTYPES:
+            return _on_wider(rule, shape, attributes, operands)
         return np.asarray(compute(*operands))
 
-    EVALUATE[opcode] = _widening(rule)
+    EVALUATE[opcode] = rule
 
 
 def _on_bits(opcode: Opcode, compute: Callable[..., Any], *, sign_extends: bool = False) -> None:
@@ -231,26 +247,6 @@ def _power(x: NDArray, y: NDArray) -> Any:
     return np.where(y < 0, inverse, result) if x.dtype.kind == "i" else result
 
 
-def maximum(x: NDArray, y: NDArray) -> Any:
-    """NaN if either is; +0 is larger than -0. Of two complex numbers the one with the larger real part, else y."""
-    if np.iscomplexobj(x):
-        return np.where(x.real >= y.real, x, y)
-    larger = np.maximum(x, y)
-    return larger if _has_no_zero_signs(x) else np.where((x == 0) & (y == 0), x + y, larger)
-
-
-def minimum(x: NDArray, y: NDArray) -> Any:
-    """NaN if either is; -0 is smaller than +0. Of two complex numbers the one with the smaller real part, else y."""
-    if np.iscomplexobj(x):
-        return np.where(x.real <= y.real, x, y)
-    smaller = np.minimum(x, y)
-    return smaller if _has_no_zero_signs(x) else np.where((x == 0) & (y == 0), -(-x - y), smaller)
-
-
-def _has_no_zero_signs(x: NDArray) -> bool:
-    return x.dtype.kind in "biu"
-
-
 def _complex(real: NDArray, imag: NDArray) -> Any:
     dtype = np.complex64 if real.dtype == np.float32 else np.complex128
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
@@ -290,8 +286,8 @@ _arithmetic(Opcode.ADD, np.add)
 _arithmetic(Opcode.AND, np.bitwise_and)
 _arithmetic(Opcode.COMPLEX, _complex)
 _arithmetic(Opcode.DIVIDE, _divide)
-_arithmetic(Opcode.MAXIMUM, maximum)
-_arithmetic(Opcode.MINIMUM, minimum)
+_arithmetic(Opcode.MAXIMUM, MAXIMUM)
+_arithmetic(Opcode.MINIMUM, MINIMUM)
 _arithmetic(Opcode.MULTIPLY, np.multiply)
 _arithmetic(Opcode.OR, np.bitwise_or)
 _on_bits(Opcode.SHIFT_LEFT, _shift_left)
@@ -340,7 +336,7 @@ def _select(shape: Shape, attributes: Any, pred: NDArray, on_true: NDArray, on_f
 @_widening
 def _clamp(shape: Shape, attributes: Any, low: NDArray, x: NDArray, high: NDArray) -> NDArray:
     """min(max(low, x), high): a NaN operand gives NaN, and low > high gives high."""
-    return np.asarray(minimum(maximum(low, x), high))
+    return MINIMUM(MAXIMUM(low, x), high)
 
 
 @EVALUATE.register(Opcode.CONVERT)

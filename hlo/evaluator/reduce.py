@@ -1,7 +1,8 @@
 """What reduce means: the init value and all elements along the reduced dimensions, combined by any computation.
 
-XLA leaves the order open. Here neighbours are combined pairwise, level by level, which is exact for the associative
-reducers that reduce is made for and adds floats up with small error.
+XLA leaves the order open. Here a reducer that is one ufunc reduces as the ufunc does; any other combines neighbours
+pairwise, level by level, which is exact for the associative reducers that reduce is made for. The extrema of complex
+numbers are not associative where a real part is NaN: those are combined in row-major order, as XLA's code does.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..element_type import ElementType
 from ..ir import HloComputation
 from ..opcode import Opcode
 from ..ops.reduce import ReduceAttributes
 from ..shape import Shape
-from .applied import Applied, as_ufunc
+from .applied import Applied, as_ufunc, is_complex_extremum, reduced_in
 from .table import EVALUATE, NDArray, Value
-
-_NARROW = (ElementType.F16, ElementType.BF16)
+from .ufuncs import Ufunc
 
 
 @EVALUATE.register(Opcode.REDUCE)
@@ -33,20 +32,12 @@ def _reduce(shape: Shape, attributes: ReduceAttributes, *operands: NDArray) -> V
     return results[0] if count == 1 else results
 
 
-def _reduce_by_ufunc(
-    ufunc: np.ufunc, shape: Shape, dimensions: tuple[int, ...], array: NDArray, init: NDArray
-) -> NDArray:
+def _reduce_by_ufunc(ufunc: Ufunc, shape: Shape, dimensions: tuple[int, ...], array: NDArray, init: NDArray) -> NDArray:
     """f16 and bf16 are combined in f32 and rounded once; XLA also rounds some partial results."""
-    dtype = array.dtype
-    if shape.element in _NARROW or shape.element.is_small:
-        # As int8 or uint8, of which the upper bits do not matter to the lower ones; as f32, rounded at the end.
-        wide = np.dtype(np.float32 if shape.element.is_floating else np.int8 if shape.element.is_signed else np.uint8)
-        array, init = array.astype(wide), init.astype(wide)
-    if array.size == 0:
-        return np.full(shape.dimensions, init, dtype)
-    if dimensions:
-        array = ufunc.reduce(array, axis=dimensions, dtype=array.dtype)
-    return np.asarray(ufunc(init, array)).astype(dtype, copy=False)
+    wide = reduced_in(shape.element)
+    array, init = array.astype(wide, copy=False), init.astype(wide, copy=False)
+    result = ufunc.reduce(array, axis=dimensions, dtype=wide, initial=init[()])
+    return np.asarray(result).astype(shape.element.dtype, copy=False)
 
 
 def _reduce_by_computation(
@@ -58,10 +49,14 @@ def _reduce_by_computation(
     apply = Applied(reducer)
     # The reduced dimensions become one, in front: an array of `steps` layers.
     layers = tuple(a.transpose((*dimensions, *kept)).reshape(steps, *result_sizes) for a in arrays)
+    start = tuple([np.full(result_sizes, init, a.dtype) for init, a in zip(inits, arrays)])
+    if any(map(is_complex_extremum, reducer.instructions)):
+        for k in range(steps):
+            start = apply([*start, *(a[k] for a in layers)])
+        return start
     while steps > 1:
         pairs = steps // 2 * 2
         combined = apply([a[k:pairs:2] for k in (0, 1) for a in layers])
         layers = tuple(np.concatenate([c, a[pairs:]]) for c, a in zip(combined, layers))
         steps = len(layers[0])
-    start = [np.full(result_sizes, init, a.dtype) for init, a in zip(inits, arrays)]
-    return apply([*start, *(a[0] for a in layers)]) if steps else tuple(start)
+    return apply([*start, *(a[0] for a in layers)]) if steps else start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -16,6 +16,7 @@ from ..opcode import Opcode
 from ..physical_array import to_physical
 from ..rules import RuleTable
 from ..shape import Shape
+from ..value_tree import leaves_of, value_of
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 Value: TypeAlias = "NDArray | tuple[Value, ...]"
@@ -66,8 +67,8 @@ def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
             found = f"an array of {array.dtype} with dimensions {list(array.shape)}"
             raise ExecutionError(f"argument {position} of module {module.name} must be {leaf}, not {found}")
     source = iter(arrays)
-    values = [_packed(parameter.shape, source) for parameter in module.entry.parameters]
-    return list(_flattened(evaluate_computation(module.entry, values)))
+    values = [value_of(parameter.shape, source) for parameter in module.entry.parameters]
+    return list(leaves_of(evaluate_computation(module.entry, values)))
 
 
 def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:
@@ -127,22 +128,3 @@ def _buffer(array: Any, shape: Shape) -> Any:
     if not layout.is_dense:
         return to_physical(array, shape)
     return array if layout.is_row_major else array.transpose(layout.minor_to_major[::-1])
-
-
-def flattened(value: Value) -> list[NDArray]:
-    """The arrays in a value, one a leaf of its shape."""
-    return list(_flattened(value))
-
-
-def _packed(shape: Shape, arrays: Iterator[NDArray]) -> Value:
-    if shape.tuple_shapes is None:
-        return next(arrays)
-    return tuple(_packed(s, arrays) for s in shape.tuple_shapes)
-
-
-def _flattened(value: Value) -> Iterator[NDArray]:
-    if isinstance(value, tuple):
-        for element in value:
-            yield from _flattened(element)
-    else:
-        yield value

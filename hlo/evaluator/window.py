@@ -11,15 +11,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..element_type import ElementType
 from ..opcode import Opcode
 from ..ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from ..shape import Shape
 from ..window import Window
-from .applied import Applied, as_ufunc
+from .applied import Applied, as_ufunc, reduced_in
 from .table import EVALUATE, NDArray, Value
-
-_NARROW = (ElementType.F16, ElementType.BF16)
 
 
 def _origins(sizes: Sequence[int], window: Window) -> NDArray:
@@ -63,10 +60,8 @@ def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: 
     leaves = list(shape.leaves())
     results = leaves[0].dimensions
     ufunc = as_ufunc(attributes.to_apply) if count == 1 else None
-    element_type = leaves[0].element
-    if ufunc is not None and (element_type in _NARROW or element_type.is_small):
-        # As int8 or uint8, of which the upper bits do not matter to the lower ones; as f32, rounded at the end.
-        wide = np.dtype(np.float32 if element_type.is_floating else np.int8 if element_type.is_signed else np.uint8)
+    if ufunc is not None:
+        wide = reduced_in(leaves[0].element)
         arrays, inits = tuple(x.astype(wide) for x in arrays), tuple(x.astype(wide) for x in inits)
     sums = [np.full(results, init) for init in inits]
     apply = Applied(attributes.to_apply)
@@ -116,4 +111,3 @@ def _rounds(targets: NDArray) -> Iterator[NDArray]:
     occurrence = np.arange(ordered.size) - np.repeat(starts, np.diff(np.r_[starts, ordered.size]))
     for k in range(int(occurrence.max(initial=-1)) + 1):
         yield order[occurrence == k]
-

@@ -38,6 +38,10 @@ for _family in _FAMILIES:
 assert set(SPECS) == set(Opcode), f"opcodes without a spec: {set(Opcode) - set(SPECS)}"
 
 
+_TRAITS: dict[Opcode, int] = {opcode: spec.traits.value for opcode, spec in SPECS.items()}
+"""As numbers: asking a Flag is Python code."""
+
+
 def spec_of(opcode: Opcode) -> OpSpec:
     """The declaration of `opcode`."""
     return SPECS[opcode]
@@ -45,4 +49,5 @@ def spec_of(opcode: Opcode) -> OpSpec:
 
 def has_trait(opcode: Opcode, trait: Trait) -> bool:
     """True when `opcode` has (all of) `trait`."""
-    return trait in SPECS[opcode].traits
+    bits: int = trait._value_
+    return _TRAITS[opcode] & bits == bits

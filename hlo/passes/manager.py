@@ -1,6 +1,6 @@
 """The pass manager: runs a visible list of passes, checks, times and dumps them.
 
-No pass is known here by name; the list stands in pipeline.py.
+No pass is known here by name: each backend composes its own list, as `numba_backend/pipeline.py` does.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from ..backend import PassRecord
 from ..errors import HloError, VerificationError
 from ..ir import HloInstruction, HloModule
 from ..text.dot_graph import to_dot
 from ..verifier import verify
+from .record import PassRecord
 from .rewrite import HloPass
 from .rewriter import Application, RewriteLog, has_rules
 from .rule_check import check_application

@@ -63,10 +63,9 @@ def check_application(application: Application, where: str = "") -> bool:
 
 
 def _keeps_specials(instruction: HloInstruction) -> bool:
-    """False for what may give another NaN or infinity when computed in another order, or without padding's zeros; and
-    for the extrema of arrays, in which the evaluator takes either zero."""
+    """False for what may give another NaN or infinity when computed in another order, or without padding's zeros."""
     if instruction.opcode in (Opcode.REDUCE, Opcode.REDUCE_WINDOW):
-        return reducer_opcode(instruction.attributes.to_apply) in (Opcode.ADD, Opcode.MULTIPLY)
+        return reducer_opcode(instruction.attributes.to_apply) is not None
     return instruction.opcode is not Opcode.CONVOLUTION
 
 

@@ -116,3 +116,7 @@ class RuleSet:
     def only(self, names: Collection[str]) -> RuleSet:
         """The rules with these names."""
         return RuleSet(each for each in self.rules if each.name in names)
+
+    def without(self, *names: str) -> RuleSet:
+        """The rules but those with these names."""
+        return RuleSet(each for each in self.rules if each.name not in names)

@@ -11,11 +11,8 @@ from ..hlo.bisection.bisect import Backend, Bisection, Finding
 from ..hlo.bisection.shrink import Specimen
 from ..hlo.ir import HloModule
 from ..hlo.passes.manager import PassOptions
-from ..hlo.passes.pipeline import pipeline
 from ..hlo.target import Target
 from ..numba_backend.compiler import NumbaCompiler
-from ..numba_backend.dot import is_gemm
-from ..numba_backend.lowering import Bodies
 from .files import NDArray, arguments_for, read_module, target_of, write_text
 from .outcome import BAD, FINE
 
@@ -31,9 +28,8 @@ def execute(options: Namespace) -> int:
         options.random = True
     arguments = arguments_for(module, options)
     settings = replace(PassOptions.from_environment(), verify=False, dump_to=None, check_rules=False)
-    search = Bisection(
-        pipeline(target, is_gemm, Bodies().can_share), _backend(target), options.tolerance, settings
-    )
+    compiler = NumbaCompiler()
+    search = Bisection(compiler.pipeline(target), _backend(compiler, target), options.tolerance, settings)
     finding = search.run(module, arguments)
     if finding is None:
         print(f"{options.file}: the evaluator, every pass and the compiled program agree")
@@ -47,9 +43,7 @@ def execute(options: Namespace) -> int:
     return BAD
 
 
-def _backend(target: Target) -> Backend:
-    compiler = NumbaCompiler()
-
+def _backend(compiler: NumbaCompiler, target: Target) -> Backend:
     def compile_and_run(module: HloModule, arguments: list[NDArray]) -> list[NDArray]:
         return compiler.compile(module, target=target).execute(arguments)
 

@@ -8,11 +8,10 @@ from argparse import Namespace
 from ..hlo.analyses.layout_report import LayoutReport, report_as_written, report_of_program, with_entry_on_device
 from ..hlo.buffers.assignment import assign_buffers
 from ..hlo.ir import HloModule
-from ..hlo.passes.pipeline import optimize
 from ..hlo.pictures.report_text import report_text
 from ..hlo.target import Target
-from ..numba_backend.dot import is_gemm
-from ..numba_backend.lowering import Bodies
+from ..numba_backend.bodies import Bodies
+from ..numba_backend.pipeline import pipeline
 from .files import read_module, target_of
 from .outcome import UsageError
 
@@ -38,6 +37,6 @@ def module_text(options: Namespace) -> str:
 def _compiled(module: HloModule, target: Target) -> LayoutReport:
     """Of the program that the backend would run for the target; no kernel is compiled."""
     bodies = Bodies()
-    optimized, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share)
+    optimized, _ = pipeline(target, bodies).run(module)
     assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
     return report_of_program(assignment, target)

@@ -7,21 +7,19 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..hlo.backend import PassRecord
+from ..hlo.backend import get_compiler
 from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
-from ..hlo.passes.pipeline import pipeline
+from ..hlo.passes.record import PassRecord
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.passes.rewriter import has_rules
 from ..hlo.text.dot_graph import to_dot
-from ..numba_backend.dot import is_gemm
-from ..numba_backend.lowering import Bodies
 from .files import read_module, target_of, write_text
 from .outcome import FINE, UsageError
 
 
 def execute(options: Namespace) -> int:
     """Print, or write to a file, the module as the chosen passes leave it."""
-    chosen = pipeline(target_of(options), is_gemm, Bodies().can_share)
+    chosen = get_compiler("numba").pipeline(target_of(options))
     names = list(dict.fromkeys(each.name for each in chosen.passes()))
     if options.list_passes:
         print("\n".join(names))

@@ -8,11 +8,11 @@ merged. They make the loop nests as shallow as they can be, and equal for progra
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 
 from ...hlo.builder import make_instruction
-from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.ops.movement import (
@@ -63,9 +63,20 @@ def structure_of(computation: HloComputation) -> tuple[object, ...]:
             )  # fmt: skip
         else:
             form = () if i.opcode is Opcode.TUPLE else (i.shape,)
-        found.append((i.opcode, form, i.attributes, tuple([position[o] for o in i.operands])))
+        attributes = i.attributes
+        if attributes is not NO_ATTRIBUTES and (called := attributes.called_computations()):
+            attributes = (*_plain_fields(attributes), *map(structure_of, called))
+        found.append((i.opcode, form, attributes, tuple([position[o] for o in i.operands])))
         position[i] = len(position)
     return (*found, position[computation.root])
+
+
+def _plain_fields(attributes: Attributes) -> Iterator[object]:
+    """What attributes say besides the computations that they name."""
+    for f in fields(attributes):
+        value = getattr(attributes, f.name)
+        if not isinstance(value, HloComputation):
+            yield value
 
 
 def canonical(computation: HloComputation) -> FusedBody:

@@ -118,6 +118,9 @@ class ElementEmitter:
 
     def _open_value(self, instruction: HloInstruction, index: Index) -> Expr:
         """The element, perhaps not yet cast to its type. Chains of element-wise ops are walked without recursion."""
+        known = self.writer.recall((instruction, index if instruction.shape.rank else ()))
+        if known is not None:
+            return known
         stack = [instruction]
         while stack:
             top = stack[-1]

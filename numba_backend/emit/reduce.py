@@ -9,6 +9,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.passes.patterns import reducer_opcode
 from .element import ELEMENT, ElementEmitter
 from .source import Expr, Index, call
 
@@ -23,20 +24,12 @@ _REORDERED: dict[Opcode, str] = {
 _SINGLE = (ElementType.F32, ElementType.F64)
 
 
-def monoid(computation: HloComputation) -> Opcode | None:
-    """The opcode of a reducer that is one commutative op of its two parameters, else None."""
-    root = computation.root
-    if len(computation.parameters) != 2 or len(root.operands) != 2:
-        return None
-    return root.opcode if set(root.operands) == set(computation.parameters) else None
-
-
 def combined(
     e: ElementEmitter, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Expr]
 ) -> list[Expr]:
     """The accumulators after `elements` (one an operand) have joined them."""
     reducer = reduce.attributes.to_apply
-    opcode = monoid(reducer)
+    opcode = reducer_opcode(reducer)
     if opcode in _REORDERED and reduce.operands[0].shape.element in _SINGLE:
         return [call(_REORDERED[opcode], accumulators[0], elements[0])]
     return applied(e, reducer, [*accumulators, *elements])

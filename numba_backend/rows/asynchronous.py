@@ -5,7 +5,7 @@ The queues are those of `hlo/host_queues.py`, which all backends share. A row th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ...hlo.host_queues import HOST_QUEUES, INFEED, OUTFEED, channel
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.shape import Shape
+from ...hlo.value_tree import leaves_of, value_of
 from .host import NDArray, host_row
 from .table import RowContext, register
 
@@ -34,7 +34,7 @@ def _outfeed(context: RowContext, instruction: HloInstruction) -> None:
     data = instruction.operands[0].shape
 
     def put(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
-        HOST_QUEUES.put(OUTFEED, _packed(data, iter(operands)))
+        HOST_QUEUES.put(OUTFEED, value_of(data, iter(operands)))
 
     host_row(context, instruction, put)
 
@@ -45,7 +45,7 @@ def _send(context: RowContext, instruction: HloInstruction) -> None:
     data, name = instruction.operands[0].shape, channel(instruction.attributes.channel_id)
 
     def put(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
-        HOST_QUEUES.put(name, _packed(data, iter(operands)))
+        HOST_QUEUES.put(name, value_of(data, iter(operands)))
         for source, target in zip(operands, results[:-1], strict=True):
             target[...] = source
         results[-1][...] = 0
@@ -82,19 +82,5 @@ def _send_done(context: RowContext, instruction: HloInstruction) -> None:
 
 
 def _fill(results: Sequence[NDArray], value: Any) -> None:
-    for target, source in zip(results, _leaves(value), strict=True):
+    for target, source in zip(results, leaves_of(value), strict=True):
         target[...] = source
-
-
-def _leaves(value: Any) -> Iterator[NDArray]:
-    if isinstance(value, tuple):
-        for element in value:
-            yield from _leaves(element)
-    else:
-        yield value
-
-
-def _packed(shape: Shape, arrays: Iterator[NDArray]) -> Any:
-    if shape.tuple_shapes is None:
-        return next(arrays)
-    return tuple([_packed(s, arrays) for s in shape.tuple_shapes])

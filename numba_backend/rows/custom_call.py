@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ...hlo.custom_calls import NativeFunction, bind_custom_call, call_of, native_function
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.shape import Shape
+from ...hlo.value_tree import leaves_of, value_of
 from ..runtime.executor import native_function as runtime_function
 from ..runtime.program import size
 from .host import NDArray, host_row
@@ -43,8 +42,8 @@ def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
 
     def function(inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
         source = iter(inputs)
-        results = run(*(_packed(shape, source) for shape in shapes))
-        for output, result in zip(outputs, _leaves(results), strict=True):
+        results = run(*(value_of(shape, source) for shape in shapes))
+        for output, result in zip(outputs, leaves_of(results), strict=True):
             output[...] = result
 
     host_row(context, instruction, function)
@@ -54,17 +53,3 @@ def _native_row(context: RowContext, instruction: HloInstruction, native: Native
     operands, results = context.operands(instruction), context.results(instruction)
     head = [size(native.address), size(8 * (3 + len(operands))), size(int(instruction.shape.is_tuple))]
     context.builder.native(_CALL_NATIVE, [*head, *operands, *results], keep=native)
-
-
-def _packed(shape: Shape, leaves: Iterator[NDArray]) -> Any:
-    if shape.tuple_shapes is None:
-        return next(leaves)
-    return tuple(_packed(s, leaves) for s in shape.tuple_shapes)
-
-
-def _leaves(value: Any) -> Iterator[NDArray]:
-    if isinstance(value, tuple):
-        for element in value:
-            yield from _leaves(element)
-    else:
-        yield value

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...hlo.ir import HloInstruction
+from ...hlo.permutations import inverse
 from ...hlo.shape import Shape
 from .table import RowContext
 
@@ -45,7 +46,7 @@ class _Viewer:
     def __init__(self, shape: Shape) -> None:
         order = shape.array_layout.minor_to_major[::-1]
         self.dtype, self.dimensions = shape.element.dtype, [shape.dimensions[d] for d in order]
-        self.places = None if order == tuple(range(shape.rank)) else np.argsort(order)
+        self.places = None if order == tuple(range(shape.rank)) else inverse(order)
         self.nbytes = shape.logical_byte_size
         self.type = ctypes.c_char * self.nbytes
 

@@ -1,4 +1,5 @@
-"""Numba's typing and lowering, reached without `njit`. The only module that depends on the form of Numba's internals.
+"""Numba's typing and lowering, reached without `njit`. What depends on the form of Numba's internals belongs here:
+other modules use its types, errors, compiler lock and `numba.extending`, and no more.
 
 Numba's own driver spends most of a small kernel's compile time on passes that a kernel cannot need: inlining of
 closures, parfors, rewrites, SSA, reference counts, two code generations. `NumbaCompiler.lower` runs bytecode, Numba IR,

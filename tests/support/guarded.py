@@ -25,13 +25,13 @@ from hloom.hlo.buffers.assignment import (
 )
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.passes.pipeline import optimize
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape
 from hloom.hlo.target import Target
 from hloom.hlo.targets import target_named
 from hloom.numba_backend import lowering
-from hloom.numba_backend.dot import is_gemm
+from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.pipeline import pipeline
 
 NDArray = np.ndarray[Any, Any]
 
@@ -76,8 +76,8 @@ class GuardedProgram:
         """`at_end`: buffers end where their page ends; else they begin where it begins. `pattern`: a byte; what buffers
         hold, and what lies around them, before the program runs."""
         target = target_named(target)
-        bodies = lowering.Bodies()
-        self.module, _ = optimize(module, target, is_gemm=is_gemm, can_share=bodies.can_share, options=options)
+        bodies = Bodies()
+        self.module, _ = pipeline(target, bodies).run(module, options)
         self.at_end = at_end
         self.pattern = pattern
         assignment = assign_buffers(self.module, bodies.can_share, fast_memory=target.fast_memory)

@@ -6,15 +6,18 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from unittest import mock
 
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.layout import Layout, Tile
 from hloom.hlo.layout_rules import layout_violation
-from hloom.hlo.passes.pipeline import optimize
+from hloom.hlo.passes.layout.layout_assignment import LayoutAssignment
+from hloom.hlo.passes.manager import Pipeline
 from hloom.hlo.shape import Shape
 from hloom.numba_backend import compiler
 from hloom.numba_backend.executable import NumbaExecutable
+from hloom.numba_backend.pipeline import pipeline
 
 Preferences = Callable[[HloInstruction], "tuple[int, ...] | None"]
 
@@ -54,7 +57,14 @@ def random_preferences(rng: random.Random, share: float = 0.5) -> Preferences:
     return preferences
 
 
+def pipeline_with(preferences: Preferences | None, *arguments: Any) -> Pipeline:
+    """The pipeline of the Numba backend, in which orders are preferred."""
+    found = pipeline(*arguments)
+    steps = [replace(s, preferences=preferences) if isinstance(s, LayoutAssignment) else s for s in found.steps]
+    return Pipeline(found.name, tuple(steps))
+
+
 def compile_with(module: HloModule, preferences: Preferences | None, target: str = "cpu") -> NumbaExecutable:
     """The executable of the Numba backend, its intermediates in the orders that are preferred."""
-    with mock.patch.object(compiler, "optimize", partial(optimize, preferences=preferences)):
+    with mock.patch.object(compiler, "pipeline", partial(pipeline_with, preferences)):
         return compiler.NumbaCompiler().compile(module, target=target)

@@ -1,7 +1,8 @@
-"""Expansion: ops that no loop nest or BLAS call does as they stand are written with ops that one does.
+"""Expansion: ops for which a backend has no code are written with ops for which it has.
 
-The rules are in this folder, a file for each family; `../rewriter.py` applies them. Source of the idea: XLA's
-float-normalization, dot-decomposer and rng-bit-generator-expander.
+The rules are in this folder, a file for each family; `../rewriter.py` applies them. A backend gives the pass its table:
+`EXPANSIONS`, what it adds, and less what it does itself. Source of the idea: XLA's float-normalization, dot-decomposer
+and rng-bit-generator-expander.
 """
 
 from __future__ import annotations
@@ -16,17 +17,15 @@ from .asynchronous import ASYNCHRONOUS
 from .collective import COLLECTIVE
 from .convolution import (
     batch_groups_as_feature_groups,
-    canonical_dimensions,
     convolution_in_one_type,
     convolution_of_nothing,
     phases_of_dilated_input,
     reversed_window,
 )
 from .custom_call import annotation, topk, unwritten_memory
-from .dot import dot_in_one_type, dot_of_integers, ragged_dot, scaled_dot
+from .dot import ragged_dot, scaled_dot
 from .elementwise import complex_extremum, stochastic_convert
 from .indexing import gather_of_empty_slices
-from .linalg import half_in_f32
 from .map import mapped
 from .normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from .random import rng, rng_bit_generator
@@ -49,19 +48,15 @@ EXPANSIONS = RuleSet(
         rule(batch_norm_training, _O.BATCH_NORM_TRAINING),
         rule(bitcast_to_other_type, _O.BITCAST),
         rule(bitcast_of_other_width, _O.BITCAST_CONVERT),
-        rule(half_in_f32, _O.CHOLESKY, _O.TRIANGULAR_SOLVE),
         rule(convolution_of_nothing, _O.CONVOLUTION),
         rule(convolution_in_one_type, _O.CONVOLUTION),
         rule(batch_groups_as_feature_groups, _O.CONVOLUTION),
         rule(reversed_window, _O.CONVOLUTION),
         rule(phases_of_dilated_input, _O.CONVOLUTION),
-        rule(canonical_dimensions, _O.CONVOLUTION),
         rule(annotation, _O.CUSTOM_CALL),
         rule(topk, _O.CUSTOM_CALL),
         rule(unwritten_memory, _O.CUSTOM_CALL),
         rule(gather_of_empty_slices, _O.GATHER),
-        rule(dot_in_one_type, _O.DOT),
-        rule(dot_of_integers, _O.DOT),
         rule(ragged_dot, _O.RAGGED_DOT),
         rule(scaled_dot, _O.SCALED_DOT),
         rule(window_of_everything, _O.REDUCE_WINDOW),
@@ -74,7 +69,7 @@ EXPANSIONS = RuleSet(
         rule(topk_by_sort, _O.TOPK),
     )
 )
-"""In the order in which they are tried."""
+"""The rules that write ops with simpler ones, whatever the backend, in the order in which they are tried."""
 
 MAX_WALKS = 100
 """Over the module: what a rule writes may be something that another rule rewrites, and so on, but not without end."""
@@ -86,8 +81,8 @@ LAST_WALKS = 4
 class Expand:
     """The pass: every rule on every instruction, again until nothing is left to do."""
 
+    rules: RuleSet
     name: str = "expand"
-    rules: RuleSet = EXPANSIONS
 
     def __call__(self, module: HloModule) -> HloModule:
         return self.rewrite(module, RewriteLog())

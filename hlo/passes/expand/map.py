@@ -15,69 +15,21 @@ from ...builder import (
     make_parameter,
     make_tuple,
 )
-from ...ir import HloComputation, HloInstruction
+from ...ir import HloInstruction
 from ...opcode import Opcode
-from ...ops import Trait, has_trait
 from ...ops.control_flow import WhileAttributes
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...ops.movement import DynamicSliceAttributes
 from ...shape import Shape
-from ..patterns import broadcast, make_splat, reshape
+from ..applied import apply_to_arrays
+from ..patterns import make_splat, reshape
 
 _O = Opcode
-_STRUCTURE = frozenset((_O.PARAMETER, _O.CONSTANT, _O.CALL, _O.TUPLE, _O.GET_TUPLE_ELEMENT, _O.MAP))
-_ON_SCALARS = frozenset((_O.RESHAPE, _O.BROADCAST, _O.TRANSPOSE, _O.COPY))
-"""Ops that, from a scalar to a scalar, are their operand."""
-
-
-def mapped(instruction: HloInstruction) -> HloInstruction | None:
+def mapped(instruction: HloInstruction) -> HloInstruction:
     """A map as ops on arrays."""
-    computation, operands = instruction.attributes.to_apply, instruction.operands
-    if not _takes_arrays(computation):
-        return _loop(instruction)
-    return _applied(computation, operands, instruction.shape.dimensions)
-
-
-def _takes_arrays(computation: HloComputation) -> bool:
-    """True if every op is elementwise, in calls too."""
-    for i in computation.instructions:
-        if i.opcode in _STRUCTURE:
-            if not all(map(_takes_arrays, i.called_computations())):
-                return False
-        elif i.opcode in _ON_SCALARS:
-            if i.shape.rank or i.operands[0].shape.rank:
-                return False
-        elif i.opcode is _O.BITCAST_CONVERT:
-            if i.shape.rank or i.shape.element.bit_width != i.operands[0].shape.element.bit_width:
-                return False
-        elif not has_trait(i.opcode, Trait.ELEMENTWISE) or i.shape.rank:
-            return False
-    return True
-
-
-def _applied(
-    computation: HloComputation, arguments: tuple[HloInstruction, ...], dimensions: tuple[int, ...]
-) -> HloInstruction:
-    """The root of `computation` with arrays of `dimensions` for the scalars."""
-    arrays = dict(zip(computation.parameters, arguments, strict=True))
-    for i in computation.instructions:
-        operands = tuple(arrays[o] for o in i.operands if o in arrays)
-        if i in arrays:
-            continue
-        if i.opcode is _O.CONSTANT:
-            arrays[i] = broadcast(make_constant(i.attributes.literal), Shape.array(i.shape.element, dimensions), ())
-        elif i.opcode in (_O.CALL, _O.MAP):
-            arrays[i] = _applied(i.attributes.to_apply, operands, dimensions)
-        elif i.opcode in _ON_SCALARS:
-            arrays[i] = operands[0]
-        elif i.opcode is _O.TUPLE:
-            arrays[i] = make_tuple(operands)
-        elif i.opcode is _O.GET_TUPLE_ELEMENT:
-            arrays[i] = make_get_tuple_element(operands[0], i.attributes.index)
-        else:
-            shape = Shape.array(i.shape.element, dimensions)
-            arrays[i] = make_instruction(i.opcode, operands, i.attributes, shape)
-    return arrays[computation.root]
+    dimensions = instruction.shape.dimensions
+    applied = apply_to_arrays(instruction.attributes.to_apply, instruction.operands, dimensions)
+    return _loop(instruction) if applied is None else applied
 
 
 def _loop(instruction: HloInstruction) -> HloInstruction:

@@ -1,4 +1,4 @@
-"""Expansion of topk where a selection would be slow: a sort with the elements' places, and its first k."""
+"""Expansion of topk: a sort with the elements' places, and its first k."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from ...ops.movement import IotaAttributes, SliceAttributes
 from ...ops.sort import SortAttributes
 from ...shape import Shape
 
-MAX_SELECTED = 64
-"""The largest k for which elements are put into their places one by one."""
 
-
-def topk_by_sort(instruction: HloInstruction) -> HloInstruction | None:
-    """topk of many, or of a small element type: a stable sort in (descending, or else ascending) total order."""
+def topk_by_sort(instruction: HloInstruction) -> HloInstruction:
+    """The first k of a stable sort in (descending, or else ascending) total order."""
     operand, attributes = instruction.operands[0], instruction.attributes
-    if attributes.k <= MAX_SELECTED and not operand.shape.element.is_small:
-        return None
     last = operand.shape.rank - 1
     places = Shape.array(ElementType.S32, operand.shape.dimensions)
     iota = make_instruction(Opcode.IOTA, (), IotaAttributes(last), places)

@@ -7,11 +7,11 @@ cluster and is copied into each that uses it.
 
 A cluster has a domain, the dimensions that its loops run over, and perhaps reduced dimensions R of that domain.
 Its members have either an element per element of the domain ("full") or one per kept index ("kept"), or are read by
-one member alone at an index of its own ("inlined"). What nests these become is said in
-`numba_backend/emit/nest_reduce.py`; nothing here depends on it but `_is_columns`.
+one member alone at an index of its own ("inlined"). A backend must have a nest for each such cluster: those of the
+Numba backend are in `numba_backend/emit/nest.py` and `nest_reduce.py`.
 
 Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
-parallelism of a large computation.
+parallelism of a large computation. What "large" means is the backend's choice: `FusionLimits`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,6 @@ from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
 from ...shape import Shape
 
-MAX_MEMBERS = 400
-"""Instructions in one fusion: compile time grows faster than linearly with the length of a kernel."""
-MAX_EXTERNALS = 48
-SERIAL_ELEMENTS = 1 << 15
-"""A domain of up to this many elements is not worth splitting over threads."""
-CHEAP_MEMBERS = 3
-
 _MOVES = frozenset((
     Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
     Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER,
@@ -43,9 +36,26 @@ _MOVES = frozenset((
 Dimensions = tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FusionLimits:
+    """What is too much, or too little, for one kernel of a backend."""
+
+    members: int
+    """Instructions in one fusion."""
+    externals: int
+    """Values that one fusion reads from memory."""
+    serial_elements: int
+    """A domain of up to this many elements is not worth sharing between workers."""
+    workers: int
+    """A large reduction to fewer results than this is done by one worker, so what follows it is not part of it."""
+    recomputed_members: int
+    """So many cheap instructions may be computed again for each read of their result, rather than once into memory."""
+
+
 def squeezed(instruction: HloInstruction) -> Dimensions:
     """The dimensions without those of size 1, which no loop sees."""
-    return tuple(d for d in instruction.shape.dimensions if d != 1)
+    dimensions = instruction.shape.dimensions
+    return dimensions if 1 not in dimensions else tuple([d for d in dimensions if d != 1])
 
 
 def is_fusible(instruction: HloInstruction) -> bool:
@@ -65,17 +75,24 @@ FUSED_WHEN: Mapping[Opcode, str] = {
 """When ops are fusible or free that are not always so, in a few words for `docs/ops.md`."""
 
 
+_MAYBE_FREE = frozenset((
+    Opcode.CONSTANT, Opcode.RESHAPE, Opcode.BITCAST, Opcode.COPY, Opcode.IOTA, Opcode.BROADCAST,
+))  # fmt: skip
+
+
 def is_free(instruction: HloInstruction) -> bool:
     """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies out of
     the caller's tiled arrays."""
     opcode = instruction.opcode
+    if opcode not in _MAYBE_FREE:
+        return False
     if opcode is Opcode.CONSTANT:
         return instruction.shape.num_elements == 1
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
     if opcode is Opcode.COPY:
         return _reads_tiles(instruction.operands[0].shape, instruction.shape)
-    return opcode in (Opcode.IOTA, Opcode.BROADCAST)
+    return True
 
 
 def _changes_rank_only(source: Shape, target: Shape) -> bool:
@@ -143,8 +160,9 @@ class _Edge:
 class _Fuser:
     """Clusters one computation."""
 
-    def __init__(self, computation: HloComputation) -> None:
+    def __init__(self, computation: HloComputation, limits: FusionLimits) -> None:
         self.computation = computation
+        self.limits = limits
         self.of: dict[HloInstruction, _Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
         self._last_effect: _Cluster | None = None
@@ -258,14 +276,14 @@ class _Fuser:
 
     def _merge(self, producer: _Cluster, consumer: _Cluster) -> bool:
         """Make one cluster of both; False if that is not possible or does not pay."""
-        if len(producer.numbers) + len(consumer.numbers) > MAX_MEMBERS or producer.closed:
+        if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed:
             return False
-        if len(consumer.reads) - len(producer.outputs) > MAX_EXTERNALS:  # more will be left than may be
+        if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more will be left than may be
             return False
         if self._reached_from_outside(producer, consumer):
             return False
         edges = self.edges(producer, consumer)
-        joined = None if consumer.closed else _joined(producer, consumer, edges)
+        joined = None if consumer.closed else _joined(producer, consumer, edges, self.limits)
         if joined is None and self._may_inline(producer, consumer, edges):
             joined = (consumer.domain, consumer.reduced)
             inlined = consumer.inlined | producer.members
@@ -276,7 +294,7 @@ class _Fuser:
         reads = {source: users for source, users in consumer.reads.items() if source not in producer.members}
         for source, users in producer.reads.items():
             reads[source] = [*users, *reads.get(source, ())]
-        if len(reads) > MAX_EXTERNALS:
+        if len(reads) > self.limits.externals:
             return False
         closed = consumer.closed
         merged = self._put_together(producer, consumer)
@@ -313,8 +331,9 @@ class _Fuser:
         reads = sum(math.prod(_accessed(e.user, e.operand)) for e in edges)
         if reads <= math.prod(producer.domain):
             return True
-        members = producer.members
-        return len(members) <= CHEAP_MEMBERS and not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in members)
+        if len(producer.members) > self.limits.recomputed_members:
+            return False
+        return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
 
     def _put_together(self, producer: _Cluster, consumer: _Cluster) -> _Cluster:
         """One of the two with the members of both, and what follows from that; the larger one, to move less."""
@@ -397,7 +416,7 @@ def _accessed(user: HloInstruction, operand: int) -> Dimensions:
 
 
 def _joined(
-    producer: _Cluster, consumer: _Cluster, edges: list[_Edge]
+    producer: _Cluster, consumer: _Cluster, edges: list[_Edge], limits: FusionLimits
 ) -> tuple[Dimensions, Dimensions | None] | None:
     """(domain, reduced) of a nest in which both run at each index together; None if there is none."""
     if producer.reduced is not None and consumer.reduced is not None:
@@ -426,8 +445,8 @@ def _joined(
             return None
     elif (
         reduced is not None
-        and math.prod(domain) > SERIAL_ELEMENTS
-        and math.prod(kept_sizes) < 8
+        and math.prod(domain) > limits.serial_elements
+        and math.prod(kept_sizes) < limits.workers
         and any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges)
     ):
         # A large reduction to few results runs serially: what follows it must not become part of the same nest.
@@ -460,6 +479,7 @@ def _fits(
 class Fusion:
     """The pass. Afterwards all that computes elements is in FUSION instructions."""
 
+    limits: FusionLimits
     name: str = "fusion"
 
     def __call__(self, module: HloModule) -> HloModule:
@@ -469,7 +489,7 @@ class Fusion:
             if computation in scalar:
                 fused[computation] = computation
                 continue
-            fused[computation] = _fuse(_with_calls(computation, fused))
+            fused[computation] = _fuse(_with_calls(computation, fused), self.limits)
         entry = fused[module.entry]
         return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
 
@@ -500,8 +520,8 @@ def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComp
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
 
 
-def _fuse(computation: HloComputation) -> HloComputation:
-    fuser = _Fuser(computation)
+def _fuse(computation: HloComputation, limits: FusionLimits) -> HloComputation:
+    fuser = _Fuser(computation, limits)
     fuser.run()
     if not fuser.has_fusible() and not any(
         is_free(i) and fuser.must_materialise(i) for i in computation.instructions
@@ -630,7 +650,11 @@ def _clone(member: HloInstruction, inner: dict[HloInstruction, HloInstruction]) 
             stack.extend(pending)
             continue
         stack.pop()
-        inner[node] = replace(node, operands=tuple(inner[o] for o in node.operands))
+        operands = tuple([inner[o] for o in node.operands])
+        inner[node] = HloInstruction(
+            node.opcode, node.shape, operands, node.attributes, node.name, node.metadata, node.frontend_attributes,
+            node.annotations,
+        )  # fmt: skip
 
 
 def _results(fusion: HloInstruction, outputs: list[HloInstruction]) -> list[HloInstruction]:

@@ -1,4 +1,4 @@
-"""Splitting large reductions to few results, so that their work can be shared between threads.
+"""split-reductions: large reductions to few results in two steps, so that workers (threads, cores) can share the first.
 
 reduce(f32[4194304]) to f32[] becomes a reduction of f32[64,65536] to f32[64] and one of that to f32[]. Sums and
 products begin their first step with 0 and 1; for maxima and the like the init value may enter twice. What is computed
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -21,48 +22,48 @@ from ...ops.reduce import ReduceAttributes
 from ...shape import Shape
 from ..rewrite import map_computations, rewrite_computation
 
-LARGE = 1 << 16
-"""Elements from which on a reduction is worth splitting."""
-LARGE_COLUMNS = 1 << 20
-"""The same for a reduction along columns that has results enough, but would walk down narrow strips of the rows."""
-WIDE = 1 << 14
-"""A row of this many results or more is no narrow strip."""
-FEW = 16
-"""Results up to which there is too little to share."""
-PARTS = 64
-"""Wanted number of parts, if a divisor near it exists."""
 MAX_DEPTH = 64
 """How far back element-wise operands are followed."""
 
 
 @dataclass(frozen=True)
 class SplitReductions:
-    """The pass."""
+    """The pass. All sizes are a backend's choice, by how it shares work."""
 
+    large: int
+    """Elements from which on a reduction is worth splitting."""
+    large_columns: int
+    """The same for a reduction along columns that has results enough, but would walk down narrow strips of the rows."""
+    wide: int
+    """A row of this many results or more is no narrow strip."""
+    few: int
+    """With fewer results than this there is too little to share."""
+    parts: int
+    """Wanted number of parts, if a divisor near it exists."""
     name: str = "split-reductions"
 
     def __call__(self, module: HloModule) -> HloModule:
-        return map_computations(module, _split_in)
+        return map_computations(module, partial(_split_in, self))
 
 
-def _split_in(computation: HloComputation) -> HloComputation:
+def _split_in(sizes: SplitReductions, computation: HloComputation) -> HloComputation:
     users = computation.users
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if old.opcode is not Opcode.REDUCE or len(old.operands) != 2:
             return moved
         single = {o for o in old.operands[:1] if len(users[o]) == 1}
-        return split(moved, bool(single)) or moved
+        return split(moved, bool(single), sizes) or moved
 
     return rewrite_computation(computation, visit)
 
 
-def split(reduce: HloInstruction, operand_is_ours: bool) -> HloInstruction | None:
+def split(reduce: HloInstruction, operand_is_ours: bool, wanted: SplitReductions) -> HloInstruction | None:
     """Two reductions in the place of one; None if it is small, has many results or its size has no good divisor."""
     operand, init = reduce.operands
     sizes = operand.shape.dimensions
     reduced = reduce.attributes.dimensions
-    if not reduced or not _is_worth_it(operand.shape, reduced, reduce.shape.num_elements):
+    if not reduced or not _is_worth_it(operand.shape, reduced, reduce.shape.num_elements, wanted):
         return None
     first = min((d for d in reduced if sizes[d] > 1), default=None)
     if first is None:
@@ -72,12 +73,12 @@ def split(reduce: HloInstruction, operand_is_ours: bool) -> HloInstruction | Non
     start = _start(to_apply, init)
     if start is None:
         return None
-    if rest and 8 <= sizes[first] <= 16 * PARTS:
+    if rest and 8 <= sizes[first] <= 16 * wanted.parts:
         inner = tuple(d for d in reduced if d != first)
         partial = make_instruction(Opcode.REDUCE, (operand, start), ReduceAttributes(inner, to_apply))
         place = first - sum(d < first for d in inner)
         return make_instruction(Opcode.REDUCE, (partial, init), ReduceAttributes((place,), to_apply))
-    parts = _divisor(sizes[first])
+    parts = _divisor(sizes[first], wanted.parts)
     if parts is None:
         return None
     new_sizes = (*sizes[:first], parts, sizes[first] // parts, *sizes[first + 1 :])
@@ -88,12 +89,12 @@ def split(reduce: HloInstruction, operand_is_ours: bool) -> HloInstruction | Non
     return make_instruction(Opcode.REDUCE, (partial, init), ReduceAttributes((place,), to_apply))
 
 
-def _is_worth_it(shape: Shape, reduced: tuple[int, ...], results: int) -> bool:
-    """Few results, or columns of few rows at a time: each thread then reads whole rows, one after the other."""
-    if results < FEW:
-        return shape.num_elements >= LARGE
+def _is_worth_it(shape: Shape, reduced: tuple[int, ...], results: int, wanted: SplitReductions) -> bool:
+    """Few results, or columns of few rows at a time: each worker then reads whole rows, one after the other."""
+    if results < wanted.few:
+        return shape.num_elements >= wanted.large
     along_columns = max(reduced) < shape.rank - 1 and math.prod(shape.dimensions[: min(reduced)]) == 1
-    return along_columns and shape.num_elements >= LARGE_COLUMNS and results < WIDE
+    return along_columns and shape.num_elements >= wanted.large_columns and results < wanted.wide
 
 
 _NEUTRAL = {Opcode.ADD: 0, Opcode.MULTIPLY: 1}
@@ -112,10 +113,10 @@ def _start(reducer: HloComputation, init: HloInstruction) -> HloInstruction | No
     return make_constant(np.asarray(_NEUTRAL[root.opcode], init.shape.element.dtype))
 
 
-def _divisor(size: int) -> int | None:
-    """The divisor of `size` nearest to PARTS between 8 and 16 * PARTS, on the scale of ratios."""
-    found = [p for p in range(8, min(16 * PARTS, size) + 1) if size % p == 0]
-    return min(found, key=lambda p: abs(math.log(p / PARTS)), default=None)
+def _divisor(size: int, parts: int) -> int | None:
+    """The divisor of `size` nearest to `parts` between 8 and 16 times `parts`, on the scale of ratios."""
+    found = [p for p in range(8, min(16 * parts, size) + 1) if size % p == 0]
+    return min(found, key=lambda p: abs(math.log(p / parts)), default=None)
 
 
 def _reshaped(x: HloInstruction, sizes: tuple[int, ...], ours: bool, depth: int) -> HloInstruction:

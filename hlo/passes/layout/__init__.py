@@ -1,1 +1,4 @@
-"""Passes that choose orders of dimensions and carry the choice out."""
+"""Passes that decide how arrays lie: orders of dimensions, transposes before products, tiles, memory spaces.
+
+What enters writes or removes layouts and copies, and computes nothing new.
+"""

@@ -19,6 +19,7 @@ from ...errors import UnsupportedError
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.movement import PadAttributes, SliceAttributes
+from ...permutations import inverse
 from ...physical_form import tile_groups
 from ...shape import Shape
 from ..patterns import make_splat, reshape, transpose
@@ -125,7 +126,7 @@ def _with_other_width(value: HloInstruction, source: Shape, target: Shape) -> Hl
     order = target.array_layout.minor_to_major[::-1]
     value = transpose(value, source.array_layout.minor_to_major[::-1])
     physical = Shape.array(target.element, [target.dimensions[d] for d in order])
-    return transpose(make_instruction(Opcode.BITCAST, (value,), shape=physical), _inverse(order))
+    return transpose(make_instruction(Opcode.BITCAST, (value,), shape=physical), inverse(order))
 
 
 def _unsupported(source: Shape, target: Shape, why: str) -> UnsupportedError:
@@ -162,7 +163,7 @@ def _done(value: HloInstruction, step: _Step) -> HloInstruction:
 
 def _undone(value: HloInstruction, step: _Step) -> HloInstruction:
     if isinstance(step, _Transpose):
-        return transpose(value, _inverse(step.permutation))
+        return transpose(value, inverse(step.permutation))
     if isinstance(step, _Reshape):
         return reshape(value, step.before)
     rank = len(step.before)
@@ -179,14 +180,7 @@ def _done_to_array(array: Any, step: _Step) -> Any:
 
 def _undone_to_array(array: Any, step: _Step) -> Any:
     if isinstance(step, _Transpose):
-        return array.transpose(_inverse(step.permutation))
+        return array.transpose(inverse(step.permutation))
     if isinstance(step, _Reshape):
         return array.reshape(step.before)
     return array[tuple(slice(0, size) for size in step.before)]
-
-
-def _inverse(permutation: Sequence[int]) -> list[int]:
-    inverse = [0] * len(permutation)
-    for new, old in enumerate(permutation):
-        inverse[old] = new
-    return inverse

@@ -15,14 +15,16 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...layout import Layout
 from ...opcode import Opcode
 from ...shape import Shape
-from ..fuse.dot_canonicalizer import is_matrix
 from .layout_erasure import keeps_layouts
 from .order_rules import ROW_MAJOR, RULES, SAME, OrderRule, anything, first_result, is_free_to_remake
 from .orders import Order, completed, identity, in_order, order_of
 from .problem import Edge, Problem, Taste
 
 Preferences = Callable[[HloInstruction], "tuple[int, ...] | None"]
-"""preferences(instruction): the minor_to_major that a target wants for its result, an array; None: no wish."""
+"""preferences(instruction): the minor_to_major that a backend wants for its result, an array; None: no wish."""
+
+IsMatrix = Callable[[Shape, Sequence[int], Sequence[int]], bool]
+"""is_matrix(shape, batch, contracting): can the backend multiply a dot's operand with these dimensions as it lies?"""
 
 LOOP_FACTOR = 8
 """A copy in a loop counts as so many outside."""
@@ -34,8 +36,11 @@ _Leaves = list[int | None]
 class Flow:
     """The problem of a module, and where the answers belong."""
 
-    def __init__(self, module: HloModule, preferences: Preferences | None = None) -> None:
+    def __init__(
+        self, module: HloModule, is_matrix: IsMatrix | None = None, preferences: Preferences | None = None
+    ) -> None:
         self.module = module
+        self.is_matrix = is_matrix
         self.preferences = preferences
         self.problem = Problem()
         self.leaves: dict[HloInstruction, _Leaves] = {}
@@ -175,8 +180,8 @@ class Flow:
             source = self.leaves[operand][0] if operand.shape.is_array else None
             if source is not None:
                 self._read(i, k, rule, source, target, self._cost(computation, operand, operand.shape))
-        if i.opcode is Opcode.DOT:
-            self._prefer_matrices(computation, i)
+        if i.opcode is Opcode.DOT and self.is_matrix is not None:
+            self._prefer_matrices(computation, i, self.is_matrix)
         return [target] * _leaf_count(i.shape)
 
     def _read(
@@ -200,13 +205,13 @@ class Flow:
             Edge(source, target, cost, partial(rule.needs, i, k), partial(rule.gives, i, k), mapping)
         )
 
-    def _prefer_matrices(self, computation: HloComputation, i: HloInstruction) -> None:
+    def _prefer_matrices(self, computation: HloComputation, i: HloInstruction, is_matrix: IsMatrix) -> None:
         a = i.attributes
         sides = ((a.lhs_batch_dims, a.lhs_contracting_dims), (a.rhs_batch_dims, a.rhs_contracting_dims))
         for operand, (batch, contracting) in zip(i.operands, sides, strict=True):
             source = self.leaves[operand][0]
             if source is not None:
-                likes = partial(_is_matrix_in, operand.shape, batch, contracting)
+                likes = partial(_is_matrix_in, is_matrix, operand.shape, batch, contracting)
                 self.problem.tastes.append(Taste(source, self._cost(computation, operand, operand.shape), likes))
 
     def _cost(self, computation: HloComputation, value: HloInstruction, leaf: Shape) -> int:
@@ -218,7 +223,9 @@ class Flow:
         return leaf.byte_size * times
 
 
-def _is_matrix_in(shape: Shape, batch: Sequence[int], contracting: Sequence[int], order: Order) -> bool:
+def _is_matrix_in(
+    is_matrix: IsMatrix, shape: Shape, batch: Sequence[int], contracting: Sequence[int], order: Order
+) -> bool:
     return is_matrix(in_order(shape, order), batch, contracting)
 
 

@@ -18,7 +18,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
 from ..rewrite import calling, rebuild, rewrite_computation
-from .flow import Flow, Preferences
+from .flow import Flow, IsMatrix, Preferences
 from .layout_erasure import is_row_major, keeps_layouts
 from .order_rules import ROW_MAJOR, RULES, STRUCTURE, is_free_to_remake
 from .orders import Order, completed, in_order, meets, order_of
@@ -26,15 +26,17 @@ from .orders import Order, completed, in_order, meets, order_of
 
 @dataclass(frozen=True, slots=True)
 class LayoutAssignment:
-    """The pass. `preferences`: minor_to_major that a target wants for single instructions, where they can have it."""
+    """The pass, with what a backend likes: all other things being equal, operands of dots that it can multiply as they
+    lie (`is_matrix`); single instructions in certain orders, where they can have them (`preferences`)."""
 
-    name: str = "layout-assignment"
+    is_matrix: IsMatrix | None = None
     preferences: Preferences | None = None
+    name: str = "layout-assignment"
 
     def __call__(self, module: HloModule) -> HloModule:
         if self.preferences is None and not asks_for_layouts(module):
             return module
-        flow = Flow(module, self.preferences)
+        flow = Flow(module, self.is_matrix, self.preferences)
         new: dict[HloComputation, HloComputation] = {}
         for computation in flow.computations:
             new[computation] = _Writer(flow, computation, new).run()

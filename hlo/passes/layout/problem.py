@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ...permutations import inverse
 from .orders import Order, completed, identity, meets, positions
 
 MAX_ROUNDS = 4
@@ -151,8 +152,8 @@ class Solver:
         place = positions(self.maps[edge.source])
         link = tuple(place[edge.mapping[self.maps[edge.target][r]]] for r in range(len(edge.mapping)))
         if len(a.members) < len(b.members):
-            a, b, link = b, a, _inverse(link)
-        back = _inverse(link)  # dimension of b's -> dimension of a's
+            a, b, link = b, a, inverse(link)
+        back = inverse(link)  # dimension of b's -> dimension of a's
         theirs = None if b.fixed is None else tuple(back[r] for r in b.fixed)
         sizes = self.sizes_of(a)
         if a.fixed is not None and theirs is not None and not meets(a.fixed, theirs, sizes):
@@ -339,8 +340,3 @@ class Solver:
         for v, order in enumerate(orders):
             self.set(v, order)
         return self.cost
-
-
-def _inverse(permutation: Order) -> Order:
-    place = positions(permutation)
-    return tuple(place[d] for d in range(len(permutation)))

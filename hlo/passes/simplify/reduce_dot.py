@@ -4,18 +4,16 @@ replacement of an instruction, or None.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ...builder import make_get_tuple_element, make_instruction, make_tuple
-from ...ir import HloComputation, HloInstruction
+from ...builder import make_instruction, make_tuple
+from ...ir import HloInstruction
 from ...opcode import Opcode
-from ...ops import Trait, has_trait
 from ...ops.dot import DotAttributes
 from ...ops.reduce import ReduceAttributes
-from ...shape import Shape
+from ..applied import apply_to_arrays
 from ..patterns import (
     broadcast,
     is_splat,
@@ -52,28 +50,6 @@ def reduce_of_one(i: Instruction) -> Instruction | None:
     elements = [reshape(a, sizes) for a in arrays]
     inits = [broadcast(init, a.shape, ()) for init, a in zip(i.operands[count:], elements, strict=True)]
     return apply_to_arrays(i.attributes.to_apply, (*inits, *elements), sizes)
-
-
-def apply_to_arrays(
-    computation: HloComputation, arguments: Sequence[Instruction], sizes: tuple[int, ...]
-) -> Instruction | None:
-    """A computation on scalars, applied to each element of arrays; None if it is more than element-wise ops."""
-    mapping: dict[Instruction, Instruction] = dict(zip(computation.parameters, arguments, strict=True))
-    for old in computation.instructions:
-        if old.opcode is Opcode.PARAMETER:
-            continue
-        if old.opcode is Opcode.TUPLE:
-            mapping[old] = make_tuple([mapping[o] for o in old.operands])
-        elif old.opcode is Opcode.GET_TUPLE_ELEMENT:
-            mapping[old] = make_get_tuple_element(mapping[old.operands[0]], old.attributes.index)
-        elif old.opcode is Opcode.CONSTANT:
-            mapping[old] = make_splat(old.attributes.literal.array, Shape.array(old.shape.element, sizes))
-        elif has_trait(old.opcode, Trait.ELEMENTWISE) and old.shape.is_scalar and old.opcode is not Opcode.MAP:
-            shape = Shape.array(old.shape.element, sizes)
-            mapping[old] = make_instruction(old.opcode, [mapping[o] for o in old.operands], old.attributes, shape)
-        else:
-            return None
-    return mapping[computation.root]
 
 
 def reduce_of_reduce(i: Instruction) -> Instruction | None:

@@ -1,7 +1,7 @@
 """memory-space-assignment: what fits into the target's fast memory gets it, `S(1)` in its layout on a TPU.
 
 After scheduling, as lifetimes decide. The buffers are those that buffer assignment will make (values that share one
-get the same space); analyses/memory_spaces.py ranks and places them. The decision is written into the shapes of the
+get the same space); `hlo/buffers/memory_spaces.py` ranks and places them. The decision is written into the shapes of
 instructions, wherever the value passes: tuples, the state of loops, parameters of branches and of fusions, the roots of
 fusions. What is inside of a fusion has no memory, so it keeps space 0. Numbers do not change.
 
@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..builder import with_unique_names
-from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, HloModule
-from ..layout import Layout
-from ..opcode import Opcode
-from ..shape import Shape
-from ..target import MemorySpace
-from .assignment import ALIGNMENT, shared_buffers
-from .coalescing import Buffer, CanShare, Coalescing, never_share
-from .memory_spaces import choose, groups_by_merit, room_in
-from .values import ValueAnalysis
+from ...buffers.assignment import ALIGNMENT, shared_buffers
+from ...buffers.coalescing import Buffer, CanShare, Coalescing
+from ...buffers.memory_spaces import choose, groups_by_merit, room_in
+from ...buffers.values import ValueAnalysis
+from ...builder import with_unique_names
+from ...ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, HloModule
+from ...layout import Layout
+from ...opcode import Opcode
+from ...shape import Shape
+from ...target import MemorySpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class MemorySpaceAssignment:
     """Puts buffers into `space`, as many as fit; the module must be scheduled, with one caller a computation."""
 
     space: MemorySpace
-    can_share: CanShare = never_share
+    can_share: CanShare
     """Which results the backend writes over which operands: the rule that its buffer assignment uses."""
     name: str = "memory-space-assignment"
 

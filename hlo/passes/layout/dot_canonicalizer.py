@@ -1,4 +1,4 @@
-"""dot-canonicalization: afterwards BLAS can take every dot's operands as they lie in memory.
+"""dot-canonicalization: afterwards the backend can multiply every dot's operands as they lie in memory.
 
 Where it cannot, the smallest set of operands is transposed first, visibly, and these transposes fuse with what
 computes the operand. A dot without contracting dimensions is no matrix product but a multiplication of broadcasts.
@@ -20,48 +20,19 @@ from ..patterns import broadcast, convert, transpose
 from ..rewrite import map_each_computation, rewrite_computation
 from ..simplify.loops import unchanged_elements
 
-IsGemm = Callable[[HloInstruction], bool]
-
-
-def blas_takes(dot: HloInstruction) -> bool:
-    """True when both operands are batches of matrices as they lie: free and contracting dimensions each lie in memory
-    like one dimension, and one of the two has neighbours next to each other. Batch dimensions may lie anywhere."""
-    a = dot.attributes
-    lhs, rhs = dot.operands
-    return is_matrix(lhs.shape, a.lhs_batch_dims, a.lhs_contracting_dims) and is_matrix(
-        rhs.shape, a.rhs_batch_dims, a.rhs_contracting_dims
-    )
-
-
-def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:
-    """True when an array with these dimensions is a batch of matrices for BLAS, as it lies (densely, in any order)."""
-    if shape.num_elements == 0:
-        return True
-    strides = shape.strides()
-    groups = []
-    for group in (_free(shape, batch, contracting), contracting):
-        size, stride = 1, 1
-        for d in reversed(group):
-            if shape.dimensions[d] != 1:
-                if size == 1:
-                    stride = strides[d]
-                elif strides[d] != stride * size:
-                    return False
-                size *= shape.dimensions[d]
-        groups.append((size, stride))
-    return any(size == 1 or stride == 1 for size, stride in groups)
-
-
-def _free(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> list[int]:
-    return [d for d in range(shape.rank) if d not in batch and d not in contracting]
+CanMultiply = Callable[[HloInstruction], bool]
+"""can_multiply(dot): does the backend take both operands as they lie?"""
 
 
 @dataclass(frozen=True, slots=True)
 class DotCanonicalizer:
-    """Rewrites every DOT that `is_gemm` refuses."""
+    """Rewrites every DOT that `can_multiply` refuses.
 
+    The last resort is the order batch, free, contracting: a backend must take it, or say why not.
+    """
+
+    can_multiply: CanMultiply
     name: str = "dot-canonicalization"
-    is_gemm: IsGemm = blas_takes
 
     def __call__(self, module: HloModule) -> HloModule:
         loops = [i for i in module.instructions() if i.opcode is Opcode.WHILE]
@@ -80,11 +51,11 @@ class DotCanonicalizer:
         return map_each_computation(module, rewrite)
 
     def canonical(self, dot: HloInstruction, invariant: Collection[HloInstruction] = ()) -> HloInstruction:
-        """What computes `dot` in a form that BLAS takes. Transposes of `invariant` operands cost nothing: they leave
-        the loop."""
+        """What computes `dot` in a form that the backend takes. Transposes of `invariant` operands cost nothing: they
+        leave the loop."""
         if not dot.attributes.lhs_contracting_dims:
             return outer_product(dot)
-        if self.is_gemm(dot):
+        if self.can_multiply(dot):
             return dot
         candidates = []
         for ordered in contracting_orders(dot):
@@ -96,9 +67,13 @@ class DotCanonicalizer:
             return sum(old.shape.byte_size for new, old in pairs if new is not old and old not in invariant)
 
         for candidate in sorted(candidates, key=transposed_bytes):
-            if self.is_gemm(candidate):
+            if self.can_multiply(candidate):
                 return candidate
-        return candidates[-1]  # batch, free, contracting in this order: the backend takes it or says why not
+        return candidates[-1]
+
+
+def _free(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> list[int]:
+    return [d for d in range(shape.rank) if d not in batch and d not in contracting]
 
 
 def outer_product(dot: HloInstruction) -> HloInstruction:

@@ -1,0 +1,146 @@
+"""Buffers in the memory of the process: NumPy arrays, and vectors of bytes in any layout.
+
+What the tracer passes to an executable, and what a backend that computes in host memory returns. A backend for a device
+with separate memory brings another `DeviceBuffer`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+
+from .backend import DeviceBuffer, NDArray
+from .physical_array import from_physical, to_physical
+from .shape import Shape
+
+
+def held_alone(holder: object, attribute: str) -> bool:
+    """True if nothing but this attribute refers to the attribute's value."""
+    return sys.getrefcount(getattr(holder, attribute)) == _ALONE
+
+
+class _Holder:
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = object()
+
+
+_holder = _Holder()
+_ALONE = sys.getrefcount(getattr(_holder, "value"))  # noqa: B009  # counted just as above
+"""The count that `held_alone` compares with: what one reference counts differs between versions of Python."""
+
+
+def address_of(array: NDArray) -> int:
+    """Where the array's first element lies.
+
+    NumPy's documented ways (`ctypes.data`, `__array_interface__`) take over a microsecond, which is a third of a call.
+    The data pointer is the first field after the object's head (PyArrayObject_fields, a part of NumPy's ABI).
+    """
+    return _pointer_at(id(array) + _DATA_OFFSET).value or 0
+
+
+_pointer_at = ctypes.c_void_p.from_address
+_DATA_OFFSET = object.__basicsize__
+_probe = np.zeros(3)
+assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has another layout in this Python"
+
+
+def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None = None) -> NDArray:
+    """The array that `memory`, all bytes of a buffer, holds in the layout of `shape`; see `DeviceBuffer.__array__`."""
+    layout = shape.array_layout
+    if layout.is_dense:
+        array = memory.view(shape.element.dtype)
+        if layout.is_monotonic_with_dim0_major:
+            array = array.reshape(shape.dimensions)
+        else:
+            order = layout.minor_to_major[::-1]
+            array = array.reshape([shape.dimensions[d] for d in order]).transpose(np.argsort(order))
+    elif copy is False:
+        raise ValueError(f"an array in layout {layout} cannot be read without a copy")
+    else:
+        array = from_physical(memory, shape)
+        if copy:
+            return array if dtype is None else array.astype(dtype)
+    if copy or dtype is not None:
+        return np.array(array, dtype=dtype, copy=copy)
+    array.flags.writeable = False
+    return array
+
+
+def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
+    """A buffer that holds `array`, which is of the type `shape`, in the layout of `shape`.
+
+    The array's own memory where that is dense, in the layout's order and aligned, unless `copy` is set; else new.
+    """
+    layout = shape.array_layout
+    if layout.is_row_major:
+        return HostBuffer(array.copy() if copy else array, shape)
+    if layout.is_dense:
+        memory = np.ascontiguousarray(array.transpose(layout.minor_to_major[::-1]))
+        if not memory.flags.aligned or (copy and np.may_share_memory(memory, array)):
+            memory = memory.copy()
+    else:
+        memory = to_physical(array, shape)
+    return PhysicalBuffer(memory.reshape(-1).view(np.uint8), shape)
+
+
+class PhysicalBuffer(DeviceBuffer):
+    """A buffer in any layout, as a NumPy array of its bytes."""
+
+    __slots__ = ("_memory", "address", "shape")
+
+    def __init__(self, memory: NDArray, shape: Shape) -> None:
+        """`memory`: a contiguous vector of `shape.byte_size` bytes."""
+        assert memory.nbytes == shape.byte_size, f"{memory.nbytes} bytes for {shape.to_text()}"
+        self._memory = memory
+        self.shape = shape
+        self.address = address_of(memory)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return array_in(self._memory, self.shape, dtype, copy)
+
+    def is_exclusive(self) -> bool:
+        return self._memory.base is None and held_alone(self, "_memory")
+
+
+class RetypedBuffer(DeviceBuffer):
+    """The memory of another buffer, which now holds an array of another type or layout, of as many bytes."""
+
+    __slots__ = ("_owner", "address", "shape")
+
+    def __init__(self, owner: DeviceBuffer, shape: Shape) -> None:
+        self._owner = owner
+        self.shape = shape
+        self.address = owner.address
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        memory = (ctypes.c_uint8 * self.shape.byte_size).from_address(self.address)
+        memory._owner = self._owner  # type: ignore[attr-defined]  # views of the array keep it, and it the memory
+        return array_in(np.frombuffer(memoryview(memory), np.uint8), self.shape, dtype, copy)
+
+
+class HostBuffer(DeviceBuffer):
+    """A NumPy array as a buffer in row-major order; copied first if it is not dense, row-major and aligned."""
+
+    __slots__ = ("_array", "address", "shape")
+
+    def __init__(self, array: NDArray, shape: Shape) -> None:
+        """`array`: of the type `shape`, whose layout is row-major."""
+        flags = array.flags
+        if not (flags.c_contiguous and flags.aligned):
+            array = np.array(array, order="C")
+        self._array = array
+        self.shape = shape
+        self.address = address_of(array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        array = self._array.view()
+        array.flags.writeable = False
+        return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+
+    def is_exclusive(self) -> bool:
+        return self._array.base is None and held_alone(self, "_array")

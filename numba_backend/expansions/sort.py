@@ -1,0 +1,16 @@
+"""Expansion of topk where a selection would be slow."""
+
+from __future__ import annotations
+
+from ...hlo.ir import HloInstruction
+from ...hlo.passes.expand.sort import topk_by_sort
+
+MAX_SELECTED = 64
+"""The largest k for which elements are put into their places one by one."""
+
+
+def large_topk(instruction: HloInstruction) -> HloInstruction | None:
+    """topk of many, or of a small element type: `topk_by_sort`."""
+    if instruction.attributes.k <= MAX_SELECTED and not instruction.operands[0].shape.element.is_small:
+        return None
+    return topk_by_sort(instruction)

@@ -1,0 +1,98 @@
+"""The passes of this backend: what happens to a module between tracing and code generation, in this order.
+
+What is chosen for the CPU, its threads and BLAS is in this folder and handed to the passes here. Importing this module
+imports neither Numba nor SciPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..hlo.passes.expand.expand import Expand
+from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
+from ..hlo.passes.fuse.fusion import Fusion, FusionLimits
+from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
+from ..hlo.passes.fuse.split_reductions import SplitReductions
+from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
+from ..hlo.passes.layout.buffer_layouts import BufferLayouts
+from ..hlo.passes.layout.dot_canonicalizer import DotCanonicalizer
+from ..hlo.passes.layout.layout_assignment import LayoutAssignment
+from ..hlo.passes.layout.layout_erasure import LayoutErasure
+from ..hlo.passes.layout.layout_normalization import LayoutNormalization
+from ..hlo.passes.layout.memory_space_assignment import MemorySpaceAssignment
+from ..hlo.passes.manager import FixedPoint, Pipeline
+from ..hlo.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
+from ..hlo.passes.simplify.call_inliner import CallInliner
+from ..hlo.passes.simplify.common_subexpression_elimination import CommonSubexpressionElimination
+from ..hlo.passes.simplify.constant_folding import ConstantFolding
+from ..hlo.passes.simplify.control_flow_simplifier import ControlFlowSimplifier
+from ..hlo.passes.simplify.dead_code_elimination import DeadCodeElimination
+from ..hlo.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
+from ..hlo.target import Target
+from ..hlo.targets import target_named
+from .bodies import Bodies
+from .dot import is_gemm, is_matrix
+from .expansions import NUMBA_EXPANSIONS
+
+KERNEL_LIMITS = FusionLimits(
+    members=400,  # the compile time of a kernel grows faster than linearly with its length
+    externals=48,  # each is an argument of the kernel
+    serial_elements=1 << 15,  # less is not worth handing to a second thread
+    workers=8,
+    recomputed_members=3,
+)
+
+SPLIT_REDUCTIONS = SplitReductions(
+    large=1 << 16,
+    large_columns=1 << 20,
+    wide=1 << 14,
+    few=16,
+    parts=64,  # more than there are threads, so that they end together
+)
+
+
+def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipeline:
+    """Every pass for a target, in order.
+
+    `bodies`: those with which the module's buffers are assigned and its code is generated afterwards, which must agree
+    with the passes on what may be written over what.
+
+    UnsupportedError for a target that does not exist.
+    """
+    target = target_named(target)
+    fast = target.fast_memory
+    can_share = (bodies or Bodies()).can_share
+    simplify = FixedPoint(
+        (
+            AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
+            ConstantFolding(),  # after it, as broadcasts have moved out of the way
+            CommonSubexpressionElimination(),  # after both; what it merges lets more rules apply
+            ControlFlowSimplifier(),  # needs constant counters and conditions
+            LoopInvariantCodeMotion(),  # after constants have left the state of loops
+            DeadCodeElimination(),  # what nobody uses would hide that others have one user only
+        )
+    )
+    return Pipeline(
+        target.name,
+        (
+            CallInliner(),  # first: everything below sees plain operations
+            LayoutErasure(),  # so that all passes may take row-major for granted
+            DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
+            Expand(NUMBA_EXPANSIONS),  # what no kernel does as it is; before simplification, which cleans up after it
+            simplify,
+            LayoutAssignment(is_matrix),  # of a simple program: little to choose for, nothing to mislead
+            LayoutNormalization(),  # what comes after needs row-major again
+            replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
+            DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
+            LoopInvariantCodeMotion(),  # transposes that were put before dots in loops
+            SPLIT_REDUCTIONS,  # after simplification too: it would merge what this splits
+            CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
+            DeadCodeElimination(),
+            UnshareLoopState(),  # after the last merging of equal values
+            Fusion(KERNEL_LIMITS),  # the last to change what is computed where
+            BufferLayouts(target),  # now it is known what is a buffer
+            FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
+            MemoryScheduler(),  # of kernels, not of the operations in them
+            *(() if fast is None else (MemorySpaceAssignment(fast, can_share),)),  # last: it looks at lifetimes
+        ),
+    )
