@@ -44,7 +44,8 @@ class JVPTracer(Tracer):
         self.tangent = tangent
 
     def to_concrete_value(self) -> Array | None:
-        return self.primal if isinstance(self.primal, Array) else self.primal.to_concrete_value()
+        primal = self.primal
+        return primal.to_concrete_value() if isinstance(primal, Tracer) else primal  # type: ignore[return-value]
 
     def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,11 +18,8 @@ from ..hlo.host_buffers import HostBuffer
 from .aval import ShapedArray
 from .dtypes import canonical_dtype, python_scalar_dtype
 from .errors import DeletedArrayError, UnsupportedElementTypeError
-from .operators import ArrayBase
+from .operators import ArrayBase, Value
 from .source import user_line
-
-if TYPE_CHECKING:
-    from .core import Value
 
 NDArray = np.ndarray[Any, Any]
 
@@ -307,7 +304,7 @@ def as_value(value: Any) -> Value:
     TypeError for anything else, lists included, as in JAX.
     """
     if isinstance(value, ArrayBase):
-        return value  # type: ignore[return-value]  # an ArrayBase is an Array or a Tracer
+        return value
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         return array_from_scalar(value)
     if isinstance(value, np.ndarray | np.generic):

@@ -13,7 +13,6 @@ only inside of computations: the root of a traced computation is always a tuple,
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -33,10 +32,11 @@ from .array import Array
 from .aval import ShapedArray, aval_of_shape
 from .errors import OperandError
 from .execution import run_while
-from .overlay import EXTENDED, Value, storage_of, storages
+from .operators import Value
+from .overlay import EXTENDED, storage_of, storages
 from .primitive import Call, Primitive
 from .source import user_line, user_metadata
-from .tracer import Tracer, leaked, shallow_copy
+from .tracer import Trace, Tracer, leaked
 
 __all__ = [
     "EVAL",
@@ -63,45 +63,9 @@ __all__ = [
     "repeat_instruction",
     "run_meaning",
     "set_current_trace",
-    "shallow_copy",
     "source_metadata",
     "thread_state",
 ]
-
-
-class Trace(ABC):
-    """What an operation means now. `parent`: the trace below, which was current when this one began."""
-
-    parent: Trace | None
-
-    @abstractmethod
-    def process(
-        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
-    ) -> Value | list[Value]:
-        """The result of an op: one value, or a list for a tuple shape.
-
-        `shape` is the result's, checked already. Operands may be values of any enclosing trace, or concrete. Those of
-        while are the elements of its state, those of conditional the index and the elements that each branch takes.
-        The weak type of results is settled by `bind`.
-        """
-
-    @abstractmethod
-    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        """The results of a primitive."""
-
-    def with_weak_type(self, value: Value, weak_type: bool) -> Value:
-        """The same value, of a type that is weak or not."""
-        if value.aval.weak_type is weak_type:
-            return value
-        if isinstance(value, Array):
-            return value.with_aval(value.aval.with_weak_type(weak_type))
-        other = shallow_copy(value)
-        other.aval = value.aval.with_weak_type(weak_type)
-        return other
-
-    def described(self) -> str:
-        """For messages: `` while tracing f at file.py:3``."""
-        return ""
 
 
 class EvalTrace(Trace):

@@ -27,7 +27,8 @@ from .aval import ShapedArray
 from .core import bind
 from .errors import OperandError
 from .extended import ExtendedDType
-from .overlay import EXTENDED, Value, overlaid, storage_of
+from .operators import Value
+from .overlay import EXTENDED, overlaid, storage_of
 from .source import user_line
 
 Operands = tuple[Value, ...]

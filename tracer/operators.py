@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -74,6 +74,23 @@ class ArrayBase:
         if not self.aval.shape:
             raise TypeError("len() of unsized object: the array has no dimensions")
         return self.aval.shape[0]
+
+    # ---- to Python; an Array answers, a Tracer says why it cannot
+
+    def __bool__(self) -> bool:
+        raise NotImplementedError
+
+    def __int__(self) -> int:
+        raise NotImplementedError
+
+    def __float__(self) -> float:
+        raise NotImplementedError
+
+    def __complex__(self) -> complex:
+        raise NotImplementedError
+
+    def __index__(self) -> int:
+        raise NotImplementedError
 
     # ---- indexing
 
@@ -333,3 +350,8 @@ class ArrayBase:
 
 
 _ACCEPTED = (*_OPERANDS, ArrayBase)
+
+
+Value: TypeAlias = ArrayBase
+"""A value of a program: concrete (Array) or traced (Tracer); there is no third kind. Functions of the tracing core take
+values only; `array.as_value` makes them."""

@@ -31,7 +31,7 @@ from ..hlo.shape import Shape
 from . import dtypes
 from .array import Array, array_from_scalar
 from .aval import ShapedArray
-from .core import Value, bind
+from .core import Tracer, Value, bind
 from .errors import OperandError
 from .source import user_line
 
@@ -171,11 +171,10 @@ def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | 
 
 def reinterpret_weak(x: Value, weak_type: bool) -> Value:
     """The same value, weakly typed or not."""
-    from_trace = x._trace if not isinstance(x, Array) else None
-    if from_trace is not None:
-        return from_trace.with_weak_type(x, weak_type)
-    assert isinstance(x, Array)
-    return x.with_aval(x.aval.with_weak_type(weak_type))
+    if isinstance(x, Array):
+        return x.with_aval(x.aval.with_weak_type(weak_type))
+    assert isinstance(x, Tracer), f"{x!r} is no value"
+    return x._trace.with_weak_type(x, weak_type)
 
 
 def scalar_like(x: Value, number: float) -> Array:

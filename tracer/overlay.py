@@ -15,9 +15,8 @@ from ..hlo.rules import RuleTable
 from ..hlo.shape import Shape
 from .array import Array, with_storage
 from .aval import ShapedArray
+from .operators import Value
 from .tracer import Tracer, shallow_copy
-
-Value: TypeAlias = Array | Tracer
 
 ExtendedRule: TypeAlias = Callable[[Opcode, tuple[Value, ...], Any, Shape | None], Value]
 """rule(opcode, operands, attributes, declared type of the result's storage) -> result. At least one operand is of an
@@ -34,6 +33,7 @@ def overlaid(value: Value, aval: ShapedArray) -> Value:
     assert value.aval is aval.storage, f"{value.aval} is not the storage of {aval}"
     if isinstance(value, Array):
         return with_storage(aval, value)
+    assert isinstance(value, Tracer), f"{value!r} is no value"
     other = shallow_copy(value)
     other.aval, other._storage = aval, value
     return other
@@ -46,7 +46,10 @@ def overlaid_all(values: Sequence[Value], avals: Sequence[ShapedArray]) -> list[
 
 def storage_of(value: Value) -> Value:
     """The array that a value overlays; itself if its dtype is not extended. The same object for each call."""
-    return value._storage if value.aval.is_extended else value
+    if not value.aval.is_extended:
+        return value
+    assert isinstance(value, Array | Tracer), f"{value!r} is no value"
+    return value._storage
 
 
 def storages(values: tuple[Value, ...]) -> tuple[Value, ...]:

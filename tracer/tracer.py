@@ -1,11 +1,18 @@
-"""Tracer: what a traced function computes with instead of arrays, and what it says when numbers are asked of it."""
+"""Trace and Tracer: what operations mean now, and what a traced function computes with instead of arrays.
+
+A Tracer belongs to one Trace, and a Trace processes Tracers: the two are one idea. What a Tracer says when numbers are
+asked of it is here too; the functions that bring operations to the current trace are in `core.py`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from abc import ABC, abstractmethod
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..hlo.opcode import Opcode
+from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray
 from .errors import (
@@ -15,13 +22,47 @@ from .errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-from .operators import ArrayBase
+from .operators import ArrayBase, Value
+from .primitive import Call
 from .source import user_line
 
-if TYPE_CHECKING:
-    from .core import Trace
-
 T = TypeVar("T")
+
+
+class Trace(ABC):
+    """What an operation means now. `parent`: the trace below, which was current when this one began."""
+
+    parent: Trace | None
+
+    @abstractmethod
+    def process(
+        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
+    ) -> Value | list[Value]:
+        """The result of an op: one value, or a list for a tuple shape.
+
+        `shape` is the result's, checked already. Operands may be values of any enclosing trace, or concrete. Those of
+        while are the elements of its state, those of conditional the index and the elements that each branch takes.
+        The weak type of results is settled by `bind`.
+        """
+
+    @abstractmethod
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        """The results of a primitive."""
+
+    def with_weak_type(self, value: Value, weak_type: bool) -> Value:
+        """The same value, of a type that is weak or not."""
+        if value.aval.weak_type is weak_type:
+            return value
+        if isinstance(value, Array):
+            return value.with_aval(value.aval.with_weak_type(weak_type))
+        assert isinstance(value, Tracer), f"{value!r} is no value"
+        other = shallow_copy(value)
+        other.aval = value.aval.with_weak_type(weak_type)
+        return other
+
+    def described(self) -> str:
+        """For messages: `` while tracing f at file.py:3``."""
+        return ""
 
 
 class Tracer(ArrayBase):
@@ -133,8 +174,9 @@ def shallow_copy(tracer: T) -> T:
     return other
 
 
-def leaked(tracer: Tracer) -> UnexpectedTracerError:
+def leaked(tracer: Value) -> UnexpectedTracerError:
     """The error for a tracer used outside of its trace."""
+    assert isinstance(tracer, Tracer), f"{tracer!r} is concrete"
     origin = tracer.origin()
     return UnexpectedTracerError(
         f"{tracer!r} was used after the function that made it{tracer._trace.described()} had returned, "

@@ -260,7 +260,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Value:
 
 def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Value:
     if dtypes.is_extended(dtype):
-        return convert(value, dtype) if isinstance(value, ArrayBase) else filled(value, ShapedArray((), dtype))  # type: ignore[arg-type]
+        return convert(value, dtype) if isinstance(value, ArrayBase) else filled(value, ShapedArray((), dtype))
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         return array_from_scalar(value, dtype)
     if isinstance(value, np.ndarray | np.generic):

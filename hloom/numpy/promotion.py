@@ -52,7 +52,7 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
     if isinstance(x, ArrayBase):
         aval = x.aval
         if aval.dtype is dtype and aval.weak_type is weak:
-            return x  # type: ignore[return-value]
+            return x
         return convert(as_value(x), dtype, weak)
     if dtypes.is_extended(dtype):
         return convert(as_value(x), dtype, weak)
