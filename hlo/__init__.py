@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from .layout import Layout, PaddingValue, Tile
     from .literal import Literal
     from .opcode import Opcode
-    from .ops.convolution import ConvolutionDimensionNumbers
     from .ops.elementwise import ComparisonDirection, ComparisonType
     from .ops.random import RandomAlgorithm
     from .ops.structure import FusionKind
@@ -60,10 +59,11 @@ if TYPE_CHECKING:
     from .text.parser import parse
     from .tpu_target import TpuTarget
     from .verifier import verify
+    from .window import ConvolutionDimensionNumbers
 
 _NAMES = {
     **dict.fromkeys(("ComparisonDirection", "ComparisonType"), ".ops.elementwise"),
-    "ConvolutionDimensionNumbers": ".ops.convolution",
+    "ConvolutionDimensionNumbers": ".window",
     "FusionKind": ".ops.structure",
     "RandomAlgorithm": ".ops.random",
     **dict.fromkeys(

@@ -1,187 +1,39 @@
 """The IR: instructions in computations in a module. Everything here is immutable; a pass builds a new module.
 
-Source: XLA's HloInstruction, HloComputation and HloModule. What an opcode means is not said here but in `ops/`.
+Instructions and computations are in `instruction.py`; the module stands above the text, for it can print itself:
+
+    instruction.py  <-  ops/<family>.py  <-  text/printer.py  <-  ir.py
+
+So `print(module)` and `module.to_text()` are plain methods, and nothing has to be imported in a circle for them, nor
+registered from above. What `text/` must know of a module beside its computations, the first line, is put together here.
+Source: XLA's HloModule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
 
-from .opcode import Opcode
+from .aliases import BufferDonor, InputOutputAlias
+from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata, post_order
+from .layout import Layout
 from .shape import Shape
-from .text.printer import print_module
+from .text.frontend_attributes import frontend_attributes_text
+from .text.names import module_name
+from .text.printer import computation_texts
 
-if TYPE_CHECKING:
-    from .layout import Layout
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What an instruction carries beside operands and shape. Each family declares its own subclasses."""
-
-    def called_computations(self) -> tuple[HloComputation, ...]:
-        """The computations that these attributes name, in field order."""
-        names = _computation_fields(type(self))
-        if not names:
-            return ()
-        found: list[HloComputation] = []
-        for name in names:
-            value = getattr(self, name)
-            if isinstance(value, HloComputation):
-                found.append(value)
-            elif value is not None:
-                found.extend(value)
-        return tuple(found)
-
-    def map_computations(self, function: Callable[[HloComputation], HloComputation]) -> Self:
-        """The same attributes with each called computation replaced by `function(computation)`."""
-        changes: dict[str, Any] = {}
-        for name in _computation_fields(type(self)):
-            value = getattr(self, name)
-            if isinstance(value, HloComputation):
-                new: Any = function(value)
-                if new is not value:
-                    changes[name] = new
-            elif value is not None:
-                new = tuple([function(c) for c in value])
-                if any(a is not b for a, b in zip(new, value, strict=True)):
-                    changes[name] = new
-        return replace(self, **changes) if changes else self
-
-
-_FIELDS: dict[type[Attributes], tuple[str, ...]] = {}
-
-
-def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
-    """The fields of an attribute class that hold computations. Kept, as every walk over a module asks."""
-    found = _FIELDS.get(kind)
-    if found is None:
-        holding = ("HloComputation", "HloComputation | None", "tuple[HloComputation, ...]")
-        found = _FIELDS[kind] = tuple(f.name for f in fields(kind) if f.type in holding)
-    return found
-
-
-NO_ATTRIBUTES = Attributes()
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """Where an instruction comes from: XLA's OpMetadata."""
-
-    op_name: str = ""
-    source_file: str = ""
-    source_line: int = 0
-    others: tuple[tuple[str, str], ...] = ()
-    """Its other fields (op_type, source_column, scheduling_name, ...), by key, with the text of their values."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class HloInstruction:
-    """One operation. Compared by identity. Make one with `HloBuilder`, `make_instruction` or `with_operands`."""
-
-    opcode: Opcode
-    shape: Shape
-    operands: tuple[HloInstruction, ...] = ()
-    attributes: Any = NO_ATTRIBUTES
-    """An instance of the opcode's attribute class, as its `OpSpec` says."""
-    name: str = ""
-    """Unique within a module once the module is built; "" lets `HloModule.create` choose one."""
-    metadata: Metadata | None = None
-    frontend_attributes: tuple[tuple[str, str], ...] = ()
-    annotations: tuple[tuple[str, str], ...] = ()
-    """Attributes that mean nothing on one CPU, by key, with the text of their values: sharding, backend_config, ..."""
-
-    def with_operands(self, operands: tuple[HloInstruction, ...]) -> HloInstruction:
-        """The same operation on other operands; itself if none differs."""
-        if operands == self.operands:  # by identity
-            return self
-        return HloInstruction(
-            self.opcode, self.shape, operands, self.attributes, self.name, self.metadata, self.frontend_attributes,
-            self.annotations,
-        )  # fmt: skip
-
-    def called_computations(self) -> tuple[HloComputation, ...]:
-        if self.attributes is NO_ATTRIBUTES or not _FIELDS.get(type(self.attributes), True):
-            return ()
-        called: tuple[HloComputation, ...] = self.attributes.called_computations()
-        return called
-
-    def __repr__(self) -> str:
-        operands = ", ".join(o.name or o.opcode.value for o in self.operands)
-        return f"<{self.name or '?'} = {self.shape} {self.opcode.value}({operands})>"
-
-
-@dataclass(frozen=True, eq=False)
-class HloComputation:
-    """A function: instructions in an order in which operands come before their users, and the root that it returns."""
-
-    name: str
-    instructions: tuple[HloInstruction, ...]
-    root: HloInstruction
-
-    @cached_property
-    def parameters(self) -> tuple[HloInstruction, ...]:
-        """The parameter instructions by number."""
-        found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
-        return tuple(sorted(found, key=lambda i: i.attributes.number))
-
-    @cached_property
-    def users(self) -> Mapping[HloInstruction, tuple[HloInstruction, ...]]:
-        """Each instruction's users, in order, each once."""
-        found: dict[HloInstruction, list[HloInstruction]] = {i: [] for i in self.instructions}
-        for instruction in self.instructions:
-            for operand in dict.fromkeys(instruction.operands):
-                found[operand].append(instruction)
-        return {i: tuple(users) for i, users in found.items()}
-
-    @cached_property
-    def callers(self) -> tuple[HloInstruction, ...]:
-        """The instructions that call computations, in order. Kept, as every walk over a module asks."""
-        return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])
-
-    def __repr__(self) -> str:
-        return f"<HloComputation {self.name}: {len(self.instructions)} instructions>"
-
-
-def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> tuple[HloInstruction, ...]:
-    """`root`, `extra` and all that they need, operands first. Iterative: programs may be deeper than Python's stack."""
-    order: dict[HloInstruction, None] = {}
-    for start in (*extra, root):
-        stack = [start]
-        while stack:
-            node = stack[-1]
-            if node in order:
-                stack.pop()
-                continue
-            missing = [o for o in node.operands if o not in order]
-            if missing:
-                missing.reverse()  # the first operand is to come first
-                stack += missing
-            else:
-                stack.pop()
-                order[node] = None
-    return tuple(order)
-
-
-@dataclass(frozen=True, slots=True)
-class InputOutputAlias:
-    """Output leaf `output_index` may reuse the buffer of parameter `parameter` (its leaf `parameter_index`)."""
-
-    output_index: tuple[int, ...]
-    parameter: int
-    parameter_index: tuple[int, ...] = ()
-    must_alias: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BufferDonor:
-    """Leaf `parameter_index` of parameter `parameter` may be overwritten, for whatever purpose."""
-
-    parameter: int
-    parameter_index: tuple[int, ...] = ()
+__all__ = [
+    "NO_ATTRIBUTES",
+    "Attributes",
+    "BufferDonor",
+    "HloComputation",
+    "HloInstruction",
+    "HloModule",
+    "InputOutputAlias",
+    "Metadata",
+    "post_order",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,9 +89,12 @@ class HloModule:
         for computation in self.computations:
             yield from computation.instructions
 
-    def to_text(self) -> str:
-        """The module in XLA's HLO syntax."""
-        return print_module(self)
+    def to_text(self, *, elide_over: int | None = None) -> str:
+        """The module in XLA's HLO syntax. Names that are no identifiers, or not unique, are made so.
+
+        With `elide_over`, constants of more elements are shown as `{...}`: for people, `parse` refuses it.
+        """
+        return "\n\n".join([_header(self), *computation_texts(self.computations, self.entry, elide_over)]) + "\n"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -252,3 +107,35 @@ def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
         return Shape.tuple([_with_leaf_layouts(element, layouts) for element in shape.tuple_shapes])
     layout = next(layouts, None)
     return shape if layout is None else shape.with_layout(layout)
+
+
+def _header(module: HloModule) -> str:
+    """`HloModule name, is_scheduled=true, entry_computation_layout={(f32[2,3]{1,0})->f32[2]{0}}, ...`"""
+    fields = [f"HloModule {module_name(module.name)}"]
+    if module.is_scheduled:
+        fields.append("is_scheduled=true")
+    if module.input_output_aliases:
+        aliases = ", ".join(_alias_text(alias) for alias in module.input_output_aliases)
+        fields.append(f"input_output_alias={{ {aliases} }}")
+    if module.buffer_donors:
+        donors = ", ".join(f"({d.parameter}, {_index_text(d.parameter_index)})" for d in module.buffer_donors)
+        fields.append(f"buffer_donor={{ {donors} }}")
+    parameters = ", ".join(shape.to_text() for shape in module.entry_parameter_shapes)
+    fields.append(f"entry_computation_layout={{({parameters})->{module.entry_result_shape.to_text()}}}")
+    if module.replica_count != 1:
+        fields.append(f"replica_count={module.replica_count}")
+    if module.num_partitions != 1:
+        fields.append(f"num_partitions={module.num_partitions}")
+    fields += [f"{key}={text}" for key, text in module.annotations]
+    if module.frontend_attributes:
+        fields.append(frontend_attributes_text(module.frontend_attributes))
+    return ", ".join(fields)
+
+
+def _alias_text(alias: InputOutputAlias) -> str:
+    kind = "must-alias" if alias.must_alias else "may-alias"
+    return f"{_index_text(alias.output_index)}: ({alias.parameter}, {_index_text(alias.parameter_index)}, {kind})"
+
+
+def _index_text(index: tuple[int, ...]) -> str:
+    return f"{{{','.join(map(str, index))}}}"

@@ -1,4 +1,4 @@
-"""Window arithmetic: how many places a window has, and which of them touch the array.
+"""Windows: what says how they move, and how many places a window has, and which of them touch the array.
 
 Shape rules, passes and code generation use it. The evaluator does not: it is what they are compared with.
 """
@@ -29,6 +29,20 @@ class WindowDimension:
 
 Window = tuple[WindowDimension, ...]
 
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionDimensionNumbers:
+    """Which dimension of the operands and of the result is what; XLA's text is `b01f_01io->b01f`."""
+
+    input_batch: int
+    input_feature: int
+    input_spatial: tuple[int, ...]
+    kernel_input_feature: int
+    kernel_output_feature: int
+    kernel_spatial: tuple[int, ...]
+    output_batch: int
+    output_feature: int
+    output_spatial: tuple[int, ...]
 
 
 LARGEST = (1 << 63) - 1

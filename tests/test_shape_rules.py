@@ -8,11 +8,12 @@ from itertools import product
 
 import pytest
 from hloom.hlo import ElementType, Opcode, Shape, ShapeError, make_computation, make_instruction, make_parameter
+from hloom.hlo.aliases import OutputOperandAlias
 from hloom.hlo.builder import check_shape, make_constant
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
 from hloom.hlo.ops import SPECS, Trait
 from hloom.hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
-from hloom.hlo.ops.custom_call import CustomCallAttributes, OutputOperandAlias
+from hloom.hlo.ops.custom_call import CustomCallAttributes
 from hloom.hlo.ops.dot import DotAttributes, RaggedDotAttributes
 from hloom.hlo.ops.elementwise import (
     CompareAttributes,

@@ -77,7 +77,7 @@ _LINE = _BEFORE.count("\n") + 1
         ("r = f32[2,3] pad(x, f), padding=a", "a\n", "expected padding as low_high or low_high_interior"),
         ("r = f32[2,3] dot(x, x), operand_precision={best,high}", "best", "expected one of default, high, highest"),
         ("r = f32[2,3] negate(x), algorithm=dot_f32_f32_f32", "algo", "unknown attribute 'algorithm' of negate"),
-        ("r = f32[2,3] concatenate(x), dimensions={0,1}", "concat", "concatenate needs one dimension"),
+        ("r = f32[2,3] concatenate(x), dimensions={0,1}", "{0,1}", "expected one dimension, found 2"),
         ("r = f32[2] iota(), iota_dimension=99999999999999999999", "9999", "does not fit in 64 bits"),
         ("r = f32[] conditional(i, x, x), true_computation=add", "cond", "needs either branch_computations, or"),
         ("r = f32[] call(x, x), to_apply=add, is_composite=yes", "yes", "expected true or false, found 'yes'"),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from ..errors import ShapeError
 from ..opcode import Opcode
-from ..ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from ..ops.convolution import ConvolutionAttributes
 from ..ops.dot import DotAttributes
-from ..window import WindowDimension
+from ..window import ConvolutionDimensionNumbers, WindowDimension
 from .construction import Construction, Handle, Integers, Pairs, integers, of_kind, refuse
 from .padding import Padding, make_padding
 

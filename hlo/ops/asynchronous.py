@@ -8,44 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, SHAPE, STRING
 from .checks import fail, require_declared, require_signature
+from .declare import Attr
 from .spec import OpSpec, Trait
+
+
+def _is_start(instruction: HloInstruction) -> bool:
+    return instruction.opcode is Opcode.ASYNC_START
 
 
 @dataclass(frozen=True, slots=True)
 class AsyncAttributes(Attributes):
     """`calls` runs in between start and done; only the start names it."""
 
-    calls: HloComputation | None = None
-    async_execution_thread: str = "main"
+    calls: Annotated[HloComputation | None, Attr(COMPUTATION, after="async_execution_thread")] = None
+    async_execution_thread: Annotated[str, Attr(STRING, when=_is_start)] = "main"
 
 
 @dataclass(frozen=True, slots=True)
 class InfeedAttributes(Attributes):
     """Operand: a token. Result: (what was fed in, token)."""
 
-    infeed_config: str = ""
+    infeed_config: Annotated[str, Attr(STRING)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutfeedAttributes(Attributes):
     """Operands: the value to feed out, a token. Result: a token."""
 
-    outfeed_shape: Shape | None = None
-    outfeed_config: str = ""
+    outfeed_shape: Annotated[Shape | None, Attr(SHAPE)] = None
+    outfeed_config: Annotated[str, Attr(STRING)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelAttributes(Attributes):
     """Of send, recv and their -done halves."""
 
-    channel_id: int | None = None
-    is_host_transfer: bool = False
+    channel_id: Annotated[int | None, Attr(INTEGER)] = None
+    is_host_transfer: Annotated[bool, Attr(BOOLEAN)] = False
 
 
 _FAMILY = "asynchronous"

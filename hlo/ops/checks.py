@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from ..element_type import ElementType
 from ..errors import ShapeError
-from ..ir import HloComputation
+from ..instruction import HloComputation
 from ..layout import row_major
 from ..opcode import Opcode
 from ..shape import Shape

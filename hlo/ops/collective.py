@@ -8,38 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..replica_groups import EVERYONE, ReplicaGroups
 from ..shape import Shape
+from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, LISTS_OF_INTEGERS, ONE_DIMENSION, PAIRS
+from ..text.codecs_devices import REPLICA_GROUPS
 from .checks import fail, in_default_layout
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaGroups:
-    """Which devices do a collective together; no group: all of them in one. `text` is how it was written."""
+def _is_permutation(instruction: HloInstruction) -> bool:
+    return instruction.opcode in (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
 
-    groups: tuple[tuple[int, ...], ...] = ()
-    text: str = "{}"
+
+def _is_no_permutation(instruction: HloInstruction) -> bool:
+    return not _is_permutation(instruction)
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveAttributes(Attributes):
     """Of all collectives; a field that an opcode has no use for keeps its default."""
 
-    replica_groups: ReplicaGroups = ReplicaGroups()
-    channel_id: int | None = None
-    use_global_device_ids: bool = False
-    constrain_layout: bool = False
-    dimension: int | None = None
+    replica_groups: Annotated[
+        ReplicaGroups, Attr(REPLICA_GROUPS, always=True, when=_is_no_permutation, after="channel_id")
+    ] = EVERYONE
+    channel_id: Annotated[int | None, Attr(INTEGER)] = None
+    use_global_device_ids: Annotated[bool, Attr(BOOLEAN, when=_is_no_permutation, after="constrain_layout")] = False
+    constrain_layout: Annotated[bool, Attr(BOOLEAN, when=_is_no_permutation)] = False
+    dimension: Annotated[
+        int | None,
+        Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.ARRAYS), when=_is_no_permutation),
+    ] = None
     """all-gather, reduce-scatter: along which arrays are joined or cut; all-to-all: None for the tuple form."""
-    to_apply: HloComputation | None = None
+    to_apply: Annotated[HloComputation | None, Attr(COMPUTATION, when=_is_no_permutation)] = None
     """all-reduce, reduce-scatter."""
-    source_target_pairs: tuple[tuple[int, int], ...] = ()
+    source_target_pairs: Annotated[
+        tuple[tuple[int, int], ...], Attr(PAIRS, always=True, when=_is_permutation)
+    ] = ()
     """collective-permute."""
-    slice_sizes: tuple[tuple[int, ...], ...] = ()
+    slice_sizes: Annotated[tuple[tuple[int, ...], ...], Attr(LISTS_OF_INTEGERS, when=_is_permutation)] = ()
     """collective-permute of slices."""
 
 

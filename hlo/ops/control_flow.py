@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import BOOLEAN, COMPUTATION, COMPUTATIONS, INTEGER, MARK, ONE_DIMENSION
 from .checks import fail, require_signature
+from .declare import Attr, Dims, Of, OneByOne
 from .spec import OpSpec, Trait
 
 
@@ -32,33 +35,41 @@ class Composite:
 
 @dataclass(frozen=True, slots=True)
 class CallAttributes(Attributes):
-    to_apply: HloComputation
-    composite: Composite | None = None
+    to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
+    composite: Annotated[Composite | None, Attr(MARK, key="is_composite")] = None
+    """Its name and parameters are among the frontend attributes in text."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhileAttributes(Attributes):
-    condition: HloComputation
-    body: HloComputation
+    condition: Annotated[HloComputation, Attr(COMPUTATION)]
+    body: Annotated[HloComputation, Attr(COMPUTATION)]
+
+
+def _takes_pred(instruction: HloInstruction) -> bool:
+    return instruction.operands[0].shape.element_type is ElementType.PRED
+
+
+_FOR_PRED = OneByOne(("true_computation", "false_computation"), COMPUTATION, _takes_pred)
+"""XLA's parser takes the branches by index, or by the two values of a pred, never in the other's form."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionalAttributes(Attributes):
     """Branch k is taken for index k; out of range, the last. For a PRED operand, branch 0 is taken when it is true."""
 
-    branch_computations: tuple[HloComputation, ...]
+    branch_computations: Annotated[tuple[HloComputation, ...], Attr(COMPUTATIONS, one_by_one=_FOR_PRED)]
 
 
 @dataclass(frozen=True, slots=True)
 class ScanAttributes(Attributes):
     """Operands: N arrays, then M initial carries; `to_apply` takes N slices and M carries."""
 
-    dimension: int
-    to_apply: HloComputation
-    is_reverse: bool = False
-    is_associative: bool | None = None
-    num_carries: int = 1
-
+    dimension: Annotated[int, Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.ARRAYS))]
+    to_apply: Annotated[HloComputation, Attr(COMPUTATION, after="num_carries")]
+    is_reverse: Annotated[bool, Attr(BOOLEAN)] = False
+    is_associative: Annotated[bool | None, Attr(BOOLEAN)] = None
+    num_carries: Annotated[int, Attr(INTEGER, always=True)] = 1
 
 
 def _call_rule(operands: Sequence[Shape], attributes: CallAttributes, declared: Shape | None) -> Shape:

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
-from ..window import Window, places, problem
+from ..text.codecs import INTEGER, PRECISION
+from ..text.codecs_dimensions import DIM_LABELS, WINDOW
+from ..window import ConvolutionDimensionNumbers, Window, places, problem
 from .checks import array_of, fail, require_arrays
+from .declare import Attr
 from .spec import OpSpec, Trait
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionDimensionNumbers:
-    """Which dimension of the operands and of the result is what; XLA's text is `b01f_01io->b01f`."""
-
-    input_batch: int
-    input_feature: int
-    input_spatial: tuple[int, ...]
-    kernel_input_feature: int
-    kernel_output_feature: int
-    kernel_spatial: tuple[int, ...]
-    output_batch: int
-    output_feature: int
-    output_spatial: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +25,11 @@ class ConvolutionAttributes(Attributes):
     The result's element type may be wider than the operands' (preferred_element_type).
     """
 
-    window: Window
-    dimension_numbers: ConvolutionDimensionNumbers
-    feature_group_count: int = 1
-    batch_group_count: int = 1
-    operand_precision: tuple[str, str] = ("default", "default")
-
+    window: Annotated[Window, Attr(WINDOW, absent=())]
+    dimension_numbers: Annotated[ConvolutionDimensionNumbers, Attr(DIM_LABELS, key="dim_labels")]
+    feature_group_count: Annotated[int, Attr(INTEGER)] = 1
+    batch_group_count: Annotated[int, Attr(INTEGER)] = 1
+    operand_precision: Annotated[tuple[str, str], Attr(PRECISION)] = ("default", "default")
 
 
 def _is_order(numbers: Sequence[int]) -> bool:

@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
-from ..ir import Attributes, HloComputation
+from ..aliases import OutputOperandAlias
+from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import BACKEND_CONFIG, BOOLEAN, COMPUTATION, COMPUTATIONS, SHAPES, STRING, enumeration
+from ..text.codecs_devices import OUTPUT_OPERAND_ALIASES
 from .checks import fail, require_declared
+from .declare import Attr, OneByOne
 from .spec import OpSpec, Trait
 
 
@@ -30,28 +35,31 @@ class CustomCallApiVersion(Enum):
     TYPED_FFI = "API_VERSION_TYPED_FFI"
 
 
-@dataclass(frozen=True, slots=True)
-class OutputOperandAlias:
-    """Leaf `output_index` of a custom call's result lies in the buffer of leaf `operand_index` of operand `operand`."""
-
-    output_index: tuple[int, ...]
-    operand: int
-    operand_index: tuple[int, ...]
+def _has_config(instruction: HloInstruction) -> bool:
+    attributes: CustomCallAttributes = instruction.attributes
+    return bool(attributes.backend_config) or attributes.api_version is CustomCallApiVersion.TYPED_FFI
 
 
 @dataclass(frozen=True, slots=True)
 class CustomCallAttributes(Attributes):
     """A call of code that has a name only: `custom_call_target`, looked up in the registry of custom calls."""
 
-    custom_call_target: str
-    backend_config: str = ""
+    custom_call_target: Annotated[str, Attr(STRING)]
+    backend_config: Annotated[
+        str, Attr(BACKEND_CONFIG, always=True, when=_has_config, after="api_version")
+    ] = ""
     """For API_VERSION_TYPED_FFI an MLIR dictionary, else any text."""
-    api_version: CustomCallApiVersion = CustomCallApiVersion.ORIGINAL
-    has_side_effect: bool = False
-    callees: tuple[HloComputation, ...] = ()
-    operand_layout_constraints: tuple[Shape, ...] | None = None
-    output_to_operand_aliasing: tuple[OutputOperandAlias, ...] = ()
-    schedule: CustomCallSchedule = CustomCallSchedule.NONE
+    api_version: Annotated[
+        CustomCallApiVersion, Attr(enumeration(CustomCallApiVersion), after="schedule")
+    ] = CustomCallApiVersion.ORIGINAL
+    has_side_effect: Annotated[bool, Attr(BOOLEAN, key="custom_call_has_side_effect")] = False
+    callees: Annotated[
+        tuple[HloComputation, ...],
+        Attr(COMPUTATIONS, key="called_computations", one_by_one=OneByOne(("to_apply",), COMPUTATION)),
+    ] = ()
+    operand_layout_constraints: Annotated[tuple[Shape, ...] | None, Attr(SHAPES, after="custom_call_target")] = None
+    output_to_operand_aliasing: Annotated[tuple[OutputOperandAlias, ...], Attr(OUTPUT_OPERAND_ALIASES)] = ()
+    schedule: Annotated[CustomCallSchedule, Attr(enumeration(CustomCallSchedule))] = CustomCallSchedule.NONE
 
 
 _O = Opcode.CUSTOM_CALL

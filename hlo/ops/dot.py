@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import INTEGER_LIST, PRECISION, WORD
 from .checks import INTEGERS, array_of, fail, require_arrays, require_distinct_dimensions
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -22,12 +25,18 @@ class DotAttributes(Attributes):
     The result's element type may be wider than the operands' (preferred_element_type).
     """
 
-    lhs_batch_dims: tuple[int, ...] = ()
-    rhs_batch_dims: tuple[int, ...] = ()
-    lhs_contracting_dims: tuple[int, ...] = ()
-    rhs_contracting_dims: tuple[int, ...] = ()
-    operand_precision: tuple[str, str] = ("default", "default")
-    algorithm: str = ""
+    lhs_batch_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0))] = ()
+    rhs_batch_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_1))] = ()
+    lhs_contracting_dims: Annotated[
+        tuple[int, ...],
+        Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0, removed=True), always=True, after="lhs_batch_dims"),
+    ] = ()
+    rhs_contracting_dims: Annotated[
+        tuple[int, ...],
+        Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_1, removed=True), always=True),
+    ] = ()
+    operand_precision: Annotated[tuple[str, str], Attr(PRECISION)] = ("default", "default")
+    algorithm: Annotated[str, Attr(WORD)] = ""
     """One of `DOT_ALGORITHMS`, e.g. "dot_bf16_bf16_f32"; "" leaves the choice to the compiler."""
 
 
@@ -35,9 +44,9 @@ class DotAttributes(Attributes):
 class RaggedDotAttributes(Attributes):
     """Operands: lhs, rhs, group sizes. As dot, but for one lhs dimension, of which each group has its own rhs."""
 
-    dot: DotAttributes
-    lhs_ragged_dims: tuple[int, ...] = ()
-    rhs_group_dims: tuple[int, ...] = ()
+    dot: Annotated[DotAttributes, Attr()]
+    lhs_ragged_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), always=True)] = ()
+    rhs_group_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_1))] = ()
 
 
 DOT_ALGORITHMS = frozenset({

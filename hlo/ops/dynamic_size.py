@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import ONE_DIMENSION
 from .checks import fail, require_declared
+from .declare import Attr, Dims, Of
 from .spec import OpSpec
 
 
@@ -20,7 +23,7 @@ from .spec import OpSpec
 class DimensionAttributes(Attributes):
     """One dimension: of get- and set-dimension-size."""
 
-    dimension: int
+    dimension: Annotated[int, Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.OPERAND_0))]
 
 
 _FAMILY = "dynamic_size"

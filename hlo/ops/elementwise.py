@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
 from ..element_type import ElementType
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import COMPUTATION, INTEGER, INTEGER_LIST, enumeration
 from .checks import (
     ANY,
     COMPLEX,
@@ -30,6 +31,7 @@ from .checks import (
     require_declared,
     require_signature,
 )
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, ShapeRule, Trait
 
 
@@ -53,8 +55,8 @@ class ComparisonType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CompareAttributes(Attributes):
-    direction: ComparisonDirection
-    type: ComparisonType | None = None
+    direction: Annotated[ComparisonDirection, Attr(enumeration(ComparisonDirection))]
+    type: Annotated[ComparisonType | None, Attr(enumeration(ComparisonType))] = None
     """None: by the operands' element type, as XLA does."""
 
 
@@ -62,14 +64,14 @@ class CompareAttributes(Attributes):
 class MapAttributes(Attributes):
     """`to_apply` takes one scalar an operand. `dimensions` are all dimensions, in order."""
 
-    dimensions: tuple[int, ...]
-    to_apply: HloComputation
+    dimensions: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), absent=(), always=True)]
+    to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReducePrecisionAttributes(Attributes):
-    exponent_bits: int
-    mantissa_bits: int
+    exponent_bits: Annotated[int, Attr(INTEGER)]
+    mantissa_bits: Annotated[int, Attr(INTEGER)]
 
 
 TypeMap = Callable[[ElementType], ElementType]
@@ -283,7 +285,7 @@ def _binary(
     )
 
 
-_SEMIGROUP = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
+_SEMIGROUP = Trait.COMMUTATIVE
 _SIGNED = SIGNED_INTEGERS | FLOATS | COMPLEX
 _O = Opcode
 

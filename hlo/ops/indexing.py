@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, INTEGER_LIST
 from .checks import array_of, fail, in_default_layout, require_arrays, require_distinct_dimensions, require_signature
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -19,30 +22,39 @@ from .spec import OpSpec, Trait
 class GatherAttributes(Attributes):
     """Operands: the array, and the integer start indices of the slices to take from it."""
 
-    offset_dims: tuple[int, ...]
-    collapsed_slice_dims: tuple[int, ...]
-    start_index_map: tuple[int, ...]
-    index_vector_dim: int
-    slice_sizes: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...] = ()
-    start_indices_batching_dims: tuple[int, ...] = ()
-    indices_are_sorted: bool = False
+    offset_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.RESULT, is_set=True))]
+    collapsed_slice_dims: Annotated[
+        tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0, is_set=True, removed=True))
+    ]
+    start_index_map: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0))]
+    index_vector_dim: Annotated[int, Attr(INTEGER, dims=Dims(names=Of.OPERAND_1, removed=True))]
+    slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0))]
+    operand_batching_dims: Annotated[
+        tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), after="start_index_map")
+    ] = ()
+    start_indices_batching_dims: Annotated[
+        tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_1), after="operand_batching_dims")
+    ] = ()
+    indices_are_sorted: Annotated[bool, Attr(BOOLEAN)] = False
 
 
 @dataclass(frozen=True, slots=True)
 class ScatterAttributes(Attributes):
     """Operands: N arrays, the integer indices, N arrays of updates. `to_apply` takes N + N scalars."""
 
-    update_window_dims: tuple[int, ...]
-    inserted_window_dims: tuple[int, ...]
-    scatter_dims_to_operand_dims: tuple[int, ...]
-    index_vector_dim: int
-    to_apply: HloComputation
-    input_batching_dims: tuple[int, ...] = ()
-    scatter_indices_batching_dims: tuple[int, ...] = ()
-    indices_are_sorted: bool = False
-    unique_indices: bool = False
-
+    update_window_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.LAST, is_set=True))]
+    inserted_window_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.ARRAYS, is_set=True))]
+    scatter_dims_to_operand_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.ARRAYS))]
+    index_vector_dim: Annotated[int, Attr(INTEGER, dims=Dims(names=Of.AFTER_ARRAYS))]
+    to_apply: Annotated[HloComputation, Attr(COMPUTATION, after="unique_indices")]
+    input_batching_dims: Annotated[
+        tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.ARRAYS), after="scatter_dims_to_operand_dims")
+    ] = ()
+    scatter_indices_batching_dims: Annotated[
+        tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.AFTER_ARRAYS), after="input_batching_dims")
+    ] = ()
+    indices_are_sorted: Annotated[bool, Attr(BOOLEAN)] = False
+    unique_indices: Annotated[bool, Attr(BOOLEAN)] = False
 
 
 def _require_sorted(

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import BOOLEAN, INTEGER_LIST, enumeration
 from .checks import array_of, fail, in_default_layout, names, require_arrays
+from .declare import Attr
 from .spec import OpSpec, Trait
 
 
@@ -37,21 +40,21 @@ class TransposeKind(Enum):
 class FftAttributes(Attributes):
     """`fft_length`: the transformed sizes, one for each of the last 1 to 3 dimensions (of the real side)."""
 
-    fft_type: FftType
-    fft_length: tuple[int, ...]
+    fft_type: Annotated[FftType, Attr(enumeration(FftType))]
+    fft_length: Annotated[tuple[int, ...], Attr(INTEGER_LIST)]
 
 
 @dataclass(frozen=True, slots=True)
 class CholeskyAttributes(Attributes):
-    lower: bool = False
+    lower: Annotated[bool, Attr(BOOLEAN)] = False
 
 
 @dataclass(frozen=True, slots=True)
 class TriangularSolveAttributes(Attributes):
-    left_side: bool = False
-    lower: bool = False
-    unit_diagonal: bool = False
-    transpose_a: TransposeKind = TransposeKind.NO_TRANSPOSE
+    left_side: Annotated[bool, Attr(BOOLEAN)] = False
+    lower: Annotated[bool, Attr(BOOLEAN)] = False
+    unit_diagonal: Annotated[bool, Attr(BOOLEAN)] = False
+    transpose_a: Annotated[TransposeKind, Attr(enumeration(TransposeKind), always=True)] = TransposeKind.NO_TRANSPOSE
 
 
 _FAMILY = "linalg"

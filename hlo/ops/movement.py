@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import INTEGER, INTEGER_LIST, ONE_DIMENSION
+from ..text.codecs_dimensions import PADDING, SLICE
 from .checks import (
     array_of,
     fail,
@@ -22,6 +25,7 @@ from .checks import (
     require_declared,
     require_distinct_dimensions,
 )
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -29,53 +33,55 @@ from .spec import OpSpec, Trait
 class BroadcastAttributes(Attributes):
     """Dimension i of the operand is dimension `dimensions[i]` of the result."""
 
-    dimensions: tuple[int, ...]
+    dimensions: Annotated[
+        tuple[int, ...],
+        Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0, names=Of.RESULT), absent=(), always=True),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class IotaAttributes(Attributes):
-    iota_dimension: int
+    iota_dimension: Annotated[int, Attr(INTEGER, dims=Dims(names=Of.RESULT))]
 
 
 @dataclass(frozen=True, slots=True)
 class TransposeAttributes(Attributes):
     """Dimension i of the result is dimension `dimensions[i]` of the operand."""
 
-    dimensions: tuple[int, ...]
+    dimensions: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.RESULT, names=Of.OPERAND_0))]
 
 
 @dataclass(frozen=True, slots=True)
 class ReverseAttributes(Attributes):
-    dimensions: tuple[int, ...]
+    dimensions: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0, is_set=True))]
 
 
 @dataclass(frozen=True, slots=True)
 class SliceAttributes(Attributes):
-    start_indices: tuple[int, ...]
-    limit_indices: tuple[int, ...]
-    strides: tuple[int, ...]
+    start_indices: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0))]
+    limit_indices: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0))]
+    strides: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0))]
 
 
 @dataclass(frozen=True, slots=True)
 class PadAttributes(Attributes):
     """Per dimension: elements added before, after (negative: removed), and between neighbours (not negative)."""
 
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    interior: tuple[int, ...]
+    low: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
+    high: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
+    interior: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
 
 
 @dataclass(frozen=True, slots=True)
 class ConcatenateAttributes(Attributes):
-    dimension: int
+    dimension: Annotated[int, Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.RESULT))]
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicSliceAttributes(Attributes):
     """Operands: the array, then one scalar start index a dimension (clamped so that the slice fits)."""
 
-    dynamic_slice_sizes: tuple[int, ...]
-
+    dynamic_slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0))]
 
 
 def _broadcast_rule(operands: Sequence[Shape], attributes: BroadcastAttributes, declared: Shape | None) -> Shape:

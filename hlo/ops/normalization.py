@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import FLOAT, INTEGER
 from .checks import FLOATS, array_of, fail, in_default_layout, names
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
 @dataclass(frozen=True, slots=True)
 class BatchNormAttributes(Attributes):
-    epsilon: float
-    feature_index: int
+    epsilon: Annotated[float, Attr(FLOAT)]
+    feature_index: Annotated[int, Attr(INTEGER, dims=Dims(names=Of.OPERAND_0))]
 
 
 _FAMILY = "normalization"

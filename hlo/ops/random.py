@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import INTEGER, enumeration
 from .checks import FLOATS, INTEGERS, PRED, array_of, fail, names, require_declared
+from .declare import Attr
 from .spec import OpSpec, Trait
 
 
@@ -25,7 +28,7 @@ class RandomAlgorithm(Enum):
 class RngBitGeneratorAttributes(Attributes):
     """Operand: the state (u64[2] for threefry). Result: (new state, random bits)."""
 
-    algorithm: RandomAlgorithm
+    algorithm: Annotated[RandomAlgorithm, Attr(enumeration(RandomAlgorithm))]
 
 
 class RandomDistribution(Enum):
@@ -39,14 +42,14 @@ class RandomDistribution(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RngAttributes(Attributes):
-    distribution: RandomDistribution
+    distribution: Annotated[RandomDistribution, Attr(enumeration(RandomDistribution))]
 
 
 @dataclass(frozen=True, slots=True)
 class RngGetAndUpdateStateAttributes(Attributes):
     """The result is the process's 128-bit state (u64[2], low word first, or u64[1]) before `delta` is added to it."""
 
-    delta: int
+    delta: Annotated[int, Attr(INTEGER)]
 
 
 _STATE_SIZES = {

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import COMPUTATION, INTEGER_LIST
 from .checks import array_of, fail, require_arrays, require_distinct_dimensions, require_signature
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -16,9 +19,8 @@ from .spec import OpSpec, Trait
 class ReduceAttributes(Attributes):
     """Operands: N arrays of equal dimensions, then N scalar init values. `to_apply` takes N + N scalars."""
 
-    dimensions: tuple[int, ...]
-    to_apply: HloComputation
-
+    dimensions: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.ARRAYS, is_set=True, removed=True))]
+    to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
 
 
 def _reduce_rule(operands: Sequence[Shape], attributes: ReduceAttributes, declared: Shape | None) -> Shape:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, ONE_DIMENSION
 from .checks import array_of, fail, in_default_layout, require_arrays, require_signature
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -20,18 +23,17 @@ from .spec import OpSpec, Trait
 class SortAttributes(Attributes):
     """Operands: N arrays of equal dimensions. `to_apply` takes 2 N scalars, (a0, b0, a1, b1, ...): is a before b?"""
 
-    dimension: int
-    to_apply: HloComputation
-    is_stable: bool = False
+    dimension: Annotated[int, Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.ARRAYS))]
+    to_apply: Annotated[HloComputation, Attr(COMPUTATION, after="is_stable")]
+    is_stable: Annotated[bool, Attr(BOOLEAN)] = False
 
 
 @dataclass(frozen=True, slots=True)
 class TopKAttributes(Attributes):
     """The k largest (or smallest) along the last dimension, and where they stood."""
 
-    k: int
-    largest: bool = True
-
+    k: Annotated[int, Attr(INTEGER)]
+    largest: Annotated[bool, Attr(BOOLEAN, always=True)] = True
 
 
 def _sort_rule(operands: Sequence[Shape], attributes: SortAttributes, declared: Shape | None) -> Shape:

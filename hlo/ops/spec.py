@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any
 
-from ..ir import Attributes
+from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
 
@@ -26,8 +26,6 @@ class Trait(Flag):
     ELEMENTWISE = auto()
     """Result element i depends on element i of each operand (or on scalars, for clamp and select)."""
     COMMUTATIVE = auto()
-    ASSOCIATIVE = auto()
-    """Exactly for integers; for floats, within a reduction only."""
     MOVEMENT = auto()
     """Result elements are copies of operand elements."""
     SIDE_EFFECT = auto()

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation
 from ..literal import Literal
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import BRACED, COMPUTATION, INTEGER, enumeration
 from .checks import fail, require_declared, require_signature
+from .declare import Attr
 from .spec import OpSpec, Trait
 
 
@@ -30,31 +33,30 @@ class FusionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ParameterAttributes(Attributes):
-    number: int
+    number: Annotated[int, Attr()]
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantAttributes(Attributes):
-    literal: Literal
+    literal: Annotated[Literal, Attr()]
 
 
 @dataclass(frozen=True, slots=True)
 class GetTupleElementAttributes(Attributes):
-    index: int
+    index: Annotated[int, Attr(INTEGER)]
 
 
 @dataclass(frozen=True, slots=True)
 class FusionAttributes(Attributes):
-    kind: FusionKind
-    calls: HloComputation
+    kind: Annotated[FusionKind, Attr(enumeration(FusionKind))]
+    calls: Annotated[HloComputation, Attr(COMPUTATION)]
 
 
 @dataclass(frozen=True, slots=True)
 class DomainAttributes(Attributes):
     """What separates two domains, as text: `{kind="sharding", entry={...}, exit={...}}`."""
 
-    domain: str
-
+    domain: Annotated[str, Attr(BRACED)]
 
 
 def _parameter_rule(operands: Sequence[Shape], attributes: ParameterAttributes, declared: Shape | None) -> Shape:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..element_type import ElementType
-from ..ir import Attributes, HloComputation
+from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codecs import COMPUTATION
+from ..text.codecs_dimensions import WINDOW
 from ..window import Window, places, problem
 from .checks import array_of, fail, require_arrays, require_signature
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -22,17 +26,17 @@ from .spec import OpSpec, Trait
 class ReduceWindowAttributes(Attributes):
     """Operands: N arrays of equal dimensions, then N scalar init values. `window` has one entry a dimension."""
 
-    window: Window
-    to_apply: HloComputation
+    window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.ARRAYS), absent=())]
+    to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
 
 
 @dataclass(frozen=True, slots=True)
 class SelectAndScatterAttributes(Attributes):
     """Operands: array, source (one element a window), scalar init value. `window` has one entry a dimension."""
 
-    window: Window
-    select: HloComputation
-    scatter: HloComputation
+    window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.OPERAND_0), absent=())]
+    select: Annotated[HloComputation, Attr(COMPUTATION)]
+    scatter: Annotated[HloComputation, Attr(COMPUTATION)]
 
 
 _FAMILY = "window"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import spec_of
-from .attribute_writer import WRITERS
+from .attributes import attribute_texts
 from .literals import literal_text
 from .names import Names
 
@@ -137,8 +137,7 @@ class _Graph:
             operation = opcode.value
         values = [(i, self._scalar(operand)) for i, operand in enumerate(instruction.operands)]
         scalars = [f"operand {i}: {value}" for i, value in values if value is not None]
-        writer = WRITERS.get(opcode)
-        attributes = list(writer(instruction, self._called_name)) if writer is not None else []
+        attributes = attribute_texts(instruction, self._called_name)
         lines = [self.names.of_instruction(instruction), operation, *attributes, *scalars, instruction.shape.to_text()]
         return "\n".join(line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 3] + "..." for line in lines)
 

@@ -22,13 +22,14 @@ from typing import Any
 from ..opcode import OPCODE_NAMED, Opcode
 from ..ops import spec_of
 from ..shape import Shape, read_shape
-from .attribute_reader import FORMS
-from .attribute_values import read_computation, read_computations
+from .attributes import form_of
+from .codec import Codec, ComputationName
+from .codecs import COMPUTATION, COMPUTATIONS, read_computation
 from .common_attributes import ANNOTATIONS, OPCODE_ANNOTATIONS, read_frontend_attributes, read_metadata
 from .literals import read_literal, refuse_elided
 from .scanner import Scanner
 from .source_table import SourceTable
-from .syntax import ComputationName, ParsedComputation, ParsedInstruction, ParsedOperand
+from .syntax import ParsedComputation, ParsedInstruction, ParsedOperand
 
 MAX_NESTING = 64
 """Instructions in operands and computations in attributes, one in the other: more than anyone writes, few enough for
@@ -153,13 +154,13 @@ class InstructionParser:
         if opcode is Opcode.ASYNC_START and wrapped is not None:
             self._wrapping(instruction, wrapped, with_attributes)
         elif with_attributes:
-            self._attributes(instruction, FORMS[spec_of(opcode).attributes].readers, opcode.value)
+            self._attributes(instruction, form_of(spec_of(opcode).attributes).codecs, opcode.value)
         self._require(instruction, opcode)
         self._instructions.append(instruction)
         return name
 
     def _require(self, instruction: ParsedInstruction, opcode: Opcode) -> None:
-        for key in FORMS[spec_of(opcode).attributes].required:
+        for key in form_of(spec_of(opcode).attributes).required:
             if key not in instruction.values:
                 message = f"{opcode.value}{instruction.given_name and ' ' + instruction.given_name} needs {key}="
                 raise self.scanner.error(message, instruction.position)
@@ -240,12 +241,12 @@ class InstructionParser:
         if parts is None or len(parts) < 2 or parts[0].tuple_shapes is None:
             message = f"the shape of {wrapped.value}-start must be ((operands), result, ...)"
             raise self.scanner.error(message, position)
-        form = FORMS[spec_of(wrapped).attributes]
+        form = form_of(spec_of(wrapped).attributes)
         if with_attributes:
-            readers = {**FORMS[spec_of(Opcode.ASYNC_START).attributes].readers, **form.readers}
-            readers.pop("output_to_operand_aliasing", None)  # the start's, which keeps it as text
-            self._attributes(start, readers, f"{wrapped.value}-start")
-        if "calls" in start.values and "calls" not in form.readers:
+            codecs = {**form_of(spec_of(Opcode.ASYNC_START).attributes).codecs, **form.codecs}
+            codecs.pop("output_to_operand_aliasing", None)  # the start's, which keeps it as text
+            self._attributes(start, codecs, f"{wrapped.value}-start")
+        if "calls" in start.values and "calls" not in form.codecs:
             return
         parameters = [
             ParsedInstruction(
@@ -256,7 +257,7 @@ class InstructionParser:
         operands = tuple(ParsedOperand(parameter.name, None, position) for parameter in parameters)
         root = ParsedInstruction(
             self._new_name(wrapped.value), position, True, parts[1], wrapped, operands,
-            {key: start.values.pop(key) for key in form.readers if key in start.values}, start.metadata,
+            {key: start.values.pop(key) for key in form.codecs if key in start.values}, start.metadata,
             start.frontend_attributes, {key: text for key, text in start.annotations.items() if key in ANNOTATIONS},
         )  # fmt: skip
         self._require(root, wrapped)
@@ -264,15 +265,15 @@ class InstructionParser:
         self.inner.append(ParsedComputation(computation, position, False, None, [*parameters, root]))
         start.values["calls"] = ComputationName(computation, position)
 
-    def _attributes(self, instruction: ParsedInstruction, readers: Mapping[str, Any], of: str) -> None:
-        """`, key=value, ...`: those of the opcode, by `readers`, and those that any instruction may have."""
+    def _attributes(self, instruction: ParsedInstruction, codecs: Mapping[str, Codec[Any]], of: str) -> None:
+        """`, key=value, ...`: those of the opcode, by `codecs`, and those that any instruction may have."""
         scanner = self.scanner
         own = OPCODE_ANNOTATIONS.get(instruction.opcode, ())
         seen: set[str] = set()
         while scanner.accept(","):
             key, position = self.key(seen)
-            if key in readers:
-                instruction.values[key] = self._value(readers[key])
+            if key in codecs:
+                instruction.values[key] = self._value(codecs[key])
             elif key == "metadata":
                 instruction.metadata = read_metadata(scanner, self.sources)
             elif key == "frontend_attributes":
@@ -282,16 +283,16 @@ class InstructionParser:
             elif key == "control-predecessors":
                 instruction.predecessors = self._predecessors()
             else:
-                known = ", ".join([*readers, *own, "metadata or frontend_attributes"])
+                known = ", ".join([*codecs, *own, "metadata or frontend_attributes"])
                 raise scanner.error(f"unknown attribute {key!r} of {of}: expected {known}", position)
 
-    def _value(self, reader: Any) -> Any:
+    def _value(self, codec: Codec[Any]) -> Any:
         """An attribute's value; a computation may stand in place of its name."""
         scanner = self.scanner
-        if reader is read_computation and scanner.peek("{"):
+        if codec is COMPUTATION and scanner.peek("{"):
             return self._inner_computation()
-        if reader is not read_computations:
-            return reader(scanner)
+        if codec is not COMPUTATIONS:
+            return codec.read(scanner)
         scanner.expect("{", "to open a list of computations")
         names: list[ComputationName] = []
         while not names or scanner.accept(","):

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from ..instruction import HloComputation, HloInstruction
 from .escape import sanitized
-
-if TYPE_CHECKING:
-    from ..ir import HloComputation, HloInstruction
 
 _TYPES = r"pred|token|opaque|[su](?:1|2|4|8|16|32|64)|b?f16|f32|f64|c64|c128|f[48]e[0-9a-z]+"
 _KEYWORDS = (

@@ -18,7 +18,7 @@ import re
 
 from ..ir import BufferDonor, HloModule, InputOutputAlias
 from ..shape import Shape
-from .attribute_values import read_bool, read_integers
+from .codecs import read_bool, read_integers
 from .common_attributes import MODULE_ANNOTATIONS, read_frontend_attributes
 from .instruction_parser import InstructionParser
 from .resolver import resolve

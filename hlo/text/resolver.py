@@ -13,10 +13,11 @@ from ..layout import Layout
 from ..opcode import Opcode
 from ..ops import spec_of
 from ..shape import Shape
-from .attribute_reader import FORMS
+from .attributes import form_of
+from .codec import ComputationName
 from .common_attributes import read_composite
 from .scanner import Scanner
-from .syntax import ComputationName, ParsedComputation, ParsedInstruction, ParsedModule, ParsedOperand
+from .syntax import ParsedComputation, ParsedInstruction, ParsedModule, ParsedOperand
 
 _SHOWN = 20
 MAX_CALL_DEPTH = 100
@@ -154,8 +155,8 @@ class _Resolver:
         frontend_attributes = item.frontend_attributes
         try:
             if values.pop("is_composite", False):
-                values["composite"], frontend_attributes = read_composite(frontend_attributes)
-            attributes = FORMS[spec_of(opcode).attributes].build(values)
+                values["is_composite"], frontend_attributes = read_composite(frontend_attributes)
+            attributes = form_of(spec_of(opcode).attributes).build(values, opcode.value)
         except ValueError as error:
             raise self._error(str(error), item.position) from None
         try:

@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir import BufferDonor, InputOutputAlias, Metadata
+from ..aliases import BufferDonor, InputOutputAlias
+from ..instruction import Metadata
 from ..opcode import Opcode
 from ..shape import Shape
+from .codec import ComputationName
 
 FrontendAttributes = tuple[tuple[str, str], ...]
 Annotations = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ComputationName:
-    """A called computation, where an attribute names it."""
-
-    name: str
-    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +34,7 @@ class ParsedInstruction:
     opcode: Opcode
     operands: tuple[ParsedOperand, ...]
     values: dict[str, Any]
-    """The opcode's own attributes by key, each as its reader in `attribute_reader.py` gives it."""
+    """The opcode's own attributes by key, each as its codec reads it."""
     metadata: Metadata | None = None
     frontend_attributes: FrontendAttributes = ()
     annotations: dict[str, str] = field(default_factory=dict)

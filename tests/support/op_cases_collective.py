@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode, Shape
-from hloom.hlo.ops.collective import CollectiveAttributes, ReplicaGroups
+from hloom.hlo.ops.collective import CollectiveAttributes
+from hloom.hlo.replica_groups import ReplicaGroups
 
 from .op_case import NUMBERS, Array, OpCase, make_case, shape_of, sizes_of
 from .op_cases_reduce import binary_computation

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hloom.hlo import ElementType, Opcode
-from hloom.hlo.ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
-from hloom.hlo.window import Window
+from hloom.hlo.ops.convolution import ConvolutionAttributes
+from hloom.hlo.window import ConvolutionDimensionNumbers, Window
 
 from .op_case import ALL, Array, OpCase, make_case, shape_of
 from .op_cases_window import placed, window_of

@@ -18,9 +18,10 @@ from hloom.hlo import (
 )
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
 from hloom.hlo.ops.asynchronous import AsyncAttributes, ChannelAttributes, InfeedAttributes, OutfeedAttributes
-from hloom.hlo.ops.collective import CollectiveAttributes, ReplicaGroups
+from hloom.hlo.ops.collective import CollectiveAttributes
 from hloom.hlo.ops.control_flow import ScanAttributes
 from hloom.hlo.ops.dynamic_size import DimensionAttributes
+from hloom.hlo.replica_groups import ReplicaGroups
 
 from .op_cases_reduce import binary_computation
 

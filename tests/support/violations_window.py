@@ -17,10 +17,10 @@ from hloom.hlo import (
     make_instruction,
     make_parameter,
 )
-from hloom.hlo.ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from hloom.hlo.ops.convolution import ConvolutionAttributes
 from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from hloom.hlo.ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
-from hloom.hlo.window import WindowDimension
+from hloom.hlo.window import ConvolutionDimensionNumbers, WindowDimension
 
 from .op_cases_reduce import binary_computation
 from .violations_structure import Violation

@@ -16,10 +16,10 @@ from ...builder import make_instruction
 from ...element_type import ElementType
 from ...ir import HloInstruction
 from ...opcode import Opcode
-from ...ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from ...ops.convolution import ConvolutionAttributes
 from ...ops.movement import ConcatenateAttributes, ReverseAttributes, SliceAttributes
 from ...shape import Shape
-from ...window import WindowDimension
+from ...window import ConvolutionDimensionNumbers, WindowDimension
 from ..patterns import convert, make_zeros, reshape, transpose
 from .small_types import wider_type
 

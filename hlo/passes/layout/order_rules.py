@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops import SPECS, Trait
-from ...ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from ...ops.convolution import ConvolutionAttributes
 from ...ops.dot import DotAttributes
 from ...ops.indexing import GatherAttributes, ScatterAttributes
 from ...shape import Shape
+from ...window import ConvolutionDimensionNumbers
 from ..expand.convolution import canonical_numbers
 from .orders import Order, completed, identity, positions, reshaped_order
 

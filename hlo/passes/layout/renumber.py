@@ -16,7 +16,6 @@ import numpy as np
 from ...ir import Attributes, HloInstruction
 from ...literal import Literal
 from ...opcode import Opcode
-from ...ops.convolution import ConvolutionDimensionNumbers
 from ...ops.indexing import GatherAttributes, ScatterAttributes
 from ...ops.movement import (
     BroadcastAttributes,
@@ -31,6 +30,7 @@ from ...ops.movement import (
 from ...ops.structure import ConstantAttributes
 from ...rules import RuleTable
 from ...shape import Shape
+from ...window import ConvolutionDimensionNumbers
 from ..patterns import reshape, transpose
 from .order_rules import ROW_MAJOR, RULES, STRUCTURE, convolution_places, dot_dimensions
 from .orders import Order, identity, positions

@@ -1,0 +1,32 @@
+"""What may share a buffer: parameters and results of a program, operands and results of a custom call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class InputOutputAlias:
+    """Output leaf `output_index` may reuse the buffer of parameter `parameter` (its leaf `parameter_index`)."""
+
+    output_index: tuple[int, ...]
+    parameter: int
+    parameter_index: tuple[int, ...] = ()
+    must_alias: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BufferDonor:
+    """Leaf `parameter_index` of parameter `parameter` may be overwritten, for whatever purpose."""
+
+    parameter: int
+    parameter_index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOperandAlias:
+    """Leaf `output_index` of a custom call's result lies in the buffer of leaf `operand_index` of operand `operand`."""
+
+    output_index: tuple[int, ...]
+    operand: int
+    operand_index: tuple[int, ...]

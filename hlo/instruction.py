@@ -1,0 +1,158 @@
+"""Instructions in computations: the part of the IR below the declarations of ops and below the text.
+
+Attribute classes (`ops/`) and printing (`text/`) need what is here; `ir.py` stands above them all with `HloModule`, and
+has these names too, so that passes and users import from there. Everything here is immutable. What an opcode means is
+not said here but in `ops/`. Source: XLA's HloInstruction and HloComputation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+from .opcode import Opcode
+from .shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What an instruction carries beside operands and shape. Each family declares its own subclasses."""
+
+    def called_computations(self) -> tuple[HloComputation, ...]:
+        """The computations that these attributes name, in field order."""
+        names = _computation_fields(type(self))
+        if not names:
+            return ()
+        found: list[HloComputation] = []
+        for name in names:
+            value = getattr(self, name)
+            if isinstance(value, HloComputation):
+                found.append(value)
+            elif value is not None:
+                found.extend(value)
+        return tuple(found)
+
+    def map_computations(self, function: Callable[[HloComputation], HloComputation]) -> Self:
+        """The same attributes with each called computation replaced by `function(computation)`."""
+        changes: dict[str, Any] = {}
+        for name in _computation_fields(type(self)):
+            value = getattr(self, name)
+            if isinstance(value, HloComputation):
+                new: Any = function(value)
+                if new is not value:
+                    changes[name] = new
+            elif value is not None:
+                new = tuple([function(c) for c in value])
+                if any(a is not b for a, b in zip(new, value, strict=True)):
+                    changes[name] = new
+        return replace(self, **changes) if changes else self
+
+
+_FIELDS: dict[type[Attributes], tuple[str, ...]] = {}
+
+
+def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
+    """The fields of an attribute class that hold computations. Kept, as every walk over a module asks."""
+    found = _FIELDS.get(kind)
+    if found is None:
+        found = _FIELDS[kind] = tuple(f.name for f in fields(kind) if "HloComputation" in str(f.type))
+    return found
+
+
+NO_ATTRIBUTES = Attributes()
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Where an instruction comes from: XLA's OpMetadata."""
+
+    op_name: str = ""
+    source_file: str = ""
+    source_line: int = 0
+    others: tuple[tuple[str, str], ...] = ()
+    """Its other fields (op_type, source_column, scheduling_name, ...), by key, with the text of their values."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HloInstruction:
+    """One operation. Compared by identity. Make one with `HloBuilder`, `make_instruction` or `with_operands`."""
+
+    opcode: Opcode
+    shape: Shape
+    operands: tuple[HloInstruction, ...] = ()
+    attributes: Any = NO_ATTRIBUTES
+    """An instance of the opcode's attribute class, as its `OpSpec` says."""
+    name: str = ""
+    """Unique within a module once the module is built; "" lets `HloModule.create` choose one."""
+    metadata: Metadata | None = None
+    frontend_attributes: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Attributes that mean nothing on one CPU, by key, with the text of their values: sharding, backend_config, ..."""
+
+    def with_operands(self, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+        """The same operation on other operands; itself if none differs."""
+        if operands == self.operands:  # by identity
+            return self
+        return HloInstruction(
+            self.opcode, self.shape, operands, self.attributes, self.name, self.metadata, self.frontend_attributes,
+            self.annotations,
+        )  # fmt: skip
+
+    def called_computations(self) -> tuple[HloComputation, ...]:
+        if self.attributes is NO_ATTRIBUTES or not _FIELDS.get(type(self.attributes), True):
+            return ()
+        called: tuple[HloComputation, ...] = self.attributes.called_computations()
+        return called
+
+    def __repr__(self) -> str:
+        operands = ", ".join(o.name or o.opcode.value for o in self.operands)
+        return f"<{self.name or '?'} = {self.shape} {self.opcode.value}({operands})>"
+
+
+@dataclass(frozen=True, eq=False)
+class HloComputation:
+    """A function: instructions in an order in which operands come before their users, and the root that it returns."""
+
+    name: str
+    instructions: tuple[HloInstruction, ...]
+    root: HloInstruction
+
+    @cached_property
+    def parameters(self) -> tuple[HloInstruction, ...]:
+        """The parameter instructions by number."""
+        found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
+        return tuple(sorted(found, key=lambda i: i.attributes.number))
+
+    @cached_property
+    def users(self) -> Mapping[HloInstruction, tuple[HloInstruction, ...]]:
+        """Each instruction's users, in order, each once."""
+        found: dict[HloInstruction, list[HloInstruction]] = {i: [] for i in self.instructions}
+        for instruction in self.instructions:
+            for operand in dict.fromkeys(instruction.operands):
+                found[operand].append(instruction)
+        return {i: tuple(users) for i, users in found.items()}
+
+    def __repr__(self) -> str:
+        return f"<HloComputation {self.name}: {len(self.instructions)} instructions>"
+
+
+def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> tuple[HloInstruction, ...]:
+    """`root`, `extra` and all that they need, operands first. Iterative: programs may be deeper than Python's stack."""
+    order: dict[HloInstruction, None] = {}
+    for start in (*extra, root):
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            if node in order:
+                stack.pop()
+                continue
+            missing = [o for o in node.operands if o not in order]
+            if missing:
+                missing.reverse()  # the first operand is to come first
+                stack += missing
+            else:
+                stack.pop()
+                order[node] = None
+    return tuple(order)

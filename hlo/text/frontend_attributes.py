@@ -1,0 +1,39 @@
+"""How frontend attributes are written, and the composite that a call keeps in them.
+
+`common_attributes.py` reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..ops.control_flow import Composite
+from .escape import escape
+from .mlir_dictionary import write_dictionary
+
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_DICTIONARY = re.compile(r'\{(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}')
+
+
+def composite_frontend_attributes(composite: Composite) -> list[tuple[str, str]]:
+    """What XLA keeps of a composite call beside `is_composite=true`."""
+    return [
+        ("composite.attributes", write_dictionary(composite.parameters)),
+        ("composite.name", composite.name),
+        ("composite.version", str(composite.version)),
+    ]
+
+
+def frontend_attributes_text(attributes: Iterable[tuple[str, str]]) -> str:
+    """`frontend_attributes={a="b",c={d = 1}}`: as XLA does, a value that is a dictionary goes without quotes."""
+    return "frontend_attributes={" + ",".join(f"{_key(key)}={_value(value)}" for key, value in attributes) + "}"
+
+
+def _key(key: str) -> str:
+    """XLA has no form for a key that is no identifier; in quotes, our parser takes it."""
+    return key if _KEY.fullmatch(key) else f'"{escape(key)}"'
+
+
+def _value(value: str) -> str:
+    return value if value.isprintable() and _DICTIONARY.fullmatch(value) else f'"{escape(value)}"'
