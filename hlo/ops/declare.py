@@ -18,9 +18,9 @@ a dimension is to be raised or mapped, a tuple with an entry `per` dimension get
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from enum import Enum
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from ..instruction import Attributes, HloInstruction
 from ..text.codec import Codec
@@ -40,8 +40,7 @@ class Of(Enum):
     """N arrays at the end: the updates of a scatter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dims:
+class Dims(NamedTuple):
     """What a field says about dimensions. With `names` alone it is a number or a list of numbers, with `per` alone any
     values, with both a map: entry d belongs to dimension d of the one, and is a dimension of the other."""
 
@@ -67,8 +66,7 @@ class _Required(Enum):
 REQUIRED = _Required.REQUIRED
 
 
-@dataclass(frozen=True, slots=True)
-class OneByOne:
+class OneByOne(NamedTuple):
     """Another form of a tuple of computations: each under a key. It is read always, and written `when` this is true."""
 
     keys: tuple[str, ...]
@@ -76,8 +74,7 @@ class OneByOne:
     when: Callable[[HloInstruction], bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attr:
+class Attr(NamedTuple):
     """A field's form in text, `key=value`, and what it says about dimensions.
 
     A field with a default may be missing in the text, and is not written where it has it. Fields that share a key hold
@@ -100,8 +97,7 @@ class Attr:
     one_by_one: OneByOne | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(NamedTuple):
     """A field with its declaration."""
 
     name: str

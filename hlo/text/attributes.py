@@ -7,8 +7,7 @@ Source: the attribute tables in XLA's HloParserImpl::CreateInstruction, and HloI
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ..ops.declare import REQUIRED, Declared, declared
@@ -18,8 +17,7 @@ Values = Mapping[str, Any]
 """What was read, by key; computations are references when it is built."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """An attribute class in text."""
 
     kind: type[Attributes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..instruction import HloComputation, HloInstruction
 from .scanner import Scanner
@@ -20,8 +20,7 @@ class ComputationName:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
+class Writing(NamedTuple):
     """What a value may be written by, beside itself."""
 
     instruction: HloInstruction
@@ -29,8 +28,7 @@ class Writing:
     """The name of a called computation, without `%`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Codec(Generic[T]):
+class Codec(NamedTuple, Generic[T]):
     """One kind of value, say numbers in braces. What `write` gives, `read` reads back."""
 
     read: Callable[[Scanner], Any]
