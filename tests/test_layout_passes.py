@@ -16,11 +16,20 @@ from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.hlo.layout import Layout
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops import SPECS, Trait
+from hloom.hlo.ops.dimensions import correspondence, last_dimensions
 from hloom.hlo.passes.layout.layout_assignment import LayoutAssignment
 from hloom.hlo.passes.layout.layout_erasure import LayoutErasure
 from hloom.hlo.passes.layout.layout_normalization import LayoutNormalization
-from hloom.hlo.passes.layout.order_rules import ROW_MAJOR, RULES, STRUCTURE
-from hloom.hlo.passes.layout.renumber import RENUMBER
+from hloom.hlo.passes.layout.order_rules import (
+    ASCENDING,
+    CORRESPONDING,
+    SAME,
+    STRUCTURE,
+    TRAILING,
+    OrderRule,
+    rule_of,
+)
 from hloom.hlo.physical_array import from_physical, to_physical
 from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse
@@ -199,16 +208,60 @@ def test_time_of_a_long_program() -> None:
     assert seconds < 5, seconds
 
 
-def test_every_opcode_has_a_rule_or_a_reason() -> None:
-    assert RENUMBER.missing() == []
-    assert set(RULES) | STRUCTURE == set(Opcode) and not set(RULES) & STRUCTURE
-    for opcode, rule in RULES.items():
-        assert (opcode in RENUMBER) != (rule is ROW_MAJOR or opcode in (Opcode.PARAMETER, Opcode.COPY)), opcode
+_O = Opcode
+DERIVED: dict[OrderRule, set[Opcode]] = {
+    CORRESPONDING: {_O.BROADCAST, _O.TRANSPOSE, _O.REDUCE},
+    TRAILING: {_O.CHOLESKY, _O.TRIANGULAR_SOLVE, _O.FFT, _O.TOPK},
+    ASCENDING: {_O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER},
+    SAME: {
+        *(o for o, spec in SPECS.items() if Trait.ELEMENTWISE in spec.traits),
+        *(_O.SLICE, _O.PAD, _O.CONCATENATE, _O.REVERSE, _O.DYNAMIC_SLICE, _O.DYNAMIC_UPDATE_SLICE, _O.SORT),
+        *(_O.CONSTANT, _O.IOTA, _O.PARAMETER),
+    },
+}
 
 
-def test_an_opcode_without_a_rule_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="layout normalization of HLO op custom-call"):
-        RENUMBER[Opcode.CUSTOM_CALL]
+@pytest.mark.parametrize("rule", DERIVED, ids=["corresponding", "trailing", "ascending", "same"])
+def test_which_ops_have_which_rule_by_their_declarations(rule: OrderRule) -> None:
+    assert {o for o in Opcode if o not in STRUCTURE and rule_of(o) is rule} == DERIVED[rule]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "operand", "expected"),
+    [
+        ("b = f32[2,5,3] broadcast(x), dimensions={0,2}", 0, {0: 0, 1: 2}),
+        ("t = f32[3,2] transpose(x), dimensions={1,0}", 0, {1: 0, 0: 1}),
+        ("r = f32[3] reduce(x, s), dimensions={0}, to_apply=add", 0, {1: 0}),
+        ("r = f32[3] reduce(x, s), dimensions={0}, to_apply=add", 1, {}),
+        ("a = f32[2,3] add(x, x)", 1, {0: 0, 1: 1}),
+        ("d = f32[1,3] dynamic-slice(x, i, i), dynamic_slice_sizes={1,3}", 0, {0: 0, 1: 1}),
+        ("d = f32[1,3] dynamic-slice(x, i, i), dynamic_slice_sizes={1,3}", 1, {}),
+        ("d = f32[2,2] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}", 0, {}),
+        ("v = f32[6] reshape(x)", 0, {}),
+    ],
+)
+def test_which_dimensions_correspond(instruction: str, operand: int, expected: dict[int, int]) -> None:
+    module = parse(f"""
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY main {{
+  x = f32[2,3] parameter(0)
+  s = f32[] parameter(1)
+  i = s32[] parameter(2)
+  ROOT {instruction}
+}}
+""")
+    assert correspondence(module.entry.root, operand) == expected
+
+
+def test_along_how_many_last_dimensions_ops_work() -> None:
+    fft = parse("ENTRY m { x = c64[2,4,4] parameter(0)\n ROOT f = c64[2,4,4] fft(x), fft_type=FFT, fft_length={4,4} }")
+    assert last_dimensions(fft.entry.root) == 2
+    topk = parse("ENTRY m { x = f32[2,4] parameter(0)\n ROOT f = (f32[2,1], s32[2,1]) topk(x), k=1, largest=true }")
+    assert last_dimensions(topk.entry.root) == 1 and last_dimensions(topk.entry.parameters[0]) == 0
 
 
 def test_layouts_of_the_entry_survive_all_passes() -> None:

@@ -11,8 +11,9 @@ result. The annotation is looked at when something asks: a class costs nothing a
 * the layout passes, which number dimensions anew (`passes/layout/order_rules.py`, `passes/layout/renumber.py`),
 * the documentation (`tools/ops_table.py`).
 
-They are general enough for whatever else adds, removes or renumbers dimensions, such as batching: a number that `names`
-a dimension is to be raised or mapped, a tuple with an entry `per` dimension gets or loses one (`dimensions.py`).
+They are general enough for whatever else adds, removes or renumbers dimensions, such as batching. In front of all
+dimensions of an operand a new one: numbers that `names` its dimensions are raised by one, tuples with an entry `per`
+dimension of it get one more, and `dimensions.py` tells which dimension of the result the new one is.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Dims(NamedTuple):
     is_set: bool = False
     """Which dimensions are named counts, not in what sequence; passes keep them sorted."""
     removed: bool = False
-    """The result does not have the named dimensions."""
+    """The result has the other dimensions of the arrays, in their sequence, and not these."""
+    last: Of | None = None
+    """There is one entry for each of the last dimensions of these arrays, along which the op works."""
 
 
 NO_DIMENSIONS = Dims()

@@ -29,11 +29,11 @@ class DotAttributes(Attributes):
     rhs_batch_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_1))] = ()
     lhs_contracting_dims: Annotated[
         tuple[int, ...],
-        Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0, removed=True), always=True, after="lhs_batch_dims"),
+        Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), always=True, after="lhs_batch_dims"),
     ] = ()
     rhs_contracting_dims: Annotated[
         tuple[int, ...],
-        Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_1, removed=True), always=True),
+        Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_1), always=True),
     ] = ()
     operand_precision: Annotated[tuple[str, str], Attr(PRECISION)] = ("default", "default")
     algorithm: Annotated[str, Attr(WORD)] = ""

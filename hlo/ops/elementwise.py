@@ -64,7 +64,10 @@ class CompareAttributes(Attributes):
 class MapAttributes(Attributes):
     """`to_apply` takes one scalar an operand. `dimensions` are all dimensions, in order."""
 
-    dimensions: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), absent=(), always=True)]
+    dimensions: Annotated[
+        tuple[int, ...],
+        Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0, is_set=True), absent=(), always=True),
+    ]
     to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
 
 
@@ -285,7 +288,6 @@ def _binary(
     )
 
 
-_SEMIGROUP = Trait.COMMUTATIVE
 _SIGNED = SIGNED_INTEGERS | FLOATS | COMPLEX
 _O = Opcode
 
@@ -307,9 +309,9 @@ SPECS: tuple[OpSpec, ...] = (
         traits=Trait.EXPENSIVE,
     ),
     # two operands
-    *_binary(ANY, _O.ADD, _O.MULTIPLY, traits=_SEMIGROUP),
-    *_binary(ANY, _O.MAXIMUM, _O.MINIMUM, traits=_SEMIGROUP),
-    *_binary(INTEGERS | PRED, _O.AND, _O.OR, _O.XOR, traits=_SEMIGROUP),
+    *_binary(ANY, _O.ADD, _O.MULTIPLY, traits=Trait.COMMUTATIVE),
+    *_binary(ANY, _O.MAXIMUM, _O.MINIMUM, traits=Trait.COMMUTATIVE),
+    *_binary(INTEGERS | PRED, _O.AND, _O.OR, _O.XOR, traits=Trait.COMMUTATIVE),
     *_binary(NUMBERS, _O.SUBTRACT),
     *_binary(NUMBERS, _O.DIVIDE, _O.POWER, traits=Trait.EXPENSIVE),
     *_binary(INTEGERS | FLOATS, _O.REMAINDER, traits=Trait.EXPENSIVE),

@@ -24,10 +24,10 @@ class GatherAttributes(Attributes):
 
     offset_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.RESULT, is_set=True))]
     collapsed_slice_dims: Annotated[
-        tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0, is_set=True, removed=True))
+        tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0, is_set=True))
     ]
     start_index_map: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0))]
-    index_vector_dim: Annotated[int, Attr(INTEGER, dims=Dims(names=Of.OPERAND_1, removed=True))]
+    index_vector_dim: Annotated[int, Attr(INTEGER, dims=Dims(names=Of.OPERAND_1))]
     slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0))]
     operand_batching_dims: Annotated[
         tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), after="start_index_map")
@@ -230,5 +230,5 @@ _O = Opcode
 
 SPECS: tuple[OpSpec, ...] = (
     OpSpec(_O.GATHER, _FAMILY, 2, GatherAttributes, _gather_rule, Trait.MOVEMENT),
-    OpSpec(_O.SCATTER, _FAMILY, None, ScatterAttributes, _scatter_rule, Trait.APPLIES),
+    OpSpec(_O.SCATTER, _FAMILY, None, ScatterAttributes, _scatter_rule, Trait.APPLIES, operands_per_array=2),
 )

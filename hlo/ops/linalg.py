@@ -17,7 +17,7 @@ from ..opcode import Opcode
 from ..shape import Shape
 from ..text.codecs import BOOLEAN, INTEGER_LIST, enumeration
 from .checks import array_of, fail, in_default_layout, names, require_arrays
-from .declare import Attr
+from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -41,7 +41,7 @@ class FftAttributes(Attributes):
     """`fft_length`: the transformed sizes, one for each of the last 1 to 3 dimensions (of the real side)."""
 
     fft_type: Annotated[FftType, Attr(enumeration(FftType))]
-    fft_length: Annotated[tuple[int, ...], Attr(INTEGER_LIST)]
+    fft_length: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(last=Of.RESULT))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,10 @@ def _fft_rule(operands: Sequence[Shape], attributes: FftAttributes, declared: Sh
     return in_default_layout(x)
 
 
+_COSTLY = Trait.EXPENSIVE
+
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.CHOLESKY, _FAMILY, 1, CholeskyAttributes, _cholesky_rule, Trait.EXPENSIVE),
-    OpSpec(_O.TRIANGULAR_SOLVE, _FAMILY, 2, TriangularSolveAttributes, _triangular_solve_rule, Trait.EXPENSIVE),
-    OpSpec(_O.FFT, _FAMILY, 1, FftAttributes, _fft_rule, Trait.EXPENSIVE),
+    OpSpec(_O.CHOLESKY, _FAMILY, 1, CholeskyAttributes, _cholesky_rule, _COSTLY, 1, 2),
+    OpSpec(_O.TRIANGULAR_SOLVE, _FAMILY, 2, TriangularSolveAttributes, _triangular_solve_rule, _COSTLY, 1, 2),
+    OpSpec(_O.FFT, _FAMILY, 1, FftAttributes, _fft_rule, _COSTLY),
 )

@@ -255,19 +255,20 @@ def _transpose_rule(operands: Sequence[Shape], attributes: TransposeAttributes, 
 
 _FAMILY = "movement"
 _MOVE = Trait.MOVEMENT
+_ALIGNED = _MOVE | Trait.ALIGNED
 _O = Opcode
 
 SPECS: tuple[OpSpec, ...] = (
     OpSpec(_O.BITCAST, _FAMILY, 1, Attributes, _bitcast_rule, _MOVE),
     OpSpec(_O.BROADCAST, _FAMILY, 1, BroadcastAttributes, _broadcast_rule, _MOVE),
-    OpSpec(_O.CONCATENATE, _FAMILY, None, ConcatenateAttributes, _concatenate_rule, _MOVE),
+    OpSpec(_O.CONCATENATE, _FAMILY, None, ConcatenateAttributes, _concatenate_rule, _ALIGNED),
     OpSpec(_O.COPY, _FAMILY, 1, Attributes, _copy_rule, _MOVE | Trait.ELEMENTWISE),
-    OpSpec(_O.DYNAMIC_SLICE, _FAMILY, None, DynamicSliceAttributes, _dynamic_slice_rule, _MOVE),
-    OpSpec(_O.DYNAMIC_UPDATE_SLICE, _FAMILY, None, Attributes, _dynamic_update_slice_rule, _MOVE),
-    OpSpec(_O.IOTA, _FAMILY, 0, IotaAttributes, _iota_rule),
-    OpSpec(_O.PAD, _FAMILY, 2, PadAttributes, _pad_rule, _MOVE),
+    OpSpec(_O.DYNAMIC_SLICE, _FAMILY, None, DynamicSliceAttributes, _dynamic_slice_rule, _ALIGNED, starts=1),
+    OpSpec(_O.DYNAMIC_UPDATE_SLICE, _FAMILY, None, Attributes, _dynamic_update_slice_rule, _ALIGNED, starts=2),
+    OpSpec(_O.IOTA, _FAMILY, 0, IotaAttributes, _iota_rule, Trait.ALIGNED),
+    OpSpec(_O.PAD, _FAMILY, 2, PadAttributes, _pad_rule, _ALIGNED),
     OpSpec(_O.RESHAPE, _FAMILY, 1, Attributes, _reshape_rule, _MOVE),
-    OpSpec(_O.REVERSE, _FAMILY, 1, ReverseAttributes, _reverse_rule, _MOVE),
-    OpSpec(_O.SLICE, _FAMILY, 1, SliceAttributes, _slice_rule, _MOVE),
+    OpSpec(_O.REVERSE, _FAMILY, 1, ReverseAttributes, _reverse_rule, _ALIGNED),
+    OpSpec(_O.SLICE, _FAMILY, 1, SliceAttributes, _slice_rule, _ALIGNED),
     OpSpec(_O.TRANSPOSE, _FAMILY, 1, TransposeAttributes, _transpose_rule, _MOVE),
 )

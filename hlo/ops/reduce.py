@@ -55,4 +55,6 @@ def _reduce_rule(operands: Sequence[Shape], attributes: ReduceAttributes, declar
 
 _TRAITS = Trait.APPLIES | Trait.EXPENSIVE
 
-SPECS: tuple[OpSpec, ...] = (OpSpec(Opcode.REDUCE, "reduce", None, ReduceAttributes, _reduce_rule, _TRAITS),)
+SPECS: tuple[OpSpec, ...] = (
+    OpSpec(Opcode.REDUCE, "reduce", None, ReduceAttributes, _reduce_rule, _TRAITS, operands_per_array=2),
+)

@@ -77,6 +77,6 @@ _FAMILY = "sort"
 _O = Opcode
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.SORT, _FAMILY, None, SortAttributes, _sort_rule, Trait.APPLIES),
-    OpSpec(_O.TOPK, _FAMILY, 1, TopKAttributes, _topk_rule),
+    OpSpec(_O.SORT, _FAMILY, None, SortAttributes, _sort_rule, Trait.ALIGNED | Trait.APPLIES),
+    OpSpec(_O.TOPK, _FAMILY, 1, TopKAttributes, _topk_rule, last_dimensions=1),
 )

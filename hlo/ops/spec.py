@@ -1,4 +1,4 @@
-"""OpSpec: what is declared once about each opcode. The rows stand in `ops/<family>.py`; `ops/__init__` gathers them."""
+"""OpSpec: what is declared once about each opcode. The rows are in `ops/<family>.py`; `ops/__init__` gathers them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ class Trait(Flag):
     ELEMENTWISE = auto()
     """Result element i depends on element i of each operand (or on scalars, for clamp and select)."""
     COMMUTATIVE = auto()
+    ALIGNED = auto()
+    """Dimension d of the result lies along dimension d of each operand array of its rank. Numbers of dimensions mean
+    nothing to the op but where an attribute declares that it speaks of them. (ELEMENTWISE says so too.)"""
     MOVEMENT = auto()
     """Result elements are copies of operand elements."""
     SIDE_EFFECT = auto()
@@ -51,3 +54,9 @@ class OpSpec:
     attributes: type[Attributes]
     shape_rule: ShapeRule
     traits: Trait = Trait.NONE
+    operands_per_array: int = 1
+    """Of an op on N arrays: 2 for reduce with its N init values, say. See `Of.ARRAYS`."""
+    last_dimensions: int = 0
+    """The op works along so many last dimensions of its arrays, and does the same at each place of those before."""
+    starts: int | None = None
+    """The operand from which on there is one scalar for each dimension of operand 0."""

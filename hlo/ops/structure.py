@@ -108,11 +108,11 @@ _FAMILY = "structure"
 _O = Opcode
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.CONSTANT, _FAMILY, 0, ConstantAttributes, _constant_rule),
+    OpSpec(_O.CONSTANT, _FAMILY, 0, ConstantAttributes, _constant_rule, Trait.ALIGNED),
     OpSpec(_O.FUSION, _FAMILY, None, FusionAttributes, _fusion_rule),
     OpSpec(_O.GET_TUPLE_ELEMENT, _FAMILY, 1, GetTupleElementAttributes, _get_tuple_element_rule, Trait.STRUCTURE),
     OpSpec(_O.OPT_BARRIER, _FAMILY, 1, Attributes, _opt_barrier_rule),
-    OpSpec(_O.PARAMETER, _FAMILY, 0, ParameterAttributes, _parameter_rule, Trait.STRUCTURE),
+    OpSpec(_O.PARAMETER, _FAMILY, 0, ParameterAttributes, _parameter_rule, Trait.STRUCTURE | Trait.ALIGNED),
     OpSpec(_O.TUPLE, _FAMILY, None, Attributes, _tuple_rule, Trait.STRUCTURE),
     OpSpec(_O.DOMAIN, _FAMILY, 1, DomainAttributes, _domain_rule),
 )

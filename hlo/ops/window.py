@@ -110,9 +110,9 @@ def _select_and_scatter_rule(
     return array_of(array.element, array.dimensions)
 
 
-_TRAITS = Trait.APPLIES | Trait.EXPENSIVE
+_TRAITS = Trait.ALIGNED | Trait.APPLIES | Trait.EXPENSIVE
 
 SPECS: tuple[OpSpec, ...] = (
-    OpSpec(_O.REDUCE_WINDOW, _FAMILY, None, ReduceWindowAttributes, _reduce_window_rule, _TRAITS),
+    OpSpec(_O.REDUCE_WINDOW, _FAMILY, None, ReduceWindowAttributes, _reduce_window_rule, _TRAITS, 2),
     OpSpec(_O.SELECT_AND_SCATTER, _FAMILY, 3, SelectAndScatterAttributes, _select_and_scatter_rule, _TRAITS),
 )

@@ -16,7 +16,7 @@ from ...layout import Layout
 from ...opcode import Opcode
 from ...shape import Shape
 from .layout_erasure import keeps_layouts
-from .order_rules import ROW_MAJOR, RULES, SAME, OrderRule, anything, first_result, is_free_to_remake
+from .order_rules import ROW_MAJOR, SAME, OrderRule, anything, first_result, is_free_to_remake, rule_of
 from .orders import Order, completed, identity, in_order, order_of
 from .problem import Edge, Problem, Taste
 
@@ -151,7 +151,7 @@ class Flow:
                 self._flow(computation, operand, [self._fresh(operand.shape, order_of(operand.shape))])
                 return [self._fresh(i.shape, order_of(i.shape))]
             case _:
-                rule = RULES[i.opcode]
+                rule = rule_of(i.opcode)
                 return self._rows(computation, i) if rule is ROW_MAJOR else self._ruled(computation, i, rule)
 
     def _flow(self, computation: HloComputation, value: HloInstruction, targets: _Leaves) -> None:

@@ -20,7 +20,7 @@ from ...shape import Shape
 from ..rewrite import calling, rebuild, rewrite_computation
 from .flow import Flow, IsMatrix, Preferences
 from .layout_erasure import is_row_major, keeps_layouts
-from .order_rules import ROW_MAJOR, RULES, STRUCTURE, is_free_to_remake
+from .order_rules import ROW_MAJOR, STRUCTURE, is_free_to_remake, rule_of
 from .orders import Order, completed, in_order, meets, order_of
 
 
@@ -94,7 +94,7 @@ class _Writer:
             elif old.opcode in (Opcode.TRANSPOSE, Opcode.BROADCAST):
                 yield operand  # moves elements anyway, from any order to any other
             else:
-                sequence = RULES[old.opcode].needs(old, k, orders[0] if orders else ())
+                sequence = rule_of(old.opcode).needs(old, k, orders[0] if orders else ())
                 current = order_of(operand.shape)
                 fits = meets(current, sequence, operand.shape.dimensions)
                 yield operand if fits else self._copied(operand, completed(sequence, current))
@@ -112,7 +112,7 @@ class _Writer:
                 return [order_of(leaf) for leaf in old.attributes.operand_layout_constraints[k].leaves()]
             case Opcode.BITCAST:
                 return [order_of(old.operands[0].shape)]
-            case _ if old.opcode not in STRUCTURE and RULES.get(old.opcode) is ROW_MAJOR:
+            case _ if old.opcode not in STRUCTURE and rule_of(old.opcode) is ROW_MAJOR:
                 return [tuple(range(leaf.rank)) for leaf in old.operands[k].shape.leaves()]
         return None
 

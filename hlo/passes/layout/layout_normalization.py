@@ -20,12 +20,13 @@ from ...builder import make_get_tuple_element, make_instruction, make_tuple, wit
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...layout import Layout
 from ...opcode import Opcode
+from ...ops.dimensions import maps_dimensions
 from ...shape import Shape
 from ..rewrite import calling, rebuild, rewrite_computation
 from .layout_erasure import is_row_major, keeps_layouts
-from .order_rules import ROW_MAJOR, RULES, first_result
+from .order_rules import ROW_MAJOR, first_result, rule_of
 from .orders import Order, completed, identity, in_order, meets, order_of
-from .renumber import RENUMBER, Renumbering, arranged, renumbered
+from .renumber import Renumbering, arranged, renumbered, with_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class _Normalizer:
                 return _custom_call(old, moved)
             case Opcode.BITCAST:
                 return _bitcast(moved.operands[0], _numbered(old.shape))  # the same bytes
-            case _ if RULES[old.opcode] is ROW_MAJOR:
+            case _ if rule_of(old.opcode) is ROW_MAJOR:
                 return _in_row_major(old, moved)
         return _by_rule(old, moved)
 
@@ -100,18 +101,19 @@ def _by_rule(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
     """`old` with its dimensions numbered anew, by the rule of its opcode."""
     if is_row_major(old.shape) and all(is_row_major(o.shape) for o in old.operands):
         return moved
-    rule, result = RULES[old.opcode], first_result(old)
+    rule, result = rule_of(old.opcode), first_result(old)
     wanted = order_of(result)
     order = wanted if rule.allows(old, wanted) else identity(result.rank)
+    takes_any_order = maps_dimensions(type(old.attributes))
     operands, orders = [], []
     for k, (before, operand) in enumerate(zip(old.operands, moved.operands, strict=True)):
         current = order_of(before.shape) if before.shape.is_array else ()
         needed = current
-        if before.shape.is_array and old.opcode not in (Opcode.TRANSPOSE, Opcode.BROADCAST):
+        if before.shape.is_array and not takes_any_order:
             needed = completed(rule.needs(old, k, order), current)
         operands.append(operand if needed == current else arranged(operand, current, needed))
         orders.append(needed)
-    made = RENUMBER[old.opcode](Renumbering(moved, tuple(operands), tuple(orders), order))
+    made = with_numbers(Renumbering(moved, tuple(operands), tuple(orders), order))
     if order == wanted:
         return made
     if made.shape.is_array:

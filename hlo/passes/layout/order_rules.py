@@ -1,8 +1,9 @@
 """What each op asks of the orders in which its operands and its result lie.
 
-For each opcode `RULES` answers: which orders can its result have, and in which order must each operand lie for that, so
-that nothing has to be copied? What an op asks is a list of dimensions, perhaps not all of them, that have to come in
-this sequence; the others may lie anywhere.
+For each opcode `rule_of` answers: which orders can its result have, and in which order must each operand lie for that,
+so that nothing has to be copied? What an op asks is a list of dimensions, perhaps not all of them, that have to come
+in this sequence; the others may lie anywhere. Most rules follow from what the op declares in `hlo/ops/`; only the
+special ones are written by hand.
 
 `layout_assignment.py` chooses orders by these rules, `layout_normalization.py` carries the choice out by the same ones.
 Source of the idea: the propagation rules of XLA's LayoutAssignment.
@@ -10,19 +11,23 @@ Source of the idea: the propagation rules of XLA's LayoutAssignment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ...ir import HloInstruction
 from ...opcode import Opcode
-from ...ops import SPECS, Trait
+from ...ops import Trait, spec_of
 from ...ops.convolution import ConvolutionAttributes
+from ...ops.declare import declared
+from ...ops.dimensions import correspondence, corresponds, last_dimensions, works_along_last
 from ...ops.dot import DotAttributes
 from ...ops.indexing import GatherAttributes, ScatterAttributes
 from ...shape import Shape
+from ...text.codecs_dimensions import WINDOW
 from ...window import ConvolutionDimensionNumbers
 from ..expand.convolution import canonical_numbers
-from .orders import Order, completed, identity, positions, reshaped_order
+from .orders import Order, completed, identity, reshaped_order
 
 
 def is_free_to_remake(instruction: HloInstruction) -> bool:
@@ -88,48 +93,46 @@ BITCAST_CONVERT = OrderRule(_convert_needs, _same_back, _convert_allows)
 """Between types of different widths the bytes of a last dimension come or go: row-major."""
 
 
-def _trailing(count: Callable[[HloInstruction], int]) -> OrderRule:
-    """The last dimensions, as many as `count` says, must be the most minor ones, in their order, on all sides."""
-
-    def allows(i: HloInstruction, order: Order) -> bool:
-        last, rank = count(i), len(order)
-        return order[rank - last :] == tuple(range(rank - last, rank))
-
-    def gives(i: HloInstruction, k: int, order: Order) -> Order | None:
-        return order if len(order) == first_result(i).rank and allows(i, order) else None
-
-    return OrderRule(_same, gives, allows)
+def _trailing_allows(i: HloInstruction, order: Order) -> bool:
+    last, rank = last_dimensions(i), len(order)
+    return order[rank - last :] == tuple(range(rank - last, rank))
 
 
-def _ascending(dimensions: Callable[[HloInstruction], Iterable[int]]) -> OrderRule:
-    """Some dimensions keep their order among themselves: the op visits elements along them in turn."""
-
-    def allows(i: HloInstruction, order: Order) -> bool:
-        named = set(dimensions(i))
-        return [d for d in order if d in named] == sorted(named)
-
-    return OrderRule(_same, _same_back, allows)
+def _trailing_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    return order if len(order) == first_result(i).rank and _trailing_allows(i, order) else None
 
 
-# Broadcast, transpose, reshape
+TRAILING = OrderRule(_same, _trailing_gives, _trailing_allows)
+"""The last dimensions, along which the op works, must be the most minor ones, in their order, on all sides."""
 
 
-def _broadcast_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
-    place = positions(order)
-    return sorted(range(i.operands[k].shape.rank), key=lambda d: place[i.attributes.dimensions[d]])
+def _ascending_allows(i: HloInstruction, order: Order) -> bool:
+    windowed = [d for d, part in enumerate(i.attributes.window) if part.size > 1]
+    return [d for d in order if d in windowed] == windowed
 
 
-def _broadcast_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
-    return completed([i.attributes.dimensions[d] for d in order], identity(i.shape.rank))
+ASCENDING = OrderRule(_same, _same_back, _ascending_allows)
+"""The dimensions along which a window slides keep their order among themselves: it visits elements in turn."""
 
 
-def _transpose_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
-    return tuple(i.attributes.dimensions[d] for d in order)
+# Some dimensions correspond
 
 
-def _transpose_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
-    place = {d: new for new, d in enumerate(i.attributes.dimensions)}
-    return tuple(place[d] for d in order)
+def _corresponding_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
+    source = {result: d for d, result in correspondence(i, k).items()}
+    return [source[d] for d in order if d in source]
+
+
+def _corresponding_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
+    result = correspondence(i, k)
+    return completed([result[d] for d in order if d in result], identity(first_result(i).rank)) if result else None
+
+
+CORRESPONDING = OrderRule(_corresponding_needs, _corresponding_gives)
+"""The declarations say which dimension of the result is which of the operand: broadcast, transpose, reduce."""
+
+
+# Reshape
 
 
 def _reshape_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
@@ -145,23 +148,7 @@ def _reshape_allows(i: HloInstruction, order: Order) -> bool:
     return reshaped_order(i.shape.dimensions, i.operands[0].shape.dimensions, order) is not None
 
 
-# Reductions, products, gather, scatter
-
-
-def _kept(i: HloInstruction) -> list[int]:
-    return [d for d in range(i.operands[0].shape.rank) if d not in i.attributes.dimensions]
-
-
-def _reduce_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
-    if k >= len(i.operands) // 2:
-        return ()
-    kept = _kept(i)
-    return [kept[d] for d in order]
-
-
-def _reduce_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
-    number = {d: new for new, d in enumerate(_kept(i))}
-    return tuple(number[d] for d in order if d in number) if k < len(i.operands) // 2 else None
+# Products, gather, scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,55 +311,41 @@ def _convolution_allows(i: HloInstruction, order: Order) -> bool:
     return any(orders[2] == order for orders in convolution_orders(i))
 
 
-def _windowed(i: HloInstruction) -> list[int]:
-    return [d for d, part in enumerate(i.attributes.window) if part.size > 1]
-
-
 _O = Opcode
-
-RULES: dict[Opcode, OrderRule] = {
-    **{opcode: SAME for opcode, spec in SPECS.items() if Trait.ELEMENTWISE in spec.traits},
-    **dict.fromkeys(
-        (_O.SLICE, _O.PAD, _O.CONCATENATE, _O.REVERSE, _O.DYNAMIC_SLICE, _O.DYNAMIC_UPDATE_SLICE, _O.SORT), SAME
-    ),
-    **dict.fromkeys((_O.CONSTANT, _O.IOTA, _O.PARAMETER), SAME),
-    _O.BITCAST_CONVERT: BITCAST_CONVERT,
-    _O.BROADCAST: OrderRule(_broadcast_needs, _broadcast_gives),
-    _O.TRANSPOSE: OrderRule(_transpose_needs, _transpose_gives),
-    _O.RESHAPE: OrderRule(_reshape_needs, _reshape_gives, _reshape_allows),
-    _O.REDUCE: OrderRule(_reduce_needs, _reduce_gives),
-    _O.DOT: OrderRule(_dot_needs, _dot_gives, _dot_allows),
-    _O.CONVOLUTION: OrderRule(_convolution_needs, _convolution_gives, _convolution_allows),
-    _O.GATHER: OrderRule(_gather_needs, _gather_gives),
-    _O.SCATTER: OrderRule(_scatter_needs, _scatter_gives),
-    _O.REDUCE_WINDOW: _ascending(_windowed),
-    _O.SELECT_AND_SCATTER: _ascending(_windowed),
-    _O.TOPK: _trailing(lambda i: 1),
-    _O.CHOLESKY: _trailing(lambda i: 2),
-    _O.TRIANGULAR_SOLVE: _trailing(lambda i: 2),
-    _O.FFT: _trailing(lambda i: len(i.attributes.fft_length)),
-    **dict.fromkeys(
-        (
-            # their functions see memory, or take elements in turn
-            _O.CUSTOM_CALL, _O.RNG, _O.RNG_BIT_GENERATOR, _O.RNG_GET_AND_UPDATE_STATE, _O.STOCHASTIC_CONVERT,
-            _O.INFEED, _O.OUTFEED, _O.SEND, _O.SEND_DONE, _O.RECV, _O.RECV_DONE, _O.RAGGED_ALL_TO_ALL,
-            # a bitcast counts bytes
-            _O.BITCAST,
-            # rewritten with other operations long before; where that is switched off they keep what they are written in
-            _O.MAP, _O.SCAN, _O.RAGGED_DOT, _O.SCALED_DOT, _O.BATCH_NORM_GRAD, _O.BATCH_NORM_INFERENCE,
-            _O.BATCH_NORM_TRAINING, _O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE,
-            _O.ADD_DEPENDENCY, _O.AFTER_ALL, _O.ASYNC_START, _O.ASYNC_UPDATE, _O.ASYNC_DONE, _O.COPY_START,
-            _O.COPY_DONE, _O.ALL_GATHER, _O.ALL_GATHER_START, _O.ALL_GATHER_DONE, _O.ALL_REDUCE, _O.ALL_REDUCE_START,
-            _O.ALL_REDUCE_DONE, _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST, _O.COLLECTIVE_PERMUTE,
-            _O.COLLECTIVE_PERMUTE_START, _O.COLLECTIVE_PERMUTE_DONE, _O.REDUCE_SCATTER, _O.PARTITION_ID,
-            _O.REPLICA_ID, _O.FUSION,
-        ),
-        ROW_MAJOR,
-    ),
-}  # fmt: skip
-"""By opcode; of all but STRUCTURE, whose layouts are those of what flows through."""
 
 STRUCTURE = frozenset({
     _O.TUPLE, _O.GET_TUPLE_ELEMENT, _O.OPT_BARRIER, _O.WHILE, _O.CONDITIONAL, _O.CALL,
 })  # fmt: skip
 """Ops that hand arrays on as they lie."""
+
+_BY_HAND: dict[Opcode, OrderRule] = {
+    _O.BITCAST_CONVERT: BITCAST_CONVERT,
+    _O.RESHAPE: OrderRule(_reshape_needs, _reshape_gives, _reshape_allows),
+    _O.DOT: OrderRule(_dot_needs, _dot_gives, _dot_allows),
+    _O.CONVOLUTION: OrderRule(_convolution_needs, _convolution_gives, _convolution_allows),
+    _O.GATHER: OrderRule(_gather_needs, _gather_gives),
+    _O.SCATTER: OrderRule(_scatter_needs, _scatter_gives),
+}
+"""What the declarations do not say."""
+
+
+_ALIGNED = Trait.ELEMENTWISE | Trait.ALIGNED
+
+
+@cache
+def rule_of(opcode: Opcode) -> OrderRule:
+    """The rule of `opcode`: by hand, else what follows from its declarations.
+
+    An op that declares nothing takes and gives row-major arrays: its function sees memory, it takes elements in turn,
+    or it is rewritten with other ops long before. There is none of STRUCTURE, whose layouts are those of what flows
+    through.
+    """
+    assert opcode not in STRUCTURE, opcode
+    if opcode in _BY_HAND:
+        return _BY_HAND[opcode]
+    spec = spec_of(opcode)
+    if works_along_last(spec):
+        return TRAILING
+    if not spec.traits & _ALIGNED:
+        return CORRESPONDING if corresponds(spec) else ROW_MAJOR
+    return ASCENDING if any(f.attr.codec is WINDOW for f in declared(spec.attributes)) else SAME

@@ -1,4 +1,5 @@
-"""Ops on arrays whose dimensions are numbered in another way: a rule for each opcode.
+"""Ops on arrays whose dimensions are numbered in another way: one rule for all ops that declare their dimensions, and
+one each for the others.
 
 `layout_normalization.py` numbers the dimensions of every array as they lie in memory. A rule here gets an instruction
 with its operands so numbered, each with the order in which the old numbers come, and makes the instruction that
@@ -16,23 +17,15 @@ import numpy as np
 from ...ir import Attributes, HloInstruction
 from ...literal import Literal
 from ...opcode import Opcode
+from ...ops import spec_of
+from ...ops.declare import Of
+from ...ops.dimensions import fields_with_dimensions, operands_of
 from ...ops.indexing import GatherAttributes, ScatterAttributes
-from ...ops.movement import (
-    BroadcastAttributes,
-    ConcatenateAttributes,
-    DynamicSliceAttributes,
-    IotaAttributes,
-    PadAttributes,
-    ReverseAttributes,
-    SliceAttributes,
-    TransposeAttributes,
-)
 from ...ops.structure import ConstantAttributes
-from ...rules import RuleTable
 from ...shape import Shape
 from ...window import ConvolutionDimensionNumbers
 from ..patterns import reshape, transpose
-from .order_rules import ROW_MAJOR, RULES, STRUCTURE, convolution_places, dot_dimensions
+from .order_rules import convolution_places, dot_dimensions
 from .orders import Order, identity, positions
 
 T = TypeVar("T")
@@ -59,6 +52,11 @@ class Renumbering:
     def places(self) -> dict[int, int]:
         """Old dimension of the result -> new one."""
         return positions(self.order)
+
+    def order_of(self, of: Of) -> Order:
+        """The order of the arrays that `of` means."""
+        found = operands_of(spec_of(self.old.opcode), of, len(self.operands))
+        return self.orders[found[0]] if found else self.order
 
     def operand_places(self, k: int) -> dict[int, int]:
         return positions(self.orders[k])
@@ -102,105 +100,49 @@ def arranged(value: HloInstruction, source: Order, target: Order) -> HloInstruct
 
 
 Rule = Callable[[Renumbering], HloInstruction]
-RENUMBER: RuleTable[Rule] = RuleTable("layout normalization")
-RENUMBER.unsupported(STRUCTURE | {Opcode.PARAMETER, Opcode.COPY}, "what flows through is numbered, not the op")
-RENUMBER.unsupported(
-    [opcode for opcode, rule in RULES.items() if rule is ROW_MAJOR], "it takes and gives row-major arrays only"
-)
 
 
-@RENUMBER.register(
-    *(o for o, rule in RULES.items() if rule is RULES[Opcode.ADD] and o not in RENUMBER and not RENUMBER.reason(o)
-      and o not in (Opcode.SLICE, Opcode.PAD, Opcode.CONCATENATE, Opcode.REVERSE, Opcode.DYNAMIC_SLICE,
-                    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SORT, Opcode.CONSTANT, Opcode.IOTA)),
-    Opcode.BITCAST_CONVERT, Opcode.TOPK, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.FFT, Opcode.RESHAPE,
-)  # fmt: skip
-def _as_it_is(r: Renumbering) -> HloInstruction:
-    """No attribute names a dimension, or only ones that have kept their numbers."""
-    return r.with_attributes()
+def with_numbers(r: Renumbering) -> HloInstruction:
+    """The instruction on the operands with the new numbers. Never asked of an op that takes row-major arrays only."""
+    return _BY_HAND.get(r.old.opcode, _as_declared)(r)
 
 
-@RENUMBER.register(Opcode.CONSTANT)
+def _as_declared(r: Renumbering) -> HloInstruction:
+    """Attributes are changed as their declarations say: numbers of dimensions, and tuples with an entry a dimension.
+    Attributes that declare nothing say nothing about dimensions, or speak of ones that have kept their numbers."""
+    spec = spec_of(r.old.opcode)
+    changes: dict[str, Any] = {}
+    operands = list(r.operands)
+    for field in fields_with_dimensions(spec.attributes):
+        dims, value = field.attr.dims, getattr(r.attributes, field.name)
+        if dims.per is not None:
+            value = tuple(value[d] for d in r.order_of(dims.per))
+        if dims.names is not None and value is not None:
+            places = positions(r.order_of(dims.names))
+            named = (places[d] for d in ([value] if isinstance(value, int) else value))
+            found = tuple(sorted(named) if dims.is_set else named)
+            value = found[0] if isinstance(value, int) else found
+        changes[field.name] = value
+        if Of.ARRAYS in (dims.per, dims.names):  # all in the order of the first
+            for k in operands_of(spec, Of.ARRAYS, len(operands)):
+                operands[k] = arranged(r.operands[k], r.orders[k], r.orders[0])
+    if spec.starts is not None:
+        operands[spec.starts :] = r.moved(operands[spec.starts :])
+    return r.with_attributes(replace(r.attributes, **changes) if changes else None, operands)
+
+
 def _constant(r: Renumbering) -> HloInstruction:
     array = np.ascontiguousarray(r.attributes.literal.array.transpose(r.order))
     return r.with_attributes(ConstantAttributes(Literal(array, r.old.shape.element)))
 
 
-@RENUMBER.register(Opcode.IOTA)
-def _iota(r: Renumbering) -> HloInstruction:
-    return r.with_attributes(IotaAttributes(r.places[r.attributes.iota_dimension]))
-
-
-@RENUMBER.register(Opcode.BROADCAST)
-def _broadcast(r: Renumbering) -> HloInstruction:
-    return r.with_attributes(BroadcastAttributes(tuple(r.places[r.attributes.dimensions[d]] for d in r.orders[0])))
-
-
-@RENUMBER.register(Opcode.TRANSPOSE)
 def _transpose(r: Renumbering) -> HloInstruction:
-    source = r.operand_places(0)
-    permutation = tuple(source[r.attributes.dimensions[d]] for d in r.order)
-    if permutation == identity(len(permutation)):
-        return r.operands[0]
-    return r.with_attributes(TransposeAttributes(permutation))
+    """One that moves nothing any more is gone."""
+    made = _as_declared(r)
+    permutation = made.attributes.dimensions
+    return r.operands[0] if permutation == identity(len(permutation)) else made
 
 
-@RENUMBER.register(Opcode.REVERSE)
-def _reverse(r: Renumbering) -> HloInstruction:
-    return r.with_attributes(ReverseAttributes(tuple(sorted(r.places[d] for d in r.attributes.dimensions))))
-
-
-@RENUMBER.register(Opcode.SLICE)
-def _slice(r: Renumbering) -> HloInstruction:
-    a = r.attributes
-    return r.with_attributes(SliceAttributes(r.moved(a.start_indices), r.moved(a.limit_indices), r.moved(a.strides)))
-
-
-@RENUMBER.register(Opcode.PAD)
-def _pad(r: Renumbering) -> HloInstruction:
-    a = r.attributes
-    return r.with_attributes(PadAttributes(r.moved(a.low), r.moved(a.high), r.moved(a.interior)))
-
-
-@RENUMBER.register(Opcode.CONCATENATE)
-def _concatenate(r: Renumbering) -> HloInstruction:
-    return r.with_attributes(ConcatenateAttributes(r.places[r.attributes.dimension]))
-
-
-@RENUMBER.register(Opcode.DYNAMIC_SLICE)
-def _dynamic_slice(r: Renumbering) -> HloInstruction:
-    array, *starts = r.operands
-    sizes = r.moved(r.attributes.dynamic_slice_sizes)
-    return r.with_attributes(DynamicSliceAttributes(sizes), (array, *r.moved(starts)))
-
-
-@RENUMBER.register(Opcode.DYNAMIC_UPDATE_SLICE)
-def _dynamic_update_slice(r: Renumbering) -> HloInstruction:
-    array, update, *starts = r.operands
-    return r.with_attributes(None, (array, update, *r.moved(starts)))
-
-
-@RENUMBER.register(Opcode.SORT)
-def _sort(r: Renumbering) -> HloInstruction:
-    return r.with_attributes(replace(r.attributes, dimension=r.places[r.attributes.dimension]))
-
-
-@RENUMBER.register(Opcode.REDUCE)
-def _reduce(r: Renumbering) -> HloInstruction:
-    """Arrays all in the order of the first."""
-    count = len(r.operands) // 2
-    first, places = r.orders[0], r.operand_places(0)
-    arrays = [arranged(o, order, first) for o, order in zip(r.operands[:count], r.orders, strict=False)]
-    dimensions = tuple(sorted(places[d] for d in r.attributes.dimensions))
-    return r.with_attributes(replace(r.attributes, dimensions=dimensions), (*arrays, *r.operands[count:]))
-
-
-@RENUMBER.register(Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER)
-def _windowed(r: Renumbering) -> HloInstruction:
-    return r.with_attributes(replace(r.attributes, window=r.moved(r.attributes.window)))
-
-
-@RENUMBER.register(Opcode.DOT)
 def _dot(r: Renumbering) -> HloInstruction:
     """Batch dimensions are listed in the result's order; if it has the rhs's free dimensions first, so has the dot."""
     a = r.attributes
@@ -228,7 +170,6 @@ def _dot(r: Renumbering) -> HloInstruction:
     return r.with_attributes(swapped, r.operands[::-1])
 
 
-@RENUMBER.register(Opcode.CONVOLUTION)
 def _convolution(r: Renumbering) -> HloInstruction:
     old = convolution_places(r.attributes.dimension_numbers)
     array, kernel, result = (
@@ -252,7 +193,6 @@ def _vector_dimension(r: Renumbering, k: int, dimension: int) -> int:
     return r.operand_places(k).get(dimension, dimension)
 
 
-@RENUMBER.register(Opcode.GATHER)
 def _gather(r: Renumbering) -> HloInstruction:
     a: GatherAttributes = r.attributes
     array, indices = r.operand_places(0), r.operand_places(1)
@@ -271,7 +211,6 @@ def _gather(r: Renumbering) -> HloInstruction:
     return r.with_attributes(attributes)
 
 
-@RENUMBER.register(Opcode.SCATTER)
 def _scatter(r: Renumbering) -> HloInstruction:
     a: ScatterAttributes = r.attributes
     count = len(r.operands) // 2
@@ -292,3 +231,11 @@ def _scatter(r: Renumbering) -> HloInstruction:
     return r.with_attributes(attributes, (*r.operands[: count + 1], *others))
 
 
+_BY_HAND: dict[Opcode, Rule] = {
+    Opcode.CONSTANT: _constant,
+    Opcode.CONVOLUTION: _convolution,
+    Opcode.DOT: _dot,
+    Opcode.GATHER: _gather,
+    Opcode.SCATTER: _scatter,
+    Opcode.TRANSPOSE: _transpose,
+}
