@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.evaluator import evaluate_op
+from hloom.hlo.ir import HloInstruction
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops.dot import DotAttributes
+from hloom.hlo.passes.expand.dot import ragged_dot
+from hloom.hlo.passes.fuse.dot_canonicalizer import with_lhs_in_order, with_rhs_in_order
+from hloom.hlo.passes.simplify.reduce_dot import dot_of_transpose, transpose_of_dot
 from hloom.hlo.shape import Shape
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.tracer.core import bind
 
 import hloom
 from tests.support.op_table import CASES, build_module, make_inputs
@@ -76,3 +83,50 @@ def test_sums_are_converted_at_the_end(
     attributes = DotAttributes((), (), (0,), (0,))
     assert evaluate_op(Opcode.DOT, operands, attributes, Shape.array(types[2])) == expected
     assert hloom.run_hlo(text, *operands)[0] == expected
+
+
+ALGORITHM = "algorithm=dot_bf16_bf16_f32"
+SAYING_HOW: list[tuple[Callable[[HloInstruction], HloInstruction | None], str]] = [
+    (
+        dot_of_transpose,
+        f"t = f32[3,2] transpose(x), dimensions={{1,0}}\n"
+        f"ROOT r = f32[3,3] dot(t, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, {ALGORITHM}",
+    ),
+    (
+        transpose_of_dot,
+        f"d = f32[2,2] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}, {ALGORITHM}\n"
+        "ROOT r = f32[2,2] transpose(d), dimensions={1,0}",
+    ),
+    (
+        with_lhs_in_order,
+        f"ROOT r = f32[3,3] dot(x, x), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}, {ALGORITHM}",
+    ),
+    (
+        with_rhs_in_order,
+        f"ROOT r = f32[2,2] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}, {ALGORITHM}",
+    ),
+    (
+        ragged_dot,
+        "n = s32[2] constant({1, 1})\n"
+        f"ROOT r = f32[2,2] ragged-dot(x, y, n), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}, {ALGORITHM}, "
+        "lhs_ragged_dims={0}, rhs_group_dims={0}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "body"), SAYING_HOW, ids=lambda value: getattr(value, "__name__", ""))
+def test_how_exactly_to_multiply_survives_rules(
+    rule: Callable[[HloInstruction], HloInstruction | None], body: str
+) -> None:
+    module = parse(f"ENTRY main {{\n x = f32[2,3] parameter(0)\n y = f32[2,3,2] parameter(1)\n{body}\n}}")
+    made = rule(module.entry.root)
+    assert made is not None and made.opcode is Opcode.DOT
+    assert made.attributes.algorithm == "dot_bf16_bf16_f32"
+
+
+def test_how_exactly_to_multiply_survives_differentiation() -> None:
+    attributes = DotAttributes((), (), (1,), (0,), algorithm="dot_bf16_bf16_f32")
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    gradient = hloom.make_hlo(hloom.grad(lambda x, y: bind(Opcode.DOT, (x, y), attributes).sum(), argnums=(0, 1)))(x, y)
+    dots = [i.attributes.algorithm for i in gradient.instructions() if i.opcode is Opcode.DOT]
+    assert len(dots) >= 2 and set(dots) == {"dot_bf16_bf16_f32"}

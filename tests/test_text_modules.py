@@ -33,6 +33,7 @@ from hloom.hlo import (
 from hloom.hlo.ir import NO_ATTRIBUTES, BufferDonor
 from hloom.hlo.ops import SPECS
 from hloom.hlo.ops.control_flow import CallAttributes, Composite
+from hloom.hlo.ops.normalization import BatchNormAttributes
 from hloom.hlo.text.attributes import form_of
 from hloom.numba_backend.compiler import NumbaCompiler
 
@@ -92,6 +93,27 @@ def test_random_modules_survive(seed: int) -> None:
     module = random_module(random.Random(seed))
     again = round_trip(module)
     assert [i.opcode for i in again.instructions()] == [i.opcode for i in module.instructions()]
+
+
+def test_a_ragged_dot_keeps_its_algorithm() -> None:
+    text = module_with(
+        "f32[2,4]{1,0} ragged-dot(%x, %h, %l), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
+        "algorithm=dot_f32_f32_f32, lhs_ragged_dims={0}, rhs_group_dims={0}"
+    )
+    assert only(round_trip(parse(text)), Opcode.RAGGED_DOT).attributes.dot.algorithm == "dot_f32_f32_f32"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"),
+    [(1e-5, "1e-05"), (0.1234567890123456, "0.1234567890123456"), (float(np.float32(0.1)), "0.10000000149011612")],
+)
+def test_an_epsilon_keeps_its_digits(epsilon: float, text: str) -> None:
+    x, s = make_parameter(0, Shape.array(ElementType.F64, (2, 3)), "x"), Shape.array(ElementType.F64, (3,))
+    vectors = [make_parameter(k, s, f"v{k}") for k in (1, 2)]
+    norm = make_instruction(Opcode.BATCH_NORM_TRAINING, [x, *vectors], BatchNormAttributes(epsilon, 1))
+    module = round_trip(make_module("m", make_computation("main", norm, [x, *vectors])))
+    assert f"epsilon={text}," in module.to_text()
+    assert only(module, Opcode.BATCH_NORM_TRAINING).attributes.epsilon == epsilon
 
 
 # What JAX and XLA print

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...hlo.opcode import Opcode
@@ -73,13 +74,17 @@ def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes,
     if is_inexact(other.aval.dtype) and other.aval.dtype.itemsize > element.itemsize:
         element = other.aval.dtype
     ct, other = convert(ct, element), convert(other, element)
-    precision = a.operand_precision
     if order == "ct first":
-        new = DotAttributes(ct_batch, its_batch, its_in_ct, its_free, precision)
-        pair = (ct, other)
+        pair, batch, contracting = (ct, other), (ct_batch, its_batch), (its_in_ct, its_free)
     else:
-        new = DotAttributes(its_batch, ct_batch, its_free, its_in_ct, precision)
-        pair = (other, ct)
+        pair, batch, contracting = (other, ct), (its_batch, ct_batch), (its_free, its_in_ct)
+    new = replace(
+        a,
+        lhs_batch_dims=batch[0],
+        rhs_batch_dims=batch[1],
+        lhs_contracting_dims=contracting[0],
+        rhs_contracting_dims=contracting[1],
+    )
     sizes = [operand.aval.shape[d] for d in orders[order]]
     result = bind(_O.DOT, pair, new, shape=array_shape(element, sizes))
     result = transpose(result, [orders[order].index(d) for d in wanted])

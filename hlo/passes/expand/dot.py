@@ -110,10 +110,12 @@ def ragged_dot(instruction: HloInstruction) -> HloInstruction:
     lhs_batch = tuple(d + 1 for d in dot.lhs_batch_dims)
     lhs_contracting = tuple(d + 1 for d in dot.lhs_contracting_dims)
     if ragged not in dot.lhs_contracting_dims:
-        over_groups = DotAttributes(
-            lhs_batch, dot.rhs_batch_dims, (0, *lhs_contracting),
-            (*attributes.rhs_group_dims, *dot.rhs_contracting_dims), dot.operand_precision, dot.algorithm,
-        )  # fmt: skip
+        over_groups = replace(
+            dot,
+            lhs_batch_dims=lhs_batch,
+            lhs_contracting_dims=(0, *lhs_contracting),
+            rhs_contracting_dims=(*attributes.rhs_group_dims, *dot.rhs_contracting_dims),
+        )
         return make_instruction(Opcode.DOT, (masked, rhs), over_groups, instruction.shape)
     grouped = replace(dot, lhs_batch_dims=lhs_batch, lhs_contracting_dims=lhs_contracting)
     groups, *others = instruction.shape.dimensions

@@ -14,7 +14,6 @@ from ...analyses.trip_count import state_element
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
-from ...ops.dot import DotAttributes
 from ...shape import Shape
 from ..patterns import broadcast, convert, transpose
 from ..rewrite import map_each_computation, rewrite_computation
@@ -109,13 +108,8 @@ def with_lhs_in_order(dot: HloInstruction) -> HloInstruction:
     lhs, rhs = dot.operands
     order = [*a.lhs_batch_dims, *_free(lhs.shape, a.lhs_batch_dims, a.lhs_contracting_dims), *a.lhs_contracting_dims]
     rank, batches, contracting = lhs.shape.rank, len(a.lhs_batch_dims), len(a.lhs_contracting_dims)
-    attributes = DotAttributes(
-        tuple(range(batches)),
-        a.rhs_batch_dims,
-        tuple(range(rank - contracting, rank)),
-        a.rhs_contracting_dims,
-        a.operand_precision,
-    )
+    lhs_contracting = tuple(range(rank - contracting, rank))
+    attributes = replace(a, lhs_batch_dims=tuple(range(batches)), lhs_contracting_dims=lhs_contracting)
     return make_instruction(Opcode.DOT, (transpose(lhs, order), rhs), attributes, dot.shape)
 
 
@@ -125,12 +119,7 @@ def with_rhs_in_order(dot: HloInstruction) -> HloInstruction:
     lhs, rhs = dot.operands
     order = [*a.rhs_batch_dims, *a.rhs_contracting_dims, *_free(rhs.shape, a.rhs_batch_dims, a.rhs_contracting_dims)]
     batches, contracting = len(a.rhs_batch_dims), len(a.rhs_contracting_dims)
-    attributes = DotAttributes(
-        a.lhs_batch_dims,
-        tuple(range(batches)),
-        a.lhs_contracting_dims,
-        tuple(range(batches, batches + contracting)),
-        a.operand_precision,
-    )
+    rhs_contracting = tuple(range(batches, batches + contracting))
+    attributes = replace(a, rhs_batch_dims=tuple(range(batches)), rhs_contracting_dims=rhs_contracting)
     return make_instruction(Opcode.DOT, (lhs, transpose(rhs, order)), attributes, dot.shape)
 

@@ -11,7 +11,6 @@ import numpy as np
 from ...builder import make_instruction, make_tuple
 from ...ir import HloInstruction
 from ...opcode import Opcode
-from ...ops.dot import DotAttributes
 from ...ops.reduce import ReduceAttributes
 from ..applied import apply_to_arrays
 from ..patterns import (
@@ -120,7 +119,13 @@ def dot_of_transpose(i: Instruction) -> Instruction | None:
         return None
     left, lhs_batch, lhs_contracting = lhs or (i.operands[0], a.lhs_batch_dims, a.lhs_contracting_dims)
     right, rhs_batch, rhs_contracting = rhs or (i.operands[1], a.rhs_batch_dims, a.rhs_contracting_dims)
-    attributes = DotAttributes(lhs_batch, rhs_batch, lhs_contracting, rhs_contracting, a.operand_precision)
+    attributes = replace(
+        a,
+        lhs_batch_dims=lhs_batch,
+        rhs_batch_dims=rhs_batch,
+        lhs_contracting_dims=lhs_contracting,
+        rhs_contracting_dims=rhs_contracting,
+    )
     return make_instruction(Opcode.DOT, (left, right), attributes, i.shape)
 
 
@@ -148,12 +153,13 @@ def transpose_of_dot(i: Instruction) -> Instruction | None:
     wanted = (*range(batches), *range(batches + lhs_free, x.shape.rank), *range(batches, batches + lhs_free))
     if i.attributes.dimensions != wanted:
         return None
-    attributes = DotAttributes(
-        a.rhs_batch_dims,
-        a.lhs_batch_dims,
-        a.rhs_contracting_dims,
-        a.lhs_contracting_dims,
-        (a.operand_precision[1], a.operand_precision[0]),
+    attributes = replace(
+        a,
+        lhs_batch_dims=a.rhs_batch_dims,
+        rhs_batch_dims=a.lhs_batch_dims,
+        lhs_contracting_dims=a.rhs_contracting_dims,
+        rhs_contracting_dims=a.lhs_contracting_dims,
+        operand_precision=(a.operand_precision[1], a.operand_precision[0]),
     )
     return make_instruction(Opcode.DOT, (rhs, lhs), attributes, i.shape)
 
