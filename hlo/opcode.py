@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Opcode(Enum):
-    """An HLO operation; what each one needs and means stands in `hlo/ops/<family>.py`."""
+    """An HLO operation; `hlo/ops/<family>.py` declares what each one needs."""
 
     # elementwise, one operand
     ABS = "abs"

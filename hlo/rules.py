@@ -1,4 +1,8 @@
-"""RuleTable: one rule an opcode, refused twice, reported when missing. Every layer keeps its rules in one of these."""
+"""RuleTable: one rule an opcode, refused twice, reported when missing.
+
+Layers that must say something of every op keep their rules in one of these: the evaluator, the element rules of
+`numba_backend/emit/`, derivatives and their transposes. Text and layout rules follow from what ops declare.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
+from typing import Any, get_args
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT / "tests"), str(ROOT)]
@@ -26,8 +28,10 @@ sys.path += [str(ROOT / "tests"), str(ROOT)]
 from hloom.hlo import ComputationBuilder, HloError, LocalClient, Opcode, parse, verify  # noqa: E402
 from hloom.hlo.buffers.values import is_alias  # noqa: E402
 from hloom.hlo.evaluator import EVALUATE  # noqa: E402
+from hloom.hlo.instruction import Attributes  # noqa: E402
 from hloom.hlo.ir import HloModule  # noqa: E402
 from hloom.hlo.ops import SPECS, OpSpec  # noqa: E402
+from hloom.hlo.ops.declare import REQUIRED, Dims, declared  # noqa: E402
 from hloom.hlo.passes.fuse.fusion import FUSED_WHEN, is_free, is_fusible  # noqa: E402
 from hloom.hlo.passes.simplify.call_inliner import INLINED  # noqa: E402
 from hloom.numba_backend.emit.element import ELEMENT  # noqa: E402
@@ -235,6 +239,59 @@ def ops() -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
+def attributes() -> str:
+    """The attributes of all ops, as their fields declare them."""
+    of: dict[type[Attributes], list[str]] = {}
+    for spec in SPECS.values():
+        of.setdefault(spec.attributes, []).append(f"`{spec.opcode.value}`")
+    lines = []
+    for kind, opcodes in of.items():
+        first = ", ".join(opcodes)
+        for number, line in enumerate(_attributes(kind)):
+            lines.append(f"| {'' if number else first} | {line} |")
+    return "\n".join(["| of | attribute | value | default | dimensions |", "| :-- | :-- | :-- | :-- | :-- |", *lines])
+
+
+def _attributes(kind: type[Attributes]) -> list[str]:
+    lines: dict[str, str] = {}
+    for field in declared(kind):
+        if field.attr.codec is None:
+            nested = isinstance(field.type, type) and issubclass(field.type, Attributes)
+            lines |= {line: line for line in (_attributes(field.type) if nested else ())}
+            continue
+        default = "must be given" if field.default is REQUIRED else _default(field.default)
+        value = _type_name(field.type)
+        dimensions = _dimensions(field.attr.dims, "a dimension" if field.type is int else "dimensions")
+        lines.setdefault(field.key, f"`{field.key}` | {value} | {default} | {dimensions}")
+    return list(lines.values())
+
+
+def _type_name(kind: Any) -> str:
+    """`tuple[int, ...]`: Python's name of a type, without modules."""
+    name = kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
+    plain = re.sub(r"\b[a-z_]+(?:\.[a-z_]+)*\.(?=[A-Za-z])", "", name)
+    return plain.replace("HloComputation", "computation").replace("|", "or")
+
+
+def _default(value: Any) -> str:
+    if value in (None, "", ()):
+        return "none"
+    return f"`{value.value}`" if isinstance(value, Enum) else f"`{getattr(value, 'text', value)}`"
+
+
+def _dimensions(dims: Dims, named: str) -> str:
+    """What a field says about dimensions, in words."""
+    found = []
+    for of, words in ((dims.per, "one for each dimension of"), (dims.last, "one for each of the last dimensions of")):
+        if of is not None:
+            found.append(f"{words} {of.value}")
+    if dims.names is not None:
+        found.append(f"{named} of {dims.names.value}")
+    if dims.removed:
+        found.append("which the result has not")
+    return ", ".join(found)
+
+
 def expansions() -> str:
     """The rules of the pass `expand`, with their docstrings' first sentences."""
     lines = []
@@ -267,6 +324,7 @@ def methods(of: type) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "opcodes": ops,
+    "attributes": attributes,
     "expansions": expansions,
     "ComputationBuilder": lambda: methods(ComputationBuilder),
     "LocalClient": lambda: methods(LocalClient),

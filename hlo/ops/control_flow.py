@@ -65,7 +65,7 @@ class ConditionalAttributes(Attributes):
 class ScanAttributes(Attributes):
     """Operands: N arrays, then M initial carries; `to_apply` takes N slices and M carries."""
 
-    dimension: Annotated[int, Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.ARRAYS))]
+    dimension: Annotated[int, Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.OPERAND_0))]
     to_apply: Annotated[HloComputation, Attr(COMPUTATION, after="num_carries")]
     is_reverse: Annotated[bool, Attr(BOOLEAN)] = False
     is_associative: Annotated[bool | None, Attr(BOOLEAN)] = None

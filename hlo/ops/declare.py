@@ -30,10 +30,10 @@ from ..text.codec import Codec
 class Of(Enum):
     """Whose dimensions an attribute speaks of."""
 
-    RESULT = "result"
+    RESULT = "the result"
     OPERAND_0 = "operand 0"
     OPERAND_1 = "operand 1"
-    ARRAYS = "arrays"
+    ARRAYS = "the arrays"
     """The N arrays of equal dimensions that come first; how many they are follows from `OpSpec.operands_per_array`."""
     AFTER_ARRAYS = "the operand after the arrays"
     """The indices of a scatter."""

@@ -1,0 +1,168 @@
+"""Who imports whom: layers import downwards only, and no modules of `hlo/` or `tracer/` import one another in a circle.
+
+All imports count, those under TYPE_CHECKING and inside functions too: these hide a circle, they do not remove it. That
+importing a module also imports the packages around it does not count.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+FOLDERS = ("hlo", "numba_backend", "tracer", "autodiff", "hloom")
+ALLOWED: dict[str, set[str]] = {
+    "hlo": set(),
+    "numba_backend": {"hlo"},
+    "tracer": {"hlo"},
+    "autodiff": {"hlo", "tracer"},
+    "hloom": {"hlo", "tracer", "autodiff", "numba_backend"},
+}
+"""The layers that each layer may import."""
+
+CIRCLES: dict[frozenset[str], str] = {
+    frozenset({"hlo.buffers.assignment", "hlo.buffers.report"}): "a report is of an assignment, which makes it",
+    frozenset(
+        {
+            "hlo.client.constants",
+            "hlo.client.core",
+            "hlo.client.elementwise",
+            "hlo.client.local_client",
+            "hlo.client.movement",
+            "hlo.client.products",
+            "hlo.client.reductions",
+            "hlo.client.structure",
+        }
+    ): "a builder names the client that executes what it builds, and the client the builder",
+    frozenset({"tracer.array", "tracer.core", "tracer.execution", "tracer.tracer"}): (
+        "arrays and tracers are the values of traces, and their operators bind"
+    ),
+}
+"""The circles that there are, with what ties them. One that is gone must leave the list."""
+
+Graph = dict[str, set[str]]
+"""Modules, by their names inside of the package, with those that they import."""
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Every module of the library: `hlo.ops.dot` -> its file; a package is its `__init__`."""
+    found = {}
+    for folder in FOLDERS:
+        for path in (root / folder).rglob("*.py"):
+            parts = path.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(name: str, path: Path, known: Iterable[str]) -> Iterator[str]:
+    """The modules that a module's relative imports name, wherever they are in the file."""
+    inside = name.split(".")
+    inside = inside if inside[0] == "hloom" else ["hloom", *inside]
+    package = inside if path.name == "__init__.py" else inside[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            for alias in node.names:
+                for target in ([*base, alias.name], base):
+                    inner = ".".join(target[1:]) if len(target) > 1 and target[1] in FOLDERS else ".".join(target)
+                    if inner in known:
+                        yield inner
+                        break
+                else:
+                    raise AssertionError(f"{name}: from {'.' * node.level}{node.module or ''} import {alias.name}")
+
+
+@cache
+def graph(root: Path) -> Graph:
+    known = modules(root)
+    return {name: set(imports(name, path, known)) - {name} for name, path in known.items()}
+
+
+def circles(edges: Graph) -> set[frozenset[str]]:
+    """The largest sets of modules in which each reaches each other: Tarjan's algorithm."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    found: set[frozenset[str]] = set()
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        path.append(module)
+        for target in edges.get(module, ()):
+            if target not in number:
+                visit(target)
+                lowest[module] = min(lowest[module], lowest[target])
+            elif target in path:
+                lowest[module] = min(lowest[module], number[target])
+        if lowest[module] == number[module]:
+            component = path[path.index(module) :]
+            del path[path.index(module) :]
+            if len(component) > 1:
+                found.add(frozenset(component))
+
+    for module in edges:
+        if module not in number:
+            visit(module)
+    return found
+
+
+def test_circles_are_found() -> None:
+    edges = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set()}
+    assert circles(edges) == {frozenset("abc")}
+    assert circles(edges | {"c": set()}) == set()
+
+
+def test_imports_are_found_wherever_they_hide(tmp_path: Path) -> None:
+    path = tmp_path / "x.py"
+    path.write_text(
+        "from ..shape import Shape\n"
+        "if TYPE_CHECKING:\n    from .dot import DotAttributes\n"
+        "def f():\n    from . import spec\n"
+    )
+    known = {"hlo.shape", "hlo.ops.dot", "hlo.ops.spec"}
+    assert set(imports("hlo.ops.x", path, known)) == known
+
+
+def test_the_graph_is_not_empty(root: Path) -> None:
+    edges = graph(root)
+    assert "hlo.instruction" in edges["hlo.ir"] and "hlo.ops.declare" in edges["hlo.ops.dot"]
+
+
+def test_no_modules_import_one_another_in_a_circle(root: Path) -> None:
+    """Of `hlo/` and `tracer/`."""
+    inside = {name: targets for name, targets in graph(root).items() if name.split(".")[0] in ("hlo", "tracer")}
+    found = circles(inside)
+    assert not found - CIRCLES.keys(), "modules import one another in a circle"
+    assert not CIRCLES.keys() - found, "circles that are gone: take them out of the list"
+
+
+@pytest.mark.parametrize("layer", FOLDERS)
+def test_imports_go_down_only(layer: str, root: Path) -> None:
+    wrong = [
+        f"{name} imports {target}"
+        for name, targets in graph(root).items()
+        for target in targets
+        if name.split(".")[0] == layer and target.split(".")[0] not in ALLOWED[layer] | {layer}
+    ]
+    assert wrong == []
+
+
+NUMBA_IS_OPEN = {"numba.core.types", "numba.core.errors", "numba.core.compiler_lock", "numba.extending"}
+"""What others than `numba_internals.py` may import from Numba."""
+
+
+def test_the_form_of_numba_is_known_in_one_module(root: Path) -> None:
+    for path in sorted((root / "numba_backend").rglob("*.py")):
+        if path.name == "numba_internals.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
+                module = str(node.module)
+                whole = {"numba", "numba.core"}
+                found = {f"numba.core.{a.name}" for a in node.names} if module in whole else {module}
+                assert found <= NUMBA_IS_OPEN, f"{path.name} imports {', '.join(found)}"
+            if isinstance(node, ast.Import):
+                assert not any(a.name.partition(".")[0] == "numba" for a in node.names), path.name
