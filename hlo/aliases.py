@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class InputOutputAlias:
+class InputOutputAlias(NamedTuple):
     """Output leaf `output_index` may reuse the buffer of parameter `parameter` (its leaf `parameter_index`)."""
 
     output_index: tuple[int, ...]
@@ -15,16 +14,14 @@ class InputOutputAlias:
     must_alias: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BufferDonor:
+class BufferDonor(NamedTuple):
     """Leaf `parameter_index` of parameter `parameter` may be overwritten, for whatever purpose."""
 
     parameter: int
     parameter_index: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OutputOperandAlias:
+class OutputOperandAlias(NamedTuple):
     """Leaf `output_index` of a custom call's result lies in the buffer of leaf `operand_index` of operand `operand`."""
 
     output_index: tuple[int, ...]

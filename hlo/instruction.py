@@ -1,8 +1,8 @@
 """Instructions in computations: the part of the IR below the declarations of ops and below the text.
 
-Attribute classes (`ops/`) and printing (`text/`) need what is here; `ir.py` stands above them all with `HloModule`, and
-has these names too, so that passes and users import from there. Everything here is immutable. What an opcode means is
-not said here but in `ops/`. Source: XLA's HloInstruction and HloComputation.
+Attribute classes (`ops/`) and printing (`text/`) need what is here; `ir.py` is above them all with `HloModule`, and has
+these names too, so that passes and users import from there. Everything here is immutable. What an opcode means is
+declared in `ops/`, not here. Source: XLA's HloInstruction and HloComputation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The IR: instructions in computations in a module. Everything here is immutable; a pass builds a new module.
 
-Instructions and computations are in `instruction.py`; the module stands above the text, for it can print itself:
+Instructions and computations are in `instruction.py`; the module is above the text, for it can print itself:
 
     instruction.py  <-  ops/<family>.py  <-  text/printer.py  <-  ir.py
 

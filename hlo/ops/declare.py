@@ -60,13 +60,8 @@ class Dims(NamedTuple):
 NO_DIMENSIONS = Dims()
 
 
-class _Required(Enum):
-    """There is no default."""
-
-    REQUIRED = "required"
-
-
-REQUIRED = _Required.REQUIRED
+REQUIRED: Any = object()
+"""There is no default."""
 
 
 class OneByOne(NamedTuple):
@@ -81,7 +76,7 @@ class Attr(NamedTuple):
     """A field's form in text, `key=value`, and what it says about dimensions.
 
     A field with a default may be missing in the text, and is not written where it has it. Fields that share a key hold
-    a column each of a list of tuples. Without a codec the value is not among the attributes: it stands in the
+    a column each of a list of tuples. Without a codec the value is not among the attributes: it is in the
     parentheses, or is an attribute object itself, whose fields are written in this place.
     """
 

@@ -14,7 +14,20 @@ from ..ops.declare import REQUIRED, Declared, declared
 from .codec import Codec, Writing
 
 Values = Mapping[str, Any]
-"""What was read, by key; computations are references when it is built."""
+"""What was read, by key; computations are references when attributes are built of it."""
+
+
+class Written(NamedTuple):
+    """What the writer does with a field, or with the fields that share a key."""
+
+    names: tuple[str, ...]
+    key: str
+    """With its `=`."""
+    codec: Codec[Any] | None
+    """None: the field is an attribute object, whose own fields are written."""
+    default: Any
+    """A value that is not written; REQUIRED for none."""
+    field: Declared
 
 
 class Form(NamedTuple):
@@ -25,53 +38,53 @@ class Form(NamedTuple):
     """By key, in the order of the fields."""
     required: tuple[str, ...]
     """The keys without which there are no attributes."""
-    fields: tuple[Declared, ...]
-    written: tuple[tuple[Declared, ...], ...]
-    """The fields in the order in which they are written; those that share a key together."""
-    shared: frozenset[str]
-    """The keys that fields share."""
+    named: Mapping[str, str]
+    """The field of each key whose value is the field's."""
+    absent: Mapping[str, Any]
+    """Values of fields without a default whose key may be missing."""
+    composed: tuple[Declared, ...]
+    """The other fields."""
+    written: tuple[Written, ...]
 
     def build(self, values: Values, op: str) -> Attributes:
         """The attributes of `op`. ValueError for a combination of values that makes no sense."""
         if self.kind is Attributes:
             return NO_ATTRIBUTES
-        return self.kind(**{field.name: value for field, value in self._values(values, op) if value is not REQUIRED})
-
-    def _values(self, values: Values, op: str) -> Iterable[tuple[Declared, Any]]:
+        named = self.named
+        given = {**self.absent, **{named[key]: value for key, value in values.items() if key in named}}
+        if not self.composed:
+            return self.kind(**given)
         columns: dict[str, Any] = {}
-        for field in self.fields:
-            key, attr = field.key, field.attr
+        for field in self.composed:
+            key = field.key
             if _is_nested(field):
-                yield field, form_of(field.type).build(values, op)
-            elif attr.one_by_one is not None:
-                yield field, _all_or_each(field, values, op)
-            elif key in self.shared:
+                given[field.name] = form_of(field.type).build(values, op)
+            elif field.attr.one_by_one is not None:
+                given[field.name] = _all_or_each(field, values, op)
+            else:  # one of several that share a key
                 if key not in columns:
                     columns[key] = iter(zip(*values[key], strict=True) if values[key] else _empty())
-                yield field, next(columns[key])
-            else:
-                yield field, values.get(key, attr.absent)
+                given[field.name] = next(columns[key])
+        return self.kind(**given)
 
     def texts(self, attributes: Attributes, writing: Writing) -> list[str]:
         """`key=value` for each attribute that must be said."""
         found: list[str] = []
-        for group in self.written:
-            field = group[0]
-            attr, value = field.attr, getattr(attributes, field.name)
-            if attr.codec is None:
-                if _is_nested(field):
-                    found += form_of(field.type).texts(value, writing)
+        for names, key, codec, default, field in self.written:
+            value = getattr(attributes, names[0])
+            if codec is None:
+                found += form_of(field.type).texts(value, writing)
                 continue
-            if len(group) > 1:
-                value = tuple(zip(*(getattr(attributes, other.name) for other in group), strict=False))
-            elif (not attr.always and value == field.default) or (attr.when and not attr.when(writing.instruction)):
+            if len(names) > 1:
+                value = tuple(zip(*(getattr(attributes, name) for name in names), strict=False))
+            elif value == default or (field.attr.when is not None and not field.attr.when(writing.instruction)):
                 continue
-            each = attr.one_by_one
+            each = field.attr.one_by_one
             if each is not None and each.when is not None and each.when(writing.instruction):
                 parts = zip(each.keys, value, strict=False)
-                found += [f"{key}={each.codec.write(part, writing)}" for key, part in parts]
+                found += [f"{one}={each.codec.write(part, writing)}" for one, part in parts]
             else:
-                found.append(f"{field.key}={attr.codec.write(value, writing)}")
+                found.append(key + codec.write(value, writing))
         return found
 
 
@@ -80,7 +93,8 @@ def attribute_texts(instruction: HloInstruction, name: Callable[[HloComputation]
     attributes = instruction.attributes
     if attributes is NO_ATTRIBUTES:
         return ()
-    return form_of(type(attributes)).texts(attributes, Writing(instruction, name))
+    form = form_of(type(attributes))
+    return form.texts(attributes, Writing(instruction, name)) if form.written else ()
 
 
 _FORMS: dict[type[Attributes], Form] = {}
@@ -94,30 +108,43 @@ def form_of(kind: type[Attributes]) -> Form:
     return found
 
 
-def _form(kind: type[Attributes], given: tuple[Declared, ...]) -> Form:
+def _form(kind: type[Attributes], fields: tuple[Declared, ...]) -> Form:
     codecs: dict[str, Codec[Any]] = {}
-    required: list[str] = []
-    for field in given:
-        attr = field.attr
+    required: dict[str, None] = {}
+    named: dict[str, str] = {}
+    composed: list[Declared] = []
+    keys = [field.key for field in fields]
+    for field in fields:
+        each, codec = field.attr.one_by_one, field.attr.codec
         if _is_nested(field):
             codecs |= form_of(field.type).codecs
-        if attr.codec is None:
-            continue
-        codecs[field.key] = attr.codec
-        if attr.one_by_one is not None:
-            codecs |= dict.fromkeys(attr.one_by_one.keys, attr.one_by_one.codec)
-        elif field.default is REQUIRED and field.key not in required:
-            required.append(field.key)
-    written = _in_text_order(given)
-    shared = frozenset(group[0].key for group in written if len(group) > 1)
-    return Form(kind, codecs, tuple(required), given, written, shared)
+        elif codec is not None:
+            codecs[field.key] = codec
+        if each is not None:
+            codecs |= dict.fromkeys(each.keys, each.codec)
+        elif codec is not None and field.default is REQUIRED:
+            required[field.key] = None
+        if _is_nested(field) or each is not None or keys.count(field.key) > 1:
+            composed.append(field)
+        else:
+            named[field.key] = field.name
+    absent = {f.name: f.attr.absent for f in fields if f.attr.absent is not REQUIRED}
+    written = tuple(map(_written, _in_text_order(fields)))
+    return Form(kind, codecs, tuple(required), named, absent, tuple(composed), written)
 
 
-def _in_text_order(given: Sequence[Declared]) -> tuple[tuple[Declared, ...], ...]:
+def _written(group: Sequence[Declared]) -> Written:
+    field = group[0]
+    default = REQUIRED if field.attr.always else field.default
+    return Written(tuple(f.name for f in group), f"{field.key}=", field.attr.codec, default, field)
+
+
+def _in_text_order(fields: Sequence[Declared]) -> list[tuple[Declared, ...]]:
+    """The fields that are written, in this order; those that share a key together."""
     groups: dict[str, tuple[Declared, ...]] = {}
-    for field in given:
-        key = field.name if field.attr.codec is None else field.key
-        groups[key] = (*groups.get(key, ()), field)
+    for field in fields:
+        if field.attr.codec is not None or _is_nested(field):
+            groups[field.key] = (*groups.get(field.key, ()), field)
     order = [group for group in groups.values() if not group[0].attr.after]
     moved = [group for group in groups.values() if group[0].attr.after]
     while moved:  # behind a field that may itself be moved
@@ -125,7 +152,7 @@ def _in_text_order(given: Sequence[Declared]) -> tuple[tuple[Declared, ...], ...
         group = next(g for g in moved if g[0].attr.after in placed)
         order.insert(placed.index(group[0].attr.after) + 1, group)
         moved.remove(group)
-    return tuple(order)
+    return order
 
 
 def _is_nested(field: Declared) -> bool:

@@ -6,10 +6,8 @@ A codec's reader and writer are side by side. Which attribute has which codec is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from enum import Enum
-from functools import cache
 from typing import TypeVar
 
 from ..errors import HloParseError
@@ -17,15 +15,9 @@ from ..instruction import HloComputation
 from ..shape import Shape, read_shape
 from .codec import Codec, ComputationName, Writing, plain
 from .escape import escape
-from .scanner import Scanner
+from .scanner import Scanner, pattern
 
 E = TypeVar("E", bound=Enum)
-
-
-@cache
-def pattern(regex: str) -> re.Pattern[str]:
-    """A regular expression, compiled when it is first needed: programs that read no text need none."""
-    return re.compile(regex)
 
 
 # Numbers
@@ -186,7 +178,7 @@ def enumeration(kind: type[E]) -> Codec[E]:
 
 BOOLEAN = plain(read_bool, lambda value: "true" if value else "false")
 MARK: Codec[object] = plain(read_bool, lambda value: "true")
-"""Says only that there is a value, which stands elsewhere."""
+"""Says only that there is a value, which is elsewhere in the text."""
 WORD = plain(lambda scanner: scanner.word("a value"), str)
 STRING = plain(lambda scanner: scanner.string("a string in double quotes"), _quoted)
 BRACED = plain(lambda scanner: scanner.braced("a value in braces"), str)

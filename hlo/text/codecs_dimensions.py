@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from ..window import ConvolutionDimensionNumbers, Window, WindowDimension
 from .codec import plain
-from .codecs import pattern
-from .scanner import Scanner
+from .scanner import Scanner, pattern
 
 Triples = tuple[tuple[int, int, int], ...]
 

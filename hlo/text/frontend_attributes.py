@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ..ops.control_flow import Composite
 from .escape import escape
 from .mlir_dictionary import write_dictionary
+from .scanner import pattern
 
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
-_DICTIONARY = re.compile(r'\{(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}')
+_KEY = r"[A-Za-z_][A-Za-z0-9_.\-]*"
+_DICTIONARY = r'\{(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}'
 
 
 def composite_frontend_attributes(composite: Composite) -> list[tuple[str, str]]:
@@ -32,8 +32,8 @@ def frontend_attributes_text(attributes: Iterable[tuple[str, str]]) -> str:
 
 def _key(key: str) -> str:
     """XLA has no form for a key that is no identifier; in quotes, our parser takes it."""
-    return key if _KEY.fullmatch(key) else f'"{escape(key)}"'
+    return key if pattern(_KEY).fullmatch(key) else f'"{escape(key)}"'
 
 
 def _value(value: str) -> str:
-    return value if value.isprintable() and _DICTIONARY.fullmatch(value) else f'"{escape(value)}"'
+    return value if value.isprintable() and pattern(_DICTIONARY).fullmatch(value) else f'"{escape(value)}"'

@@ -22,7 +22,7 @@ from typing import Any
 from ..opcode import OPCODE_NAMED, Opcode
 from ..ops import spec_of
 from ..shape import Shape, read_shape
-from .attributes import form_of
+from .attributes import Form, form_of
 from .codec import Codec, ComputationName
 from .codecs import COMPUTATION, COMPUTATIONS, read_computation
 from .common_attributes import ANNOTATIONS, OPCODE_ANNOTATIONS, read_frontend_attributes, read_metadata
@@ -151,16 +151,17 @@ class InstructionParser:
         scanner.expect(")", f"to close the operands of {opcode.value}")
         name = name or self._new_name(opcode.value)
         instruction = ParsedInstruction(name, position, is_root, shape, opcode, operands, values, wrapped=wrapped)
+        form = form_of(spec_of(opcode).attributes)
         if opcode is Opcode.ASYNC_START and wrapped is not None:
             self._wrapping(instruction, wrapped, with_attributes)
         elif with_attributes:
-            self._attributes(instruction, form_of(spec_of(opcode).attributes).codecs, opcode.value)
-        self._require(instruction, opcode)
+            self._attributes(instruction, form.codecs, opcode.value)
+        self._require(instruction, opcode, form)
         self._instructions.append(instruction)
         return name
 
-    def _require(self, instruction: ParsedInstruction, opcode: Opcode) -> None:
-        for key in form_of(spec_of(opcode).attributes).required:
+    def _require(self, instruction: ParsedInstruction, opcode: Opcode, form: Form) -> None:
+        for key in form.required:
             if key not in instruction.values:
                 message = f"{opcode.value}{instruction.given_name and ' ' + instruction.given_name} needs {key}="
                 raise self.scanner.error(message, instruction.position)
@@ -260,7 +261,7 @@ class InstructionParser:
             {key: start.values.pop(key) for key in form.codecs if key in start.values}, start.metadata,
             start.frontend_attributes, {key: text for key, text in start.annotations.items() if key in ANNOTATIONS},
         )  # fmt: skip
-        self._require(root, wrapped)
+        self._require(root, wrapped, form)
         computation = self._new_name("async_wrapped")
         self.inner.append(ParsedComputation(computation, position, False, None, [*parameters, root]))
         start.values["calls"] = ComputationName(computation, position)

@@ -18,7 +18,7 @@ from ..element_type import ElementType, element_type_of
 from ..errors import HloParseError
 from ..literal import Literal
 from ..shape import Shape
-from .scanner import Scanner
+from .scanner import Scanner, pattern
 
 NDArray = np.ndarray[Any, Any]
 
@@ -159,14 +159,14 @@ def _read_zero(scanner: Scanner, shape: Shape, elements: _Elements, start: int) 
 
 def refuse_elided(scanner: Scanner) -> None:
     """HloParseError if `{...}` comes next."""
-    if _ELIDED.match(scanner.text, scanner.skip()):
+    if pattern(_ELIDED).match(scanner.text, scanner.skip()):
         raise scanner.error(
             "the constant's value was left out when this text was printed: expected its elements (JAX prints them with "
             "as_hlo_text(print_large_constants=True))"
         )
 
 
-_ELIDED = re.compile(r"\{\s*\.\.\.")
+_ELIDED = r"\{\s*\.\.\."
 _PLAIN = re.compile(r"[-0-9.eE,\s{}]*")
 _PLAIN_TOKEN = re.compile(r"[-0-9.eE\s]+")
 _BRACES_TO_SPACES = str.maketrans("{}", "  ")
@@ -238,14 +238,14 @@ def _read_nested(scanner: Scanner, dimensions: tuple[int, ...], elements: _Eleme
             return
 
 
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_COMMENT = r"/\*.*?\*/"
 _INTEGER = re.compile(r"-?[0-9]{1,30}")
-_FLOAT = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|-?inf")
-_NAN = re.compile(r"(-?)nan(?:\((0[xX][0-9a-fA-F]{1,16})\))?")
+_FLOAT = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|-?inf"
+_NAN = r"(-?)nan(?:\((0[xX][0-9a-fA-F]{1,16})\))?"
 _PART = r"\s*([^(),\s]+(?:\([^(),\s]*\))?)\s*"
-_COMPLEX = re.compile(r"\s*\(" + _PART + "," + _PART + r"\)")
+_COMPLEX = r"\s*\(" + _PART + "," + _PART + r"\)"
 _SCALAR = re.compile(r"[^(){},\s]+(?:\([^(){},\s]*\))?")
-_SEPARATOR = re.compile(r"\s*(?:,|$)")
+_SEPARATOR = r"\s*(?:,|$)"
 _PREDS = {"true": 1, "false": 0, "1": 1, "0": 0}
 
 
@@ -274,7 +274,7 @@ class _Elements:
             raise self._scanner.error("expected '}' at the end of this row of the constant", start)
         text = self._scanner.text[start:end]
         if "/*" in text:
-            text = _COMMENT.sub(lambda comment: " " * len(comment.group()), text)
+            text = pattern(_COMMENT, re.DOTALL).sub(lambda comment: " " * len(comment.group()), text)
         before = len(self._values)
         if text and not text.isspace():
             self._read_text(text, start)
@@ -286,7 +286,7 @@ class _Elements:
     def read_scalar(self) -> None:
         """Read one element."""
         start = self._scanner.skip()
-        match = (_COMPLEX if self._type.is_complex else _SCALAR).match(self._scanner.text, start)
+        match = (pattern(_COMPLEX) if self._type.is_complex else _SCALAR).match(self._scanner.text, start)
         if match is None:
             raise self._scanner.expected(f"a value of type {self._type.value}")
         self._read_text(match.group(), start)
@@ -332,8 +332,8 @@ class _Elements:
     def _read_complex(self, text: str, start: int) -> None:
         position = 0
         while position < len(text):
-            match = _COMPLEX.match(text, position)
-            separator = match and _SEPARATOR.match(text, match.end())
+            match = pattern(_COMPLEX).match(text, position)
+            separator = match and pattern(_SEPARATOR).match(text, match.end())
             if not match or not separator:
                 raise self._bad(text[position:].strip(), start + position)
             for group in (1, 2):
@@ -341,11 +341,11 @@ class _Elements:
             position = separator.end()
 
     def _read_float(self, token: str, position: int) -> None:
-        nan = _NAN.fullmatch(token)
+        nan = pattern(_NAN).fullmatch(token)
         if nan:
             self._nans.append((len(self._values), self._nan_bits(nan, position)))
             self._values.append(math.nan)
-        elif _FLOAT.fullmatch(token):
+        elif pattern(_FLOAT).fullmatch(token):
             self._infinities += token.endswith("inf")
             self._values.append(float(token))
         else:

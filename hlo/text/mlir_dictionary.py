@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*")
-_PLAIN = re.compile(
+from .scanner import pattern
+
+_KEY = r"[A-Za-z_][A-Za-z0-9_.$]*"
+_PLAIN = (
     r"-?[0-9][0-9a-zA-Z.+\-]*(?: : [a-z][a-z0-9]*)?|true|false|dense<[-+0-9a-z.,\[\] ]*> : tensor<[0-9a-z]+>"
 )
 """Values that stand without quotes. All others are written as strings."""
@@ -22,11 +24,11 @@ def write_dictionary(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _key_text(key: str) -> str:
-    return key if _KEY.fullmatch(key) else _quoted(key)
+    return key if pattern(_KEY).fullmatch(key) else _quoted(key)
 
 
 def _value_text(value: str) -> str:
-    return value if _PLAIN.fullmatch(value) else _quoted(value)
+    return value if pattern(_PLAIN).fullmatch(value) else _quoted(value)
 
 
 def _quoted(text: str) -> str:
@@ -35,10 +37,10 @@ def _quoted(text: str) -> str:
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
 
 
-_DELIMITERS = re.compile(r'"(?:[^"\\]|\\.)*+"|->|["\[({<\])}>,]', re.DOTALL)
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
-_ENTRY = re.compile(rf'({_KEY.pattern}|"(?:[^"\\]|\\.)*+")\s*(?:=\s*(.*))?', re.DOTALL)
-_ESCAPE = re.compile(r'\\(?:([0-9a-fA-F]{2})|([nt"\\]))')
+_DELIMITERS = r'"(?:[^"\\]|\\.)*+"|->|["\[({<\])}>,]'
+_STRING = r'"((?:[^"\\]|\\.)*+)"'
+_ENTRY = rf'({_KEY}|"(?:[^"\\]|\\.)*+")\s*(?:=\s*(.*))?'
+_ESCAPE = r'\\(?:([0-9a-fA-F]{2})|([nt"\\]))'
 _LETTERS = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 _SHOWN = 40
 
@@ -57,7 +59,7 @@ def read_dictionary_raw(text: str) -> tuple[tuple[str, str | None], ...]:
     pairs: list[tuple[str, str | None]] = []
     start = position = 1
     depth = 0
-    while match := _DELIMITERS.search(text, position):
+    while match := pattern(_DELIMITERS, re.DOTALL).search(text, position):
         token, position = match.group(), match.end()
         if token == '"':
             break
@@ -76,7 +78,7 @@ def read_dictionary_raw(text: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _read_entry(entry: str) -> tuple[str, str | None]:
-    match = _ENTRY.fullmatch(entry)
+    match = pattern(_ENTRY, re.DOTALL).fullmatch(entry)
     if match is None:
         raise ValueError(f"expected `key = value` in the dictionary, found {entry[:_SHOWN]!r}")
     key, value = match.group(1), match.group(2)
@@ -85,16 +87,16 @@ def _read_entry(entry: str) -> tuple[str, str | None]:
 
 def read_string(text: str) -> str:
     """The contents of a string that is written in quotes. ValueError if it is no string."""
-    if _STRING.fullmatch(text) is None:
+    if pattern(_STRING, re.DOTALL).fullmatch(text) is None:
         raise ValueError(f"expected a string in quotes, found {text[:_SHOWN]!r}")
     return _unquoted(text)
 
 
 def _unquoted(text: str) -> str:
     """The contents of a string; any other text as it stands."""
-    match = _STRING.fullmatch(text)
+    match = pattern(_STRING, re.DOTALL).fullmatch(text)
     if match is None:
         return text
     data = match.group(1).encode("utf-8", "surrogateescape").decode("latin-1")
-    data = _ESCAPE.sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else _LETTERS[m.group(2)], data)
+    data = pattern(_ESCAPE).sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else _LETTERS[m.group(2)], data)
     return data.encode("latin-1").decode("utf-8", "backslashreplace")

@@ -6,19 +6,17 @@ Source: XLA's NameUniquer, and the names that its parser refuses.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ..instruction import HloComputation, HloInstruction
 from .escape import sanitized
+from .scanner import pattern
 
 _TYPES = r"pred|token|opaque|[su](?:1|2|4|8|16|32|64)|b?f16|f32|f64|c64|c128|f[48]e[0-9a-z]+"
 _KEYWORDS = (
     "HloModule|ENTRY|ROOT|true|false|inf|nan|maximal|replicated|manual|unknown|unreduced|last_tile_dim_replicate|"
     "shard_as|shard_like"
 )
-_RESERVED = re.compile(_TYPES)
-_RESERVED_FOR_MODULES = re.compile(f"{_TYPES}|{_KEYWORDS}")
 
 
 class Namer:
@@ -29,7 +27,7 @@ class Namer:
         self._next: dict[str, int] = {}
 
     def unique(self, wanted: str, fallback: str) -> str:
-        name = sanitized(wanted, fallback, _RESERVED)
+        name = sanitized(wanted, fallback, pattern(_TYPES))
         number = self._next.get(name, 1)
         candidate = name
         while candidate in self._used:
@@ -42,7 +40,7 @@ class Namer:
 
 def module_name(name: str) -> str:
     """A module's name in text."""
-    return sanitized(name, "module", _RESERVED_FOR_MODULES)
+    return sanitized(name, "module", pattern(f"{_TYPES}|{_KEYWORDS}"))
 
 
 class Names:

@@ -2,7 +2,7 @@
 
 Source: XLA's HloComputation::ToString and HloInstruction::ToString. Operands are printed by name alone, attributes as
 their classes declare, constants in full by `literals.py`. `parser.py` reads all of it back to equal computations.
-`HloModule.to_text` in `ir.py` stands above and adds the first line.
+`HloModule.to_text` in `ir.py`, above this file, adds the first line.
 """
 
 from __future__ import annotations
@@ -42,13 +42,16 @@ def operation_text(instruction: HloInstruction, names: Names, elide_over: int | 
         inside = ", ".join([f"%{names.of_instruction(operand)}" for operand in instruction.operands])
     written = [f"{instruction.shape.to_text()} {opcode.value}({inside})"]
     written += attribute_texts(instruction, names.of_computation)
-    written += [f"{key}={text}" for key, text in instruction.annotations if key == "sharding"]
-    frontend_attributes = list(instruction.frontend_attributes)
+    annotations, frontend_attributes = instruction.annotations, instruction.frontend_attributes
+    if annotations:
+        written += [f"{key}={text}" for key, text in annotations if key == "sharding"]
     if opcode is Opcode.CALL and instruction.attributes.composite is not None:
-        frontend_attributes[:0] = composite_frontend_attributes(instruction.attributes.composite)
+        composite = composite_frontend_attributes(instruction.attributes.composite)
+        frontend_attributes = (*composite, *frontend_attributes)
     if frontend_attributes:
         written.append(frontend_attributes_text(frontend_attributes))
-    written += [f"{key}={text}" for key, text in instruction.annotations if key not in _PRINTED_ELSEWHERE]
+    if annotations:
+        written += [f"{key}={text}" for key, text in annotations if key not in _PRINTED_ELSEWHERE]
     return ", ".join(written)
 
 
@@ -67,7 +70,8 @@ def _computation_text(computation: HloComputation, names: Names, elide_over: int
     for instruction in computation.instructions:
         root = "ROOT " if instruction is computation.root else ""
         metadata = "" if instruction.metadata is None else _metadata_text(instruction.metadata)
-        metadata += "".join(f", {key}={text}" for key, text in instruction.annotations if key == "backend_config")
+        if instruction.annotations:
+            metadata += "".join(f", {key}={text}" for key, text in instruction.annotations if key == "backend_config")
         lines.append(f"  {root}{instruction_text(instruction, names, elide_over)}{metadata}")
     return "\n".join([*lines, "}"])
 

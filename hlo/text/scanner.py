@@ -7,6 +7,7 @@ it consumes. Nothing of the IR belongs here, so that `layout.py` and `shape.py` 
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from ..errors import HloParseError
 from .escape import unescape
@@ -26,6 +27,12 @@ _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 20
 _SHOWN = 40
 """Characters of an unexpected token that an error quotes."""
+
+
+@cache
+def pattern(regex: str, flags: int = 0) -> re.Pattern[str]:
+    """A regular expression, compiled when it is first needed: programs that read no text need few."""
+    return re.compile(regex, flags)
 
 
 class Scanner:

@@ -1,6 +1,6 @@
 """layout-normalization: every array's dimensions are numbered as they lie in memory, so that all is row-major.
 
-f32[2,3]{0,1} becomes f32[3,2]{1,0}: the same bytes. Each instruction is rewritten for it (`layout_renumber.py`); a copy
+f32[2,3]{0,1} becomes f32[3,2]{1,0}: the same bytes. Each instruction is rewritten for it (`renumber.py`); a copy
 from one order to another becomes a transpose, and a transpose or a reshape that moves nothing is gone. What the caller
 gives and wants keeps its layout: a bitcast follows such a parameter and comes before such a result. Where the caller's
 layout has tiles, packing or a memory space, a copy stands on the inner side of the bitcast: from the tiled array, whose
