@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_type_hints
 
 import pytest
 from hloom.autodiff.rules.tables import JVP, TRANSPOSE
@@ -13,7 +14,9 @@ from hloom.hlo.ops.declare import declared
 from hloom.hlo.passes.layout.order_rules import STRUCTURE, rule_of
 from hloom.hlo.passes.simplify.call_inliner import INLINED
 from hloom.hlo.rules import RuleTable
+from hloom.hlo.shape import Shape
 from hloom.hlo.text.attributes import form_of
+from hloom.hlo.text.codecs import MARK
 from hloom.numba_backend.emit.element import ELEMENT
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.lowering import LOWERED
@@ -79,3 +82,16 @@ def test_fields_that_look_like_dimensions_are_declared_as_such() -> None:
         if "dim" in field.name and field.attr.dims == type(field.attr.dims)()
     }
     assert silent == {"ConvolutionAttributes.dimension_numbers"}  # a record, whose fields say it
+
+
+def test_codecs_read_what_fields_hold() -> None:
+    """The type of a field is what its codec's reader says that it gives, where it is a plain one."""
+    checked = 0
+    for kind in {spec.attributes for spec in SPECS.values()}:
+        for field in declared(kind):
+            codec = field.attr.codec
+            gives = None if codec is None else get_type_hints(codec.read).get("return")
+            if codec is not MARK and gives in (int, bool, float, str, tuple[int, ...], tuple[str, str], Shape):
+                assert field.type in (gives, gives | None), f"{kind.__name__}.{field.name}"
+                checked += 1
+    assert checked > 60
