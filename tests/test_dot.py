@@ -13,7 +13,7 @@ from hloom.hlo.ir import HloInstruction
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops.dot import DotAttributes
 from hloom.hlo.passes.expand.dot import ragged_dot
-from hloom.hlo.passes.fuse.dot_canonicalizer import with_lhs_in_order, with_rhs_in_order
+from hloom.hlo.passes.layout.dot_canonicalizer import with_lhs_in_order, with_rhs_in_order
 from hloom.hlo.passes.simplify.reduce_dot import dot_of_transpose, transpose_of_dot
 from hloom.hlo.shape import Shape
 from hloom.numba_backend.compiler import NumbaCompiler

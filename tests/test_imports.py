@@ -24,20 +24,7 @@ ALLOWED: dict[str, set[str]] = {
 """The layers that each layer may import."""
 
 CIRCLES: dict[frozenset[str], str] = {
-    frozenset({"hlo.buffers.assignment", "hlo.buffers.report"}): "a report is of an assignment, which makes it",
-    frozenset(
-        {
-            "hlo.client.constants",
-            "hlo.client.core",
-            "hlo.client.elementwise",
-            "hlo.client.local_client",
-            "hlo.client.movement",
-            "hlo.client.products",
-            "hlo.client.reductions",
-            "hlo.client.structure",
-        }
-    ): "a builder names the client that executes what it builds, and the client the builder",
-    frozenset({"tracer.array", "tracer.core", "tracer.execution", "tracer.tracer"}): (
+    frozenset({"tracer.array", "tracer.core", "tracer.execution", "tracer.overlay", "tracer.tracer"}): (
         "arrays and tracers are the values of traces, and their operators bind"
     ),
 }
@@ -135,8 +122,10 @@ def test_no_modules_import_one_another_in_a_circle(root: Path) -> None:
     """Of `hlo/` and `tracer/`."""
     inside = {name: targets for name, targets in graph(root).items() if name.split(".")[0] in ("hlo", "tracer")}
     found = circles(inside)
-    assert not found - CIRCLES.keys(), "modules import one another in a circle"
-    assert not CIRCLES.keys() - found, "circles that are gone: take them out of the list"
+    new = [sorted(circle) for circle in found if not any(circle <= known for known in CIRCLES)]
+    gone = [sorted(known) for known in CIRCLES if not any(circle <= known for circle in found)]
+    assert not new, "modules import one another in a circle"
+    assert not gone, "circles that are gone: take them out of the list"
 
 
 @pytest.mark.parametrize("layer", FOLDERS)

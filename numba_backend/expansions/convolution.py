@@ -12,10 +12,11 @@ from dataclasses import replace
 from ...hlo.builder import make_instruction
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops.convolution import ConvolutionAttributes, ConvolutionDimensionNumbers
+from ...hlo.ops.convolution import ConvolutionAttributes
 from ...hlo.passes.expand.convolution import canonical_numbers
 from ...hlo.passes.patterns import transpose
 from ...hlo.shape import Shape
+from ...hlo.window import ConvolutionDimensionNumbers
 
 FEW_PLACES = 64
 """With fewer places than this an image is a narrow matrix: with channels last, all images together are one."""
