@@ -134,6 +134,11 @@ class HloComputation:
                 found[operand].append(instruction)
         return {i: tuple(users) for i, users in found.items()}
 
+    @cached_property
+    def callers(self) -> tuple[HloInstruction, ...]:
+        """The instructions that call computations, in order. Kept, as every walk over a module asks."""
+        return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])
+
     def __repr__(self) -> str:
         return f"<HloComputation {self.name}: {len(self.instructions)} instructions>"
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ..ir import HloComputation, HloInstruction
 from ..text.names import Names
-from ..text.printer import operation_text, print_computation
+from ..text.printer import computation_texts, operation_text
 
 _ELIDE_OVER = 8
 """Elements of constants that are shown in full."""
@@ -87,7 +87,8 @@ def _called_difference(before: HloInstruction, after: HloInstruction) -> Iterato
     """The changed lines of computations that both call, one after the other."""
     for old, new in zip(before.called_computations(), after.called_computations()):
         if old is not new:
-            a, b = (print_computation(c, elide_over=_ELIDE_OVER).splitlines() for c in (old, new))
+            texts = (computation_texts([c], elide_over=_ELIDE_OVER) for c in (old, new))
+            a, b = (text.splitlines() for (text,) in texts)
             changed = [line for line in difflib.ndiff(a, b) if line[0] in "-+"]
             yield f"in {old.name}:"
             yield from changed[:_MOST_LINES]

@@ -19,9 +19,10 @@ from .names import Names
 
 
 def computation_texts(
-    computations: Sequence[HloComputation], entry: HloComputation, elide_over: int | None = None
+    computations: Sequence[HloComputation], entry: HloComputation | None = None, elide_over: int | None = None
 ) -> list[str]:
-    """The texts of a module's `computations`. With `elide_over`, constants of more elements are shown as `{...}`."""
+    """The text of each of `computations`, one of which may be a module's entry. With `elide_over`, constants of more
+    elements are shown as `{...}`."""
     names = Names(computations)
     return [("ENTRY " if c is entry else "") + _computation_text(c, names, elide_over) for c in computations]
 
