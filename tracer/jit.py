@@ -130,6 +130,8 @@ class JitFunction:
             dynamic = [args[p] for p in plan.places]
             if kwargs:
                 dynamic += [kwargs[n] for n in plan.keywords]
+            elif not plan.has_statics:
+                form = None  # as if no argument could be static: found by the types alone
             if plan.has_statics:
                 values = [args[p] for p in plan.static_places]
                 if kwargs:

@@ -158,7 +158,7 @@ def index_get(x: Any, index: Any) -> Value:
             pass  # too many indices, or an integer out of bounds: the general way knows
         else:
             view = np.asarray(found)
-            if value._view.nbytes > MAX_KEPT_ALIVE:
+            if view is found and value._view.nbytes > MAX_KEPT_ALIVE:
                 view = detached(view)
             return Array(ShapedArray(found.shape, value.aval.dtype, value.aval.weak_type), view)
     parsed = parse_index(shape, index)
