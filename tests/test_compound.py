@@ -60,6 +60,8 @@ CASES: list[tuple[str, Callable[[], Any]]] = [
     ("erf_inv", lambda: lax.erf_inv(np.linspace(-1, 1, 9, dtype=np.float32))),
     ("split", lambda: random.split(KEY, 3)),
     ("fold_in", lambda: random.fold_in(KEY, 4)),
+    ("split into a shape", lambda: random.split(KEY, (2, 3))),
+    ("split of a typed key into a shape", lambda: random.split(TYPED, num=(2, 3))),
     ("split of a typed key", lambda: random.split(TYPED)),
     ("fold_in of a typed key", lambda: random.fold_in(TYPED, 2**31 - 1)),
     ("normal of a typed key", lambda: random.normal(TYPED, (2, 3))),

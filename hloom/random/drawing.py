@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..tracer.arguments import ArgumentSpec
-from ..tracer.array import Array
+from ..tracer.array import Array, with_storage
 from ..tracer.aval import ShapedArray
 from ..tracer.compound import Compound, argument_names
 from .implementations import KeyDType, implementation
@@ -25,7 +25,10 @@ SIZES = (16, 64, 256, 1024, 4096, 16384)
 
 
 def compound_draw(*, static: Sequence[str] = ("shape", "dtype")) -> Callable[[F], F]:
-    """As `compound`, for functions (key, shape, ...) whose element i depends on the key, on i and on scalars alone."""
+    """As `compound`, for functions (key, shape, ...) whose element i depends on the key, on i and on scalars alone.
+
+    The second argument is the shape, whatever its name; elements of the result may be arrays, as the words of keys are.
+    """
 
     def decorate(fun: Callable[..., Any]) -> Any:
         return _Draw(fun, argument_names(fun, static))
@@ -38,11 +41,11 @@ class _Draw(Compound):
 
     def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
         super().__init__(fun, static)
+        self._shape = fun.__code__.co_varnames[1]
         self._default = (fun.__defaults__ or ((),))[0]
-        """Of `shape`, which is the second argument."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = args[1] if len(args) > 1 else kwargs.get("shape", self._default)
+        given = args[1] if len(args) > 1 else kwargs.get(self._shape, self._default)
         sizes = (given,) if type(given) is int else given
         if self._state.direct and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
             size = math.prod(sizes)
@@ -54,12 +57,15 @@ class _Draw(Compound):
     def _draw(self, size: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) > 1:
             return super().__call__(args[0], (size,), *args[2:], **kwargs)
-        return super().__call__(*args, **{**kwargs, "shape": (size,)})
+        return super().__call__(*args, **{**kwargs, self._shape: (size,)})
 
     def _cut(self, drawn: Array, shape: tuple[int, ...], size: int) -> Array:
         """The first elements, in the shape that was asked for."""
-        view = drawn._view[:size].reshape(shape).copy()
-        return Array(ShapedArray(shape, drawn.aval.dtype, drawn.aval.weak_type), view)
+        storage = drawn._storage if drawn.aval.is_extended else drawn
+        stored = (*shape, *storage.aval.shape[1:])
+        view = storage._view[:size].reshape(stored).copy()
+        cut = Array(ShapedArray(stored, storage.aval.dtype, storage.aval.weak_type), view)
+        return with_storage(ShapedArray(shape, drawn.aval.dtype), cut) if drawn.aval.is_extended else cut
 
 
 def _can_be_cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -58,7 +58,7 @@ class PRNGImpl:
     fold_in: Callable[[Value, Value], Value]
     """fold_in(key, uint32 scalar) -> one key."""
     by_index: bool = False
-    """Whether element i of what `random_bits` draws depends on the key and i alone, whatever the shape."""
+    """Whether element i of what `random_bits` and `split` give depends on the key and i alone, whatever the shape."""
     dtype: KeyDType = field(init=False)
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from ..tracer.ops import convert
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import user_line
 from . import threefry  # noqa: F401  # the default generator is registered
+from .drawing import compound_draw
 from .implementations import KeyDType, PRNGImpl, implementation
 
 __all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split", "wrap_key_data"]
@@ -134,7 +135,7 @@ def _as_given(new: Value, old: Any) -> Value:
     return new if dtypes.is_extended(as_value(old).aval.dtype) else storage_of(new)
 
 
-@compound(static=("num",))
+@compound_draw(static=("num",))
 def split(key: Any, num: Any = 2) -> Value:
     """`num` (an integer or a shape) new keys of one; the old one should not be used again."""
     one = single_key("split", key)
