@@ -59,18 +59,20 @@ class Programs:
         self.fast: dict[Any, FastTable[Run]] = {}
         """By the options of jit, which decide what a call means; then by context and by the form of the call."""
         self.traced: BoundedCache[Traced] = BoundedCache()
-        self.runners: BoundedCache[Run] = BoundedCache(dropped=self.forget_fast_ways)
+        # Not a method of this object: that would be a cycle, and programs would wait for the garbage collector.
+        self.runners: BoundedCache[Run] = BoundedCache(dropped=functools.partial(_forget_fast_ways, self.fast))
         register_cache(self)
-
-    def forget_fast_ways(self) -> None:
-        for table in self.fast.values():
-            table.clear()
 
     def clear(self) -> None:
         """Forget all."""
         self.traced.clear()
         self.runners.clear()
-        self.forget_fast_ways()
+        _forget_fast_ways(self.fast)
+
+
+def _forget_fast_ways(tables: dict[Any, FastTable[Run]]) -> None:
+    for table in tables.values():
+        table.clear()
 
 
 class _Plan:
