@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import dtypes, errors, extend, hlo, lax, nn, numpy, random, tree, tree_util
+    from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff import (
         checkpoint,
         custom_jvp,
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .tracer.arguments import ShapeDtypeStruct
-    from .tracer.config import config, enable_x64
+    from .tracer.caches import clear_caches
+    from .tracer.config import config, default_matmul_precision, disable_jit, enable_x64, numpy_dtype_promotion
     from .tracer.jit import (
         block_until_ready,
-        clear_caches,
         device_get,
         device_put,
-        disable_jit,
         eval_shape,
         jit,
         make_hlo,
@@ -51,7 +50,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ("dtypes", "errors", "extend", "hlo", "lax", "nn", "numpy", "random", "tree", "tree_util")
+_MODULES = (
+    *("dtypes", "errors", "experimental", "extend", "hlo", "lax", "nn", "numpy", "random"),
+    *("tree", "tree_util"),
+)
 _NAMES = {
     **dict.fromkeys(
         (
@@ -62,7 +64,7 @@ _NAMES = {
     ),
     **dict.fromkeys(
         (
-            *("block_until_ready", "clear_caches", "device_get", "device_put", "disable_jit"),
+            *("block_until_ready", "device_get", "device_put"),
             *("eval_shape", "jit", "make_hlo"),
         ),
         ".tracer.jit",
@@ -72,8 +74,10 @@ _NAMES = {
         ("register_custom_call", "registered_custom_calls", "unregister_custom_call"), ".hlo.custom_calls"
     ),
     "ShapeDtypeStruct": ".tracer.arguments",
-    "config": ".tracer.config",
-    "enable_x64": ".tracer.config",
+    "clear_caches": ".tracer.caches",
+    **dict.fromkeys(
+        ("config", "default_matmul_precision", "disable_jit", "enable_x64", "numpy_dtype_promotion"), ".tracer.config"
+    ),
     "run_hlo": ".tracer.run_hlo",
     "Compiled": ".tracer.stages",
     "Lowered": ".tracer.stages",
@@ -91,6 +95,7 @@ __all__ = [
     "config",
     "custom_jvp",
     "custom_vjp",
+    "default_matmul_precision",
     "device_get",
     "device_put",
     "disable_jit",
@@ -98,6 +103,7 @@ __all__ = [
     "enable_x64",
     "errors",
     "eval_shape",
+    "experimental",
     "extend",
     "float0",
     "grad",
@@ -113,6 +119,7 @@ __all__ = [
     "make_hlo",
     "nn",
     "numpy",
+    "numpy_dtype_promotion",
     "random",
     "register_custom_call",
     "registered_custom_calls",

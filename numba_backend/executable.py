@@ -69,6 +69,8 @@ class NumbaExecutable(Executable):
                 self._donated.append((k, place.allocation.index))
             fresh.append((shape, shape.byte_size))
         self._fresh = tuple(fresh)
+        self._only = fresh[0] if len(fresh) == 1 and not self._donated and not lowered.arena_size else None
+        """The result, where there is one, in memory of its own, and the program needs no other memory."""
         self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
         """Results that have another type or layout than the parameter whose memory they take."""
 
@@ -81,6 +83,13 @@ class NumbaExecutable(Executable):
         return self._results
 
     def call(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
+        if self._only is not None:  # the shortest way for the commonest case
+            shape, nbytes = self._only
+            block = allocate(nbytes)
+            bases = [a.address for a in arguments]
+            bases.append(block.address)
+            self._run(bases)
+            return [BlockBuffer(shape, block)]
         if self._donated:
             return self._call_with_donation(arguments)
         blocks = [allocate(nbytes) for _, nbytes in self._fresh]

@@ -91,7 +91,7 @@ def test_gradients_compose_with_jit_in_any_order() -> None:
 def test_derived_programs_are_made_once() -> None:
     f = jit(lambda x, y: sum_all(lax.mul(lax.sin(x), y)))
     f(f64(X), f64(Y))
-    (traced,) = f._traced.values()
+    (traced,) = f._programs.traced.values()
     moving = (True, False)
     parts = linearize_computation(traced.computation, moving)
     grad(f)(f64(X), f64(Y))
@@ -105,7 +105,7 @@ def test_derived_programs_are_made_once() -> None:
 def test_constants_are_made_again_not_kept() -> None:
     f = jit(lambda x: lax.mul(x, lax.full_like(x, 3)))
     f(f64(X))
-    (traced,) = f._traced.values()
+    (traced,) = f._programs.traced.values()
     assert linearize_computation(traced.computation, (True,)).residuals == ()
 
 

@@ -181,6 +181,7 @@ def keep(x: Any) -> Any:
 )
 def test_leaked_tracers(use: Callable[[Any], Any]) -> None:
     stored.clear()
+    hloom.clear_caches()  # else `keep` is not traced again
     hloom.jit(keep)(X)
     line = keep.__code__.co_firstlineno + 1
     with pytest.raises(UnexpectedTracerError) as caught:

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from ..hlo.backend import DeviceBuffer
 from ..hlo.host_buffers import HostBuffer
 from .aval import ShapedArray
+from .context import thread
 from .dtypes import canonical_dtype, python_scalar_dtype
 from .errors import DeletedArrayError, UnsupportedElementTypeError
 from .operators import ArrayBase, Value
@@ -248,6 +249,19 @@ def _frozen(array: NDArray) -> NDArray:
     return array
 
 
+def detached(view: NDArray) -> NDArray:
+    """`view`, copied if it is a small part of a large array, which it would keep alive."""
+    owner = view.base
+    while type(owner) is np.ndarray and owner.base is not None:
+        owner = owner.base
+    size = getattr(owner, "nbytes", 0)
+    return _frozen(view.copy()) if size > MAX_KEPT_ALIVE and view.nbytes * 4 < size else view
+
+
+MAX_KEPT_ALIVE = 4096
+"""Bytes that a view may keep alive, however small it is itself."""
+
+
 def _read_only(array: NDArray) -> NDArray:
     if array.flags.writeable:
         array = array.view()
@@ -288,7 +302,8 @@ def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
 def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] | None = None) -> Array:
     """A weakly typed Array of a Python scalar; strongly typed if `dtype` is given. OverflowError if it does not fit."""
     if dtype is None:
-        aval = ShapedArray((), python_scalar_dtype(type(value)), True)
+        key = type(value), thread.settings.context.enable_x64
+        aval = _SCALARS.get(key) or _SCALARS.setdefault(key, ShapedArray((), python_scalar_dtype(key[0]), True))
     else:
         aval = ShapedArray((), dtype, False)
     exact = type(value) is int or value * 0 != 0  # infinite or NaN
@@ -296,6 +311,10 @@ def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] 
         return Array(aval, np.array(value, aval.dtype))
     with np.errstate(over="ignore", invalid="ignore"):  # a float beyond the dtype's range is infinite, silently
         return Array(aval, np.array(value, aval.dtype))
+
+
+_SCALARS: dict[tuple[type, bool], ShapedArray] = {}
+"""The types of Python scalars, with and without 64-bit dtypes."""
 
 
 def as_value(value: Any) -> Value:

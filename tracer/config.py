@@ -1,97 +1,160 @@
 """Settings: `hloom.config`. Names are JAX's where it has them; environment variables of the same names set them.
 
-hloom.config.update("jax_enable_x64", True)
-hloom.config.jax_enable_x64
+hloom.config.update("jax_enable_x64", True)     # for the whole process
+hloom.config.jax_enable_x64                     # as this thread sees it
+with hloom.enable_x64(): ...                    # for this thread, within the block
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 from ..hlo.backend import default_backend, default_target, set_default_backend, set_default_target
 from ..hlo.errors import UnsupportedError
 from ..hlo.target import Target
 from ..hlo.targets import target_named
+from . import context as _context
+from .context import Context, Override, current_context
 
-_SETTINGS = ("hloom_backend", "hloom_target", "jax_default_prng_impl", "jax_disable_jit", "jax_enable_x64")
-
-Context: TypeAlias = tuple[bool, str, str | Target]
+MATMUL_PRECISIONS = {
+    **{name: name for name in ("default", "high", "highest")},
+    "fastest": "default",
+    "bfloat16": "default",
+    "tensorfloat32": "high",
+    "float32": "highest",
+}
+"""What `default_matmul_precision` and the `precision` of a product may be called, and HLO's name of each."""
 
 
 class Config:
-    """All settings. Compiled functions depend on some of them, so a change empties their dispatch caches."""
+    """All settings. Reading gives this thread's value; `update` sets the process's."""
 
-    __slots__ = ("_listeners", "context", *_SETTINGS)
+    __slots__ = ()
 
     jax_enable_x64: bool
     """Keep 64-bit dtypes; off: they become their 32-bit counterparts, as in JAX."""
     jax_disable_jit: bool
     """jit runs functions op by op, for debugging."""
+    jax_numpy_dtype_promotion: str
+    """"standard", or "strict": only Python numbers give way to other dtypes, all else is a TypePromotionError."""
+    jax_default_matmul_precision: str | None
+    """The precision of products that name none: "default", "high", "highest", or a dtype's name. The CPU multiplies in
+    the operands' own precision; programs for other targets carry it."""
+    jax_default_prng_impl: str
+    """Only "threefry2x32"."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     hloom_target: str | Target
     """Whose layouts and memories compiled programs use inside: "cpu" (dense, row-major), another name, or a
-    `hloom.hlo.Target` of one's own."""
-    jax_default_prng_impl: str
-    """Only "threefry2x32"."""
-    context: Context
-    """What traced and compiled programs depend on: a part of their caches' keys. Not a setting."""
+    `hloom.hlo.Target` that the user made."""
 
-    def __init__(self) -> None:
-        self._listeners: list[Callable[[], None]] = []
-        self.jax_enable_x64 = _flag("JAX_ENABLE_X64")
-        self.jax_disable_jit = _flag("JAX_DISABLE_JIT")
-        self.hloom_backend = default_backend()
-        self.hloom_target = default_target()
-        self.jax_default_prng_impl = "threefry2x32"
-        self.context = (self.jax_enable_x64, self.hloom_backend, self.hloom_target)
+    @property
+    def context(self) -> Context:
+        """What programs traced by this thread depend on: a part of their caches' keys. Not a setting."""
+        return current_context()
 
-    def update(self, name: str, value: object) -> None:
-        """Change a setting. AttributeError for an unknown name, TypeError or ValueError for a value it cannot have."""
+    def __getattr__(self, name: str) -> Any:
         if name not in _SETTINGS:
             raise AttributeError(f"unknown setting {name!r}; known: {', '.join(_SETTINGS)}")
-        wanted = (str, Target) if name == "hloom_target" else (type(getattr(self, name)),)
-        if not isinstance(value, wanted):
-            raise TypeError(f"{name} must be a {' or a '.join(t.__name__ for t in wanted)}, not {value!r}")
-        if isinstance(value, str) and name == "hloom_target":
-            _check_target(value)
-        if name == "jax_default_prng_impl" and value != "threefry2x32":
-            raise ValueError(f"the only random number generator is threefry2x32, not {value!r}")
-        setattr(self, name, value)
-        set_default_backend(self.hloom_backend)
-        set_default_target(self.hloom_target)
-        self.context = (self.jax_enable_x64, self.hloom_backend, self.hloom_target)
-        for listener in self._listeners:
-            listener()
+        return getattr(current_context(), _SETTINGS[name].field)
 
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after each update."""
-        self._listeners.append(listener)
+    def update(self, name: str, value: Any) -> None:
+        """Change a setting of the process, which threads see unless they override it within a `with` block.
+
+        AttributeError for an unknown name, TypeError or ValueError for a value it cannot have.
+        """
+        if name not in _SETTINGS:
+            raise AttributeError(f"unknown setting {name!r}; known: {', '.join(_SETTINGS)}")
+        _check(name, value)
+        _context.update_process(**{_SETTINGS[name].field: value})
+        if name == "hloom_backend":
+            set_default_backend(value)
+        elif name == "hloom_target":
+            set_default_target(value)
 
     def __repr__(self) -> str:
         settings = (f"{s}={getattr(self, s)!r}" for s in _SETTINGS)
         return f"Config({', '.join(settings)})"
 
 
-@contextmanager
-def enable_x64(new_val: bool = True) -> Iterator[None]:
-    """Within the block 64-bit types are kept (or not). For the whole process, not for one thread."""
-    before = config.jax_enable_x64
-    config.update("jax_enable_x64", new_val)
-    try:
-        yield
-    finally:
-        config.update("jax_enable_x64", before)
+class _Setting:
+    """A setting: its name in Context, the types of its values, and what else must hold of one."""
+
+    def __init__(self, field: str, types: tuple[type, ...], check: Callable[[Any], None] | None = None) -> None:
+        self.field = field
+        self.types = types
+        self.check = check
 
 
-def _check_target(name: str) -> None:
+def _check(name: str, value: Any) -> None:
+    """TypeError or ValueError if the setting `name` cannot be `value`."""
+    setting = _SETTINGS[name]
+    if not isinstance(value, setting.types):
+        raise TypeError(f"{name} must be a {' or a '.join(t.__name__ for t in setting.types)}, not {value!r}")
+    if setting.check is not None:
+        setting.check(value)
+
+
+def _check_target(target: str | Target) -> None:
     try:
-        target_named(name)
+        if isinstance(target, str):
+            target_named(target)
     except UnsupportedError as error:
         raise ValueError(str(error)) from None
+
+
+def _check_generator(name: str) -> None:
+    if name != "threefry2x32":
+        raise ValueError(f"the only random number generator is threefry2x32, not {name!r}")
+
+
+def _check_promotion(mode: str) -> None:
+    if mode not in ("standard", "strict"):
+        raise ValueError(f'numpy_dtype_promotion is "standard" or "strict", not {mode!r}')
+
+
+def _check_precision(precision: str | None) -> None:
+    if precision is not None and precision not in MATMUL_PRECISIONS:
+        known = ", ".join(MATMUL_PRECISIONS)
+        raise ValueError(f"default_matmul_precision is None or one of {known}, not {precision!r}")
+
+
+_SETTINGS = {
+    "hloom_backend": _Setting("backend", (str,)),
+    "hloom_target": _Setting("target", (str, Target), _check_target),
+    "jax_default_matmul_precision": _Setting("default_matmul_precision", (str, type(None)), _check_precision),
+    "jax_default_prng_impl": _Setting("default_prng_impl", (str,), _check_generator),
+    "jax_disable_jit": _Setting("disable_jit", (bool,)),
+    "jax_enable_x64": _Setting("enable_x64", (bool,)),
+    "jax_numpy_dtype_promotion": _Setting("numpy_dtype_promotion", (str,), _check_promotion),
+}
+
+
+def _override(name: str, value: Any) -> Override:
+    _check(name, value)
+    return Override(**{_SETTINGS[name].field: value})
+
+
+def enable_x64(new_val: bool = True) -> Override:
+    """Within the block 64-bit types are kept (or not), in this thread."""
+    return _override("jax_enable_x64", new_val)
+
+
+def disable_jit(disable: bool = True) -> Override:
+    """Within the block jitted functions run op by op, as the Python they are: for debuggers. In this thread."""
+    return _override("jax_disable_jit", disable)
+
+
+def numpy_dtype_promotion(new_val: str) -> Override:
+    """Within the block, in this thread: "strict" promotion, where only Python numbers give way, or "standard"."""
+    return _override("jax_numpy_dtype_promotion", new_val)
+
+
+def default_matmul_precision(new_val: str | None) -> Override:
+    """Within the block, in this thread: the precision of products that name none."""
+    return _override("jax_default_matmul_precision", new_val)
 
 
 def _flag(variable: str) -> bool:
@@ -104,4 +167,21 @@ def _flag(variable: str) -> bool:
     raise ValueError(f"environment variable {variable} must be true or false, not {text!r}")
 
 
-config = Config()
+def _from_environment() -> Config:
+    promotion = os.environ.get("JAX_NUMPY_DTYPE_PROMOTION") or "standard"
+    precision = os.environ.get("JAX_DEFAULT_MATMUL_PRECISION") or None
+    _check_promotion(promotion)
+    _check_precision(precision)
+    _context.start(
+        enable_x64=_flag("JAX_ENABLE_X64"),
+        disable_jit=_flag("JAX_DISABLE_JIT"),
+        numpy_dtype_promotion=promotion,
+        default_matmul_precision=precision,
+        default_prng_impl="threefry2x32",
+        backend=default_backend(),
+        target=default_target(),
+    )
+    return Config()
+
+
+config = _from_environment()

@@ -18,7 +18,7 @@ from . import dtypes, tree
 from .arguments import abstract
 from .array import as_value
 from .aval import ShapedArray
-from .config import config
+from .context import current_context
 from .core import Value, bind_conditional, bind_while, eval_computation
 from .errors import TreeStructureError
 from .ops import clamp, compare, convert, scalar_like
@@ -105,7 +105,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Shapes and dtypes of the carry stay what they are: TreeStructureError, with both types, otherwise.
     """
-    if config.jax_disable_jit:
+    if current_context().disable_jit:
         carry = init_val
         while cond_fun(carry):
             carry = body_fun(carry)
@@ -177,7 +177,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: An
     value = as_value(pred)
     if value.aval.shape:
         raise TreeStructureError(f"Pred must be a scalar, got {value.aval.str_short()}\n  at {user_line()}")
-    if config.jax_disable_jit:
+    if current_context().disable_jit:
         return true_fun(*operands) if value else false_fun(*operands)
     if value.aval.dtype != np.bool_:
         value = compare(value, "NE", scalar_like(value, 0))
@@ -192,7 +192,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if value.aval.shape or not dtypes.is_integer(value.aval.dtype):
         raise TreeStructureError(f"Index must be an integer scalar, got {value.aval.str_short()}\n  at {user_line()}")
     last = len(branches) - 1
-    if config.jax_disable_jit:
+    if current_context().disable_jit:
         return branches[builtins.min(builtins.max(int(value), 0), last)](*operands)
     if not last:
         return branches[0](*operands)

@@ -28,10 +28,12 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
 from ..hlo.ops.structure import ConstantAttributes
 from ..hlo.shape import Shape
-from .array import Array
+from .array import Array, detached
 from .aval import ShapedArray, aval_of_shape
+from .caches import on_clear
+from .context import current_context
 from .errors import OperandError
-from .execution import run_while
+from .execution import run_op, run_while
 from .operators import Value
 from .overlay import EXTENDED, storage_of, storages
 from .primitive import Call, Primitive
@@ -68,18 +70,45 @@ __all__ = [
 ]
 
 
+_SLOW = frozenset(
+    {
+        *(Opcode.GATHER, Opcode.SCATTER, Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER),
+        *(Opcode.CONVOLUTION, Opcode.SORT, Opcode.TOPK, Opcode.REDUCE),
+    }
+)
+"""Ops for which the evaluator is slow. Of reductions, those of several arrays."""
+_SLICES = frozenset({Opcode.SLICE, Opcode.DYNAMIC_SLICE})
+_SPECIAL = _SLOW | _SLICES | {Opcode.WHILE, Opcode.CONDITIONAL}
+_TINY = 1024
+"""Elements up to which the evaluator is fast enough for any op."""
+
+
+def _is_worth_a_program(opcode: Opcode, operands: tuple[Value, ...], shape: Shape) -> bool:
+    if opcode is Opcode.REDUCE and shape.tuple_shapes is None:
+        return False
+    return sum([o.aval.size for o in operands]) > _TINY and current_context().backend != "evaluator"
+
+
 class EvalTrace(Trace):
-    """Computes at once: an op by the evaluator's NumPy call, a loop by the backend, a primitive as it says itself."""
+    """Computes at once: an op by the evaluator's NumPy call, a primitive as it says itself; by the backend a loop, and
+    the ops for which NumPy has no fast call."""
 
     parent = None
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
     ) -> Value | list[Value]:
-        if opcode is Opcode.WHILE:
-            return list(run_while(attributes.condition, attributes.body, [self.array(o) for o in operands]))
-        if opcode is Opcode.CONDITIONAL:
-            return self._conditional(attributes.branch_computations, operands)
+        if opcode in _SPECIAL:
+            if opcode is Opcode.WHILE:
+                return list(run_while(attributes.condition, attributes.body, [self.array(o) for o in operands]))
+            if opcode is Opcode.CONDITIONAL:
+                return self._conditional(attributes.branch_computations, operands)
+            if opcode in _SLICES:
+                view = evaluate_op(opcode, [self.array(o)._view for o in operands], attributes, shape)
+                return Array(aval_of_shape(shape), detached(view))
+            if _is_worth_a_program(opcode, operands, shape):
+                results = run_op(opcode, [self.array(o) for o in operands], attributes, shape)
+                return results[0] if shape.tuple_shapes is None else list(results)
         result = evaluate_op(opcode, [self.array(o)._view for o in operands], attributes, shape)
         if shape.tuple_shapes is None:
             return Array(ShapedArray(shape.dimensions, shape.element.dtype), result)
@@ -274,6 +303,9 @@ def _declared_shape(
             return None
         shapes.append(aval.hlo)
     return _checked_shape(opcode, shapes, attributes, declared)
+
+
+on_clear(_inferred_shape.cache_clear)
 
 
 def _checked_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:

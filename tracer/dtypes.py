@@ -1,5 +1,6 @@
 """JAX's type promotion: a lattice of dtypes in which Python scalars are weak; 64-bit types only when x64 is on.
 
+Reads `thread.settings.context` and not `current_context()`, which costs a call: this is on the way of every operation.
 Source: JAX's "Type promotion semantics" (docs/type_promotion.rst) and JEP 9407.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
-from .config import config
+from .context import thread
 from .errors import OperandError, TypePromotionError
 from .extended import ExtendedDType, extended
 from .operators import ArrayBase
@@ -69,40 +70,60 @@ _WEAK_NODES = {"i": "i*", "u": "i*", "f": "f*", "V": "f*", "c": "c*"}
 _WEAK_DTYPES = {"i*": int64, "f*": float64, "c*": complex128}
 
 
-def _closure(node: str) -> frozenset[str]:
+# The lattice of strict promotion: the weak types give way to the types of their kind, and nothing else does.
+_STRICTLY_ABOVE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_ABOVE, ()),
+    "i*": ("f*", *[f"{sign}int{n}" for n in (8, 16, 32, 64) for sign in ("", "u")], *_SMALL_INTEGERS),
+    "f*": ("c*", "bfloat16", "float16", "float32", "float64", *_SMALL_FLOATS),
+    "c*": ("complex64", "complex128"),
+}
+
+
+def _closure(node: str, lattice: dict[str, tuple[str, ...]]) -> frozenset[str]:
     found = {node}
-    for above in _ABOVE[node]:
-        found |= _closure(above)
+    for above in lattice[node]:
+        found |= _closure(above, lattice)
     return frozenset(found)
 
 
-_UPPER = {node: _closure(node) for node in _ABOVE}
+_UPPER = {node: _closure(node, _ABOVE) for node in _ABOVE}
+_STRICTLY_UPPER = {node: _closure(node, _STRICTLY_ABOVE) for node in _ABOVE}
 
 
 @lru_cache(maxsize=4096)
-def _join(nodes: frozenset[str]) -> str:
+def _join(nodes: frozenset[str], strict: bool = False) -> str:
     """The least upper bound of lattice nodes."""
-    common = frozenset.intersection(*(_UPPER[n] for n in nodes))
+    upper = _STRICTLY_UPPER if strict else _UPPER
+    common = frozenset.intersection(*(upper[n] for n in nodes))
+    if strict:  # a Python number has several types above it: those of its own kind are the least
+        common = (common & nodes) or common
+    if not common and strict:
+        raise TypePromotionError(
+            f"dtypes {', '.join(sorted(nodes))} have no common dtype in strict promotion, where only Python numbers "
+            "give way to the dtype of an array, and only to one of their kind: convert them, as in "
+            "x.astype('float32'), or set jax_numpy_dtype_promotion to standard"
+        )
     if not common:
         raise TypePromotionError(
             f"dtypes {', '.join(sorted(nodes))} have no common dtype: floats of 8 bits or less and integers of less "
             "than 8 bits are not promoted implicitly; convert them, as in x.astype('float32')"
         )
-    least = [n for n in common if _UPPER[n] == common]
+    least = [n for n in common if upper[n] >= common]
     assert len(least) == 1, f"{sorted(nodes)} have no least upper bound"
     return least[0]
 
 
 def canonical_dtype(dtype: DTypeLike) -> DType:
     """The dtype that arrays get: 64-bit narrowed unless x64 is on. UnsupportedElementTypeError for strings etc."""
-    found = _CANONICAL.get((dtype, config.jax_enable_x64))  # type: ignore[arg-type]
+    x64 = thread.settings.context.enable_x64
+    found = _CANONICAL.get((dtype, x64))  # type: ignore[arg-type]
     if found is None:
         if isinstance(dtype, ExtendedDType):
             return dtype
         found = element_type_of(dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)).dtype
-        found = found if config.jax_enable_x64 else _NARROWER.get(found, found)
+        found = found if x64 else _NARROWER.get(found, found)
         if isinstance(dtype, np.dtype):
-            _CANONICAL[dtype, config.jax_enable_x64] = found
+            _CANONICAL[dtype, x64] = found
     return found
 
 
@@ -119,10 +140,10 @@ def python_scalar_dtype(kind: type) -> DType:
     """The dtype of a Python scalar: int32, float32, complex64 (64-bit ones with x64) or bool."""
     exact = _PYTHON_SCALARS.get(kind)
     if exact is not None:
-        return exact if config.jax_enable_x64 else _NARROWER.get(exact, exact)
+        return exact if thread.settings.context.enable_x64 else _NARROWER.get(exact, exact)
     for python_type, dtype in _PYTHON_SCALARS.items():
         if issubclass(kind, python_type):
-            return dtype if config.jax_enable_x64 else _NARROWER.get(dtype, dtype)
+            return dtype if thread.settings.context.enable_x64 else _NARROWER.get(dtype, dtype)
     raise TypeError(f"{kind.__name__} is not a Python scalar type")
 
 
@@ -140,14 +161,17 @@ def type_of(value: Any) -> tuple[DType, bool]:
 
 
 @lru_cache(maxsize=4096)
-def _promoted(types: frozenset[tuple[DType, bool]], x64: bool) -> tuple[DType, bool]:
+def _promoted(types: frozenset[tuple[DType, bool]], strict: bool) -> tuple[DType, bool]:
     if any(is_extended(d) for d, _ in types):
         names = ", ".join(sorted(d.name for d, _ in types))
         raise OperandError(f"dtypes {names} have no common dtype: an extended dtype is not promoted", "promotion")
-    if all(weak or dtype == bool_ for dtype, weak in types) and any(weak for _, weak in types):
+    if strict:
+        if len({dtype for dtype, _ in types}) == 1:
+            return next(iter(types))[0], False  # a weak and a strong one
+    elif all(weak or dtype == bool_ for dtype, weak in types) and any(weak for _, weak in types):
         node = _join(frozenset("bool" if d == bool_ else _WEAK_NODES[d.kind] for d, _ in types))
         return _WEAK_DTYPES[node], True
-    node = _join(frozenset(_WEAK_NODES[d.kind] if weak else d.name for d, weak in types))
+    node = _join(frozenset(_WEAK_NODES[d.kind] if weak else d.name for d, weak in types), strict)
     # uint64 joined with a signed integer is the weak float: a default float that stays weak
     return (_WEAK_DTYPES[node], True) if node in _WEAK_DTYPES else (np.dtype(_BY_NAME[node]), False)
 
@@ -160,12 +184,13 @@ _BY_NAME: dict[str, DType] = {
 
 
 def promote(types: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
-    """The (dtype, weak type) that values of these (dtype, weak type) take together."""
+    """The (dtype, weak type) that values of these (dtype, weak type) take together. TypePromotionError if none."""
     distinct = frozenset(types)
     if len(distinct) == 1:
         return next(iter(distinct))
-    dtype, weak = _promoted(distinct, config.jax_enable_x64)
-    return (dtype if config.jax_enable_x64 else _NARROWER.get(dtype, dtype)), weak
+    context = thread.settings.context
+    dtype, weak = _promoted(distinct, context.numpy_dtype_promotion == "strict")
+    return (dtype if context.enable_x64 else _NARROWER.get(dtype, dtype)), weak
 
 
 def result_type(*values: Any) -> DType:
@@ -183,12 +208,12 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
 
 def default_float() -> DType:
     """float32, or float64 with x64."""
-    return float64 if config.jax_enable_x64 else float32
+    return float64 if thread.settings.context.enable_x64 else float32
 
 
 def default_int() -> DType:
     """int32, or int64 with x64."""
-    return int64 if config.jax_enable_x64 else int32
+    return int64 if thread.settings.context.enable_x64 else int32
 
 
 def to_inexact(dtype: DType) -> DType:

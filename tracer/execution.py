@@ -11,7 +11,7 @@ from typing import Any
 from ..hlo.backend import DeviceBuffer, Executable, get_compiler
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
 from ..hlo.host_buffers import HostBuffer, held_alone
-from ..hlo.ir import HloComputation, HloModule, InputOutputAlias
+from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import WhileAttributes
 from ..hlo.shape import Shape
@@ -19,18 +19,17 @@ from ..hlo.target import Target
 from . import tree
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
-from .config import Context, config
+from .caches import on_clear
+from .context import Context, current_context
 
 _buffers = attrgetter("_buffer")
 
 
-def compile_module(
-    module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = ()
-) -> Executable:
+def compile_module(module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = ()) -> Executable:
     """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another."""
     if target is None:
-        target = config.hloom_target
-    return get_compiler(config.hloom_backend).compile(module, target=target, donated=donated)
+        target = current_context().target
+    return get_compiler(current_context().backend).compile(module, target=target, donated=donated)
 
 
 def module_of(name: str, entry: HloComputation, donated: Sequence[int] = ()) -> HloModule:
@@ -121,18 +120,24 @@ def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:
 
 def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Call a computation of flat parameters whose root is a tuple. Compiled once while it is in use."""
-    return run_flat(_compiled_call(computation, config.context), arrays)
+    return run_flat(_compiled_call(computation, current_context()), arrays)
 
 
 def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a loop whose computations take one tuple."""
-    return run_flat(_compiled_while(condition, body, config.context), arrays)
+    return run_flat(_compiled_while(condition, body, current_context()), arrays)
+
+
+def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shape: Shape) -> list[Array]:
+    """Run one op as a program of its own: its result, or those of the tuple that it returns."""
+    shapes = tuple([a.aval.hlo for a in arrays])
+    return run_flat(_compiled_op(opcode, shapes, attributes, shape, current_context()), arrays)
 
 
 # Computations are hashed by identity, so these caches hold on to some that will not come back: they are bounded.
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _compiled_call(computation: HloComputation, context: Context) -> Executable:
     return compile_module(module_of(computation.name, computation))
 
@@ -143,3 +148,17 @@ def _compiled_while(condition: HloComputation, body: HloComputation, context: Co
     parameters = [make_parameter(k, s) for k, s in enumerate(elements)]
     loop = make_instruction(Opcode.WHILE, [make_tuple(parameters)], WhileAttributes(condition, body))
     return compile_module(module_of("while", make_computation("main", loop, parameters)))
+
+
+@lru_cache(maxsize=1024)
+def _compiled_op(
+    opcode: Opcode, operands: tuple[Shape, ...], attributes: Attributes, shape: Shape, context: Context
+) -> Executable:
+    parameters = [make_parameter(k, s) for k, s in enumerate(operands)]
+    op = HloInstruction(opcode, shape, tuple(parameters), attributes)
+    return compile_module(module_of(opcode.value, make_computation("main", op, parameters)))
+
+
+on_clear(_compiled_op.cache_clear)
+on_clear(_compiled_call.cache_clear)
+on_clear(_compiled_while.cache_clear)

@@ -1,27 +1,28 @@
 """jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
 
 Dispatch has three ways. Where all arguments are Arrays, the tuple of their (interned) types finds a function that runs
-the executable. Containers, NumPy arrays and numbers are first made a flat list of Arrays. Both ways are learned from
-the general one, which splits off static arguments, traces and compiles where needed. While something is being traced,
-a jitted function becomes a composite call named "jit" of its computation instead.
+the executable. Other calls (keyword arguments, static ones, containers, NumPy arrays, numbers) are first taken apart by
+a plan, which is made once for each form of call. Both ways are learned from the general one, which traces and compiles
+where needed. While something is being traced, a jitted function becomes a composite call named "jit" of its
+computation instead.
+
+Programs belong to the Python function: jitted again with the same options, it finds them again.
 """
 
 from __future__ import annotations
 
 import functools
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from types import MethodType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from ..hlo.ir import HloModule
 from . import tree
 from .arguments import (
-    NO_STATICS,
     ArgumentSpec,
     ShapeDtypeStruct,
     StaticArguments,
@@ -32,7 +33,8 @@ from .arguments import (
     temporary,
 )
 from .array import Array, as_value
-from .config import config
+from .caches import BoundedCache, FastTable, belonging_to, register_cache
+from .context import current_context, thread
 from .core import thread_state
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
@@ -43,10 +45,48 @@ from .traced import Traced, trace_function
 from .tracer import Tracer, leaked
 
 F = TypeVar("F", bound=Callable[..., Any])
+Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
-_LEAVES = frozenset({Array, np.ndarray, float, int, bool, complex})
-_functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+_LEAVES = frozenset({np.ndarray, float, int, bool, complex})
+"""Beside Array, the types of arguments that are no containers."""
+
+
+class Programs:
+    """What one function was traced and compiled to."""
+
+    def __init__(self) -> None:
+        self.fast: dict[Any, FastTable[Run]] = {}
+        """By the options of jit, which decide what a call means; then by context and by the form of the call."""
+        self.traced: BoundedCache[Traced] = BoundedCache()
+        # Not a method of this object: that would be a cycle, and programs would wait for the garbage collector.
+        self.runners: BoundedCache[Run] = BoundedCache(dropped=functools.partial(_forget_fast_ways, self.fast))
+        register_cache(self)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.traced.clear()
+        self.runners.clear()
+        _forget_fast_ways(self.fast)
+
+
+def _forget_fast_ways(tables: dict[Any, FastTable[Run]]) -> None:
+    for table in tables.values():
+        table.clear()
+
+
+class _Plan:
+    """How a form of call (the number of positional arguments, and which keywords) is taken apart."""
+
+    __slots__ = ("has_statics", "keywords", "places", "static_keywords", "static_places")
+
+    def __init__(self, static: ArgumentSpec, count: int, names: Sequence[str]) -> None:
+        positions = static.positional(count)
+        self.places = [p for p in range(count) if p not in positions]
+        self.keywords = sorted(n for n in names if n not in static.names)  # the order of leaves in a dictionary
+        self.static_places = sorted(positions)
+        self.static_keywords = sorted(n for n in names if n in static.names)
+        self.has_statics = bool(self.static_places or self.static_keywords)
 
 
 class JitFunction:
@@ -62,45 +102,65 @@ class JitFunction:
         self._donated = donated
         self._inline = inline
         self._state = thread_state()
-        self._fast: dict[Any, Callable[[Sequence[Array]], Any]] = {}
-        """By the types of the leaves if all arguments are leaves, else by (structure, types of the leaves)."""
-        self._traced: dict[Any, Traced] = {}
-        self._runners: dict[Any, Callable[[Sequence[Array]], Any]] = {}
-        _functions.add(self)
+        self._settings = thread
+        self._programs = belonging_to(fun, "programs", Programs)
+        self._fast = self._programs.fast.setdefault((static, donated), FastTable())
+        self._plans: dict[Any, _Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._state.direct:
             return self._call(args, kwargs)
+        table = self._fast[self._settings.settings.context]
         run = None
         if not kwargs:
             try:
-                run = self._fast[tuple(map(_avals, args))]
+                run = table[tuple(map(_avals, args))]
             except (KeyError, AttributeError):
                 run = None  # what follows stands outside of the handler, so that its errors are not chained to these
-        return self._call_directly(args, kwargs) if run is None else run(args)
+        return self._call_by_plan(args, kwargs, table) if run is None else run(args)
 
-    def _call_directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The fast way for containers, NumPy arrays and numbers; the general one if this way was not gone before."""
-        if self._static:
-            return self._call(args, kwargs)
-        leaves: Sequence[Any] = args
-        treedef = None
-        for arg in args:
-            if type(arg) not in _LEAVES:
-                leaves, treedef = tree.flatten((args, kwargs))
-                break
-        else:
+    def _call_by_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run]) -> Any:
+        """The fast way for all but Arrays by position; the general one if this way was not gone before."""
+        form: Any = None
+        dynamic: Any = args
+        statics: Any = None
+        if kwargs or self._static:
+            form = (len(args), *kwargs)
+            plan = self._plans.get(form)
+            if plan is None:
+                plan = self._plans[form] = _Plan(self._static, len(args), tuple(kwargs))
+            dynamic = [args[p] for p in plan.places]
             if kwargs:
-                leaves, treedef = tree.flatten((args, kwargs))
-        arrays = []
-        for leaf in leaves:
-            array = leaf if type(leaf) is Array else temporary(leaf)
-            if array is None:
-                return self._call(args, kwargs)
-            arrays.append(array)
-        avals = tuple(map(_avals, arrays))
-        run = self._fast.get(avals if treedef is None else (treedef, avals))
-        return self._call(args, kwargs) if run is None else run(arrays)
+                dynamic += [kwargs[n] for n in plan.keywords]
+            elif not plan.has_statics:
+                form = None  # as if no argument could be static: found by the types alone
+            if plan.has_statics:
+                values = [args[p] for p in plan.static_places]
+                if kwargs:
+                    values += [kwargs[n] for n in plan.static_keywords]
+                statics = (*map(type, values), *values)
+        treedef = None
+        arrays: list[Any] = []
+        for argument in dynamic:
+            kind = type(argument)
+            if kind is Array:
+                arrays.append(argument)
+            elif kind in _LEAVES:
+                arrays.append(temporary(argument))
+            else:
+                leaves, treedef = tree.flatten(dynamic)
+                arrays = [x if type(x) is Array else temporary(x) for x in leaves]
+                if any(x is None for x in arrays):
+                    return self._call(args, kwargs)
+                break
+        key: Any = tuple(map(_avals, arrays))
+        if form is not None or treedef is not None:
+            key = (form, statics, treedef, key)
+        try:
+            run = table.get(key)
+        except TypeError:  # a static argument that cannot be hashed: the general way says which
+            return self._call(args, kwargs)
+        return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -110,8 +170,12 @@ class JitFunction:
 
     # ---- the general way
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if config.jax_disable_jit:
+    def _call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run] | None = None, fast_key: Any = None
+    ) -> Any:
+        """Any call. A program that it runs at once is entered in `table` as `fast_key`."""
+        context = current_context()
+        if context.disable_jit:
             return self._fun(*args, **kwargs)
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         leaves, treedef = tree.flatten((dynamic, keywords))
@@ -122,44 +186,39 @@ class JitFunction:
                 abstract(x, functools.partial(self._describe, k, args, kwargs))
                 values[k] = as_value(x)
         avals = tuple(map(_avals, values))
-        key = (treedef, avals, statics, config.context)
+        key = (treedef, avals, statics, context)
         if not direct:
             return self._trace(key, dynamic, keywords).bind(values, self._inline)
-        run = self._runners.get(key)
+        run = self._programs.runners.get((key, self._donated))
         if run is None:
             run = self._compiled(key, dynamic, keywords)
-        if statics is NO_STATICS:
-            self._fast[treedef, avals] = run
-            if not kwargs and all(type(a) in _LEAVES for a in args):
-                self._fast[avals] = run
+        if table is not None:
+            table[fast_key] = run
         return run(values)
 
-    def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[[Sequence[Array]], Any]:
+    def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Run:
         traced = self._trace(key, args, kwargs)
         executable = compile_module(traced.module(), donated=traced.donated)
         captured = [v for v in traced.captured if isinstance(v, Array)]
         if len(captured) < len(traced.captured):
             raise leaked(next(v for v in traced.captured if isinstance(v, Tracer)))
         run = runner(executable, captured, traced.out_avals, traced.out_tree, traced.donated)
-        self._runners[key] = run
+        self._programs.runners[key, self._donated] = run
         return run
 
     def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
         """The function traced for the types in `key`; from the cache unless it uses values of an outer trace."""
-        found = self._traced.get(key)
-        if found is not None:
-            return found
-        treedef, avals, statics = key[:3]
-        labels = leaf_names(self._fun, args, kwargs, statics)
-        traced = trace_function(self._fun, treedef, avals, statics, labels, self._donated_leaves(args, kwargs, statics))
-        if traced.is_closed:
-            self._traced[key] = traced
-        return traced
+        treedef, avals, statics, _ = key
+        traced = self._programs.traced.get(key)
+        if traced is None:
+            labels = leaf_names(self._fun, args, kwargs, statics)
+            traced = trace_function(self._fun, treedef, avals, statics, labels)
+            if traced.is_closed:
+                self._programs.traced[key] = traced
+        return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
 
     def _donated_leaves(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> tuple[int, ...]:
         """Which leaves are donated."""
-        if not self._donated:
-            return ()
         taken = {position for position, _, _ in statics.positional}
         positions = self._donated.positional(len(args) + len(taken))
         places = [p for p in range(len(args) + len(taken)) if p not in taken]
@@ -180,7 +239,7 @@ class JitFunction:
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         leaves, treedef = tree.flatten((dynamic, keywords))
         avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
-        key = (treedef, avals, statics, config.context)
+        key = (treedef, avals, statics, current_context())
         traced = self._trace(key, dynamic, keywords)
         if not traced.is_closed:
             raise NonArrayArgumentError(
@@ -199,20 +258,10 @@ class JitFunction:
 
     def clear_cache(self) -> None:
         """Forget all traced and compiled programs of this function."""
-        for cache in (self._fast, self._traced, self._runners):
-            cache.clear()
+        self._programs.clear()
 
     def _cache_size(self) -> int:
-        return len(self._runners)
-
-
-def _forget_fast_ways() -> None:
-    """The fast dispatch does not look at settings: after a change, each combination of types is looked up anew."""
-    for function in list(_functions):
-        function._fast.clear()
-
-
-config.on_change(_forget_fast_ways)
+        return len(self._programs.runners)
 
 
 # ---- public
@@ -302,17 +351,6 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     return tree.unflatten(traced.out_tree, structs)
 
 
-@contextmanager
-def disable_jit(disable: bool = True) -> Iterator[None]:
-    """Within the block jitted functions run op by op, as the Python they are: for debuggers and print."""
-    before = config.jax_disable_jit
-    config.update("jax_disable_jit", disable)
-    try:
-        yield
-    finally:
-        config.update("jax_disable_jit", before)
-
-
 def block_until_ready(x: Any) -> Any:
     """x (a pytree): calls return when they are done, so there is nothing to wait for."""
     return x
@@ -329,15 +367,3 @@ def device_get(x: Any) -> Any:
         return np.asarray(leaf) if isinstance(leaf, ArrayBase) and not leaf.aval.is_extended else leaf
 
     return tree.map(one, x)
-
-
-OTHER_CACHES: list[Callable[[], None]] = []
-"""What `clear_caches` empties beside the functions' own caches; modules that keep programs add theirs."""
-
-
-def clear_caches() -> None:
-    """Forget the traced and compiled programs of all functions, and those of `run_hlo`."""
-    for function in list(_functions):
-        function.clear_cache()
-    for clear in OTHER_CACHES:
-        clear()

@@ -14,8 +14,8 @@ from ..hlo.ir import HloModule
 from ..hlo.passes.manager import PassOptions
 from ..hlo.target import Target
 from ..hlo.text.parser import parse
-from .config import config
-from .jit import OTHER_CACHES
+from .caches import on_clear
+from .context import current_context
 
 
 def run_hlo(
@@ -30,8 +30,9 @@ def run_hlo(
     take them).
     """
     settings = (PassOptions.from_environment(), registry_version())
-    target = config.hloom_target if target is None else target
-    module, executable = _compiled(text_or_module, backend or config.hloom_backend, target, settings)
+    context = current_context()
+    target = context.target if target is None else target
+    module, executable = _compiled(text_or_module, backend or context.backend, target, settings)
     leaves = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
     if len(args) != len(leaves):
         raise ExecutionError(f"module {module.name} takes {len(leaves)} arrays, not {len(args)}")
@@ -51,4 +52,4 @@ def _compiled(
     return module, get_compiler(backend).compile(module, target=target)
 
 
-OTHER_CACHES.append(_compiled.cache_clear)
+on_clear(_compiled.cache_clear)

@@ -18,7 +18,7 @@ from ..hlo.ir import HloComputation
 from . import dtypes, ops, tree
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
-from .config import config
+from .context import current_context
 from .control_flow import arguments_of, avals_of, check_tree, settled_carry, while_loop
 from .core import Call, Primitive, Value, bind_call, eval_computation
 from .errors import TreeStructureError
@@ -69,7 +69,7 @@ def scan(
     arrays, xs_tree = tree.flatten(xs)
     inputs = [as_value(x) for x in arrays]
     count = _length(inputs, length)
-    if config.jax_disable_jit:
+    if current_context().disable_jit:
         return _scan_in_python(f, init, inputs, xs_tree, count, reverse)
     carry, _ = arguments_of(f, init)
     carry_tree = tree.structure(init)
@@ -227,7 +227,7 @@ def fori_loop(
         )
     dtype, weak = dtypes.promote(types)
     start, stop = (convert(as_value(b), dtype, weak) for b in (lower, upper))
-    if config.jax_disable_jit:
+    if current_context().disable_jit:
         carry = init_val
         for i in range(int(start), int(stop)):
             carry = body_fun(convert(array_from_scalar(i), dtype, weak), carry)

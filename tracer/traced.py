@@ -12,7 +12,8 @@ from . import tree
 from .arguments import NO_STATICS, StaticArguments, identifier, merge_static
 from .array import as_value
 from .aval import ShapedArray
-from .config import config
+from .caches import register_cache
+from .context import current_context
 from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation
 from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
@@ -118,11 +119,16 @@ class DerivedCache:
 
     def __init__(self) -> None:
         self._found: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+        register_cache(self)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._found.clear()
 
     def get(self, sources: Sequence[Any], key: Hashable, make: Callable[[], tuple[T, bool]]) -> T:
         """The result; `make` gives it and says whether it may be kept."""
         entries: dict[Any, Any] | None = None
-        full_key = (*sources[1:], key, config.context)
+        full_key = (*sources[1:], key, current_context())
         try:
             entries = self._found.setdefault(sources[0], {})
             found: T | None = entries.get(full_key)

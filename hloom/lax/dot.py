@@ -14,6 +14,8 @@ from ..hlo.ops.dot import DotAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.config import MATMUL_PRECISIONS
+from ..tracer.context import current_context
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
@@ -24,7 +26,8 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tupl
 
 
 class Precision(Enum):
-    """How exactly to multiply. On the CPU all mean the operands' own precision."""
+    """How exactly to multiply; None: as `hloom.default_matmul_precision` says. The CPU multiplies in the operands' own
+    precision, whatever is asked for; programs for other targets carry it."""
 
     DEFAULT = "default"
     HIGH = "high"
@@ -32,13 +35,6 @@ class Precision(Enum):
 
 
 PrecisionLike: TypeAlias = "Precision | str | tuple[Any, Any] | None"
-_PRECISION_NAMES = {
-    **{p.value: p for p in Precision},
-    "fastest": Precision.DEFAULT,
-    "bfloat16": Precision.DEFAULT,
-    "tensorfloat32": Precision.HIGH,
-    "float32": Precision.HIGHEST,
-}
 
 
 def _operand_precision(precision: PrecisionLike) -> tuple[str, str]:
@@ -48,12 +44,12 @@ def _operand_precision(precision: PrecisionLike) -> tuple[str, str]:
 
 def _precision(precision: Any) -> str:
     if precision is None:
-        return Precision.DEFAULT.value
+        precision = current_context().default_matmul_precision or Precision.DEFAULT
     if isinstance(precision, Precision):
         return precision.value
-    if precision not in _PRECISION_NAMES:
-        raise ValueError(f"unknown precision {precision!r}; known: {', '.join(_PRECISION_NAMES)}")
-    return _PRECISION_NAMES[precision].value
+    if precision not in MATMUL_PRECISIONS:
+        raise ValueError(f"unknown precision {precision!r}; known: {', '.join(MATMUL_PRECISIONS)}")
+    return MATMUL_PRECISIONS[precision]
 
 
 def dot_general(

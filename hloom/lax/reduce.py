@@ -19,6 +19,7 @@ from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes, tree
 from ..tracer.array import array_from_scalar, as_value
+from ..tracer.compound import compound
 from ..tracer.core import ShapedArray, Value, bind, bind_multi
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like
@@ -186,11 +187,13 @@ def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike)
     return bind_multi(Opcode.REDUCE, (x, index, *starts), ReduceAttributes((axis,), reducer))[1]
 
 
+@compound(static=("axis", "index_dtype"))
 def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
     """The index of the first largest value along an axis; of the first NaN if there is one."""
     return _arg_reduce(Opcode.MAXIMUM, operand, axis, index_dtype)
 
 
+@compound(static=("axis", "index_dtype"))
 def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
     """The index of the first smallest value along an axis; of the first NaN if there is one."""
     return _arg_reduce(Opcode.MINIMUM, operand, axis, index_dtype)
@@ -214,26 +217,31 @@ def _cumulative(op: Callable[[Value, Value], Value], operand: Any, axis: int, re
     return rev(x, [axis]) if reverse else x
 
 
+@compound(static=("axis", "reverse"))
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Sums of prefixes (of suffixes if `reverse`) along an axis."""
     return _cumulative(ew.add, operand, axis, reverse)
 
 
+@compound(static=("axis", "reverse"))
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Products of prefixes along an axis."""
     return _cumulative(ew.mul, operand, axis, reverse)
 
 
+@compound(static=("axis", "reverse"))
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Largest values of prefixes along an axis."""
     return _cumulative(ew.max, operand, axis, reverse)
 
 
+@compound(static=("axis", "reverse"))
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Smallest values of prefixes along an axis."""
     return _cumulative(ew.min, operand, axis, reverse)
 
 
+@compound(static=("axis", "reverse"))
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """log(sum(exp(prefix))) along an axis."""
 

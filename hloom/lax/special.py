@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert, scalar_like
 from .elementwise import (
@@ -64,6 +65,7 @@ _TAIL_64 = (
 )
 
 
+@compound()
 def erf_inv(x: Any) -> Value:
     """The inverse of erf on [-1, 1]; infinite at the ends, NaN outside. Narrow floats go by way of float32."""
     x = as_value(x)
@@ -101,6 +103,7 @@ def _polynomial(coefficients: tuple[float, ...], t: Value) -> Value:
     return p
 
 
+@compound()
 def nextafter(x1: Any, x2: Any) -> Value:
     """The float next to x1 in the direction of x2; NaN if one is NaN.
 

@@ -14,6 +14,7 @@ from ..numpy.promotion import Axis, promote_inexact
 from ..numpy.reduce import logsumexp
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
 from . import initializers as initializers
@@ -76,6 +77,7 @@ def tanh(x: Any) -> Value:
     return jnp.tanh(x)
 
 
+@compound()
 def softplus(x: Any) -> Value:
     """log(1 + exp(x))."""
     return jnp.logaddexp(x, 0)
@@ -96,23 +98,27 @@ def silu(x: Any) -> Value:
 swish = silu
 
 
+@compound()
 def mish(x: Any) -> Value:
     """x * tanh(softplus(x))."""
     (value,) = promote_inexact("mish", x)
     return lax.mul(value, lax.tanh(softplus(value)))
 
 
+@compound()
 def log_sigmoid(x: Any) -> Value:
     """log(sigmoid(x))."""
     return jnp.negative(softplus(jnp.negative(x)))
 
 
+@compound()
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Value:
     """x where it is positive, else x * negative_slope."""
     value = as_value(x)
     return jnp.where(jnp.greater_equal(value, 0), value, jnp.multiply(value, negative_slope))
 
 
+@compound()
 def elu(x: Any, alpha: Any = 1.0) -> Value:
     """x where it is positive, else alpha * (exp(x) - 1)."""
     value = as_value(x)
@@ -121,6 +127,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Value:
     return jnp.where(positive, value, jnp.multiply(jnp.expm1(safe), alpha))
 
 
+@compound()
 def celu(x: Any, alpha: Any = 1.0) -> Value:
     """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
     value = as_value(x)
@@ -130,11 +137,13 @@ def celu(x: Any, alpha: Any = 1.0) -> Value:
     )
 
 
+@compound()
 def selu(x: Any) -> Value:
     """Scaled elu that keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
     return jnp.multiply(elu(x, 1.6732632423543772848170429916717), 1.0507009873554804934193349852946)
 
 
+@compound(static=("approximate",))
 def gelu(x: Any, approximate: bool = True) -> Value:
     """x times the normal distribution function of x; by tanh if `approximate`."""
     (value,) = promote_inexact("gelu", x)
@@ -148,6 +157,7 @@ def gelu(x: Any, approximate: bool = True) -> Value:
     return lax.mul(value, cdf)
 
 
+@compound(static=("axis",))
 def glu(x: Any, axis: int = -1) -> Value:
     """The first half along `axis` times the sigmoid of the second."""
     value = as_value(x)
@@ -177,6 +187,7 @@ def hard_silu(x: Any) -> Value:
 hard_swish = hard_silu
 
 
+@compound()
 def squareplus(x: Any, b: Any = 4) -> Value:
     """(x + sqrt(x**2 + b)) / 2."""
     (value,) = promote_inexact("squareplus", x)
@@ -189,6 +200,7 @@ def _shifted(x: Value, axis: Axis, where: Any) -> Value:
     return jnp.subtract(x, lax.stop_gradient(largest))
 
 
+@compound(static=("axis",))
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
     """exp(x) normalised to sum 1 over `axis`; elements where `where` is false count as 0."""
     (value,) = promote_inexact("softmax", x)
@@ -197,6 +209,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
     return result if where is None else jnp.where(where, result, 0.0)
 
 
+@compound(static=("axis",))
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
     """log(softmax(x)), accurate where softmax underflows; -inf where `where` is false."""
     (value,) = promote_inexact("log_softmax", x)
@@ -206,6 +219,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
     return result if where is None else jnp.where(where, result, -math.inf)
 
 
+@compound(static=("axis",))
 def standardize(
     x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
 ) -> Value:
@@ -219,6 +233,7 @@ def standardize(
     return jnp.multiply(jnp.subtract(value, mean), lax.rsqrt(jnp.add(variance, epsilon)))
 
 
+@compound(static=("num_classes", "dtype", "axis"))
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Value:
     """1 at the place that x names along a new axis of `num_classes`, else 0; all 0 for an x out of range."""
     value = as_value(x)

@@ -14,6 +14,7 @@ import numpy as np
 from .. import lax
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
@@ -110,6 +111,7 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
 bitwise_right_shift = right_shift
 
 
+@compound()
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x / y rounded down."""
     a, b = promote("floor_divide", x, y)
@@ -138,6 +140,7 @@ def _float_divmod(a: Value, b: Value) -> tuple[Value, Value]:
     return lax.round(quotient), remainder
 
 
+@compound()
 def mod(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The remainder that has the sign of y."""
     a, b = promote("mod", x, y)
@@ -160,6 +163,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Value:
     return lax.rem(a, b)
 
 
+@compound()
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Value, Value]:
     """(floor_divide(x, y), mod(x, y))."""
     return floor_divide(x, y), mod(x, y)
@@ -187,6 +191,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
     return lax.pow(a, b)
 
 
+@compound()
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log(exp(x) + exp(y)) without overflow."""
     a, b = promote_inexact("logaddexp", x, y)
@@ -198,6 +203,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
     return lax.select(undefined, lax.add(a, b), smooth)
 
 
+@compound()
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
     """sqrt(x**2 + y**2) without overflow."""
     a, b = promote_inexact("hypot", x, y)
@@ -210,18 +216,21 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
     return lax.select(infinite, lax.full_like(length, math.inf), length)
 
 
+@compound()
 def fmax(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The larger one; the other where one is NaN."""
     a, b = promote("fmax", x, y)
     return lax.select(lax.bitwise_or(lax.gt(a, b), isnan(b)), a, b)
 
 
+@compound()
 def fmin(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The smaller one; the other where one is NaN."""
     a, b = promote("fmin", x, y)
     return lax.select(lax.bitwise_or(lax.lt(a, b), isnan(b)), a, b)
 
 
+@compound()
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
     """|x| with the sign of y."""
     a, b = promote_inexact("copysign", x, y)
@@ -229,6 +238,7 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
     return lax.select(signbit(b), lax.neg(magnitude), magnitude)
 
 
+@compound()
 def heaviside(x: ArrayLike, y: ArrayLike, /) -> Value:
     """0 for negative x, y at 0, 1 for positive x."""
     a, b = promote_inexact("heaviside", x, y)
@@ -251,6 +261,7 @@ logical_or = _logical("logical_or", lax.bitwise_or)
 logical_xor = _logical("logical_xor", lax.bitwise_xor)
 
 
+@compound()
 def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log2(2**x + 2**y) without overflow."""
     a, b = promote_inexact("logaddexp2", x, y)

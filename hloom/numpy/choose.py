@@ -13,6 +13,7 @@ import numpy as np
 from .. import lax
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
@@ -52,6 +53,7 @@ def clip(arr: ArrayLike, /, min: ArrayLike = None, max: ArrayLike = None) -> Val
     return result
 
 
+@compound(static=("equal_nan",))
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """|a - b| <= atol + rtol * |b|, and equal infinities."""
     x, y = promote("isclose", a, b)
@@ -63,6 +65,7 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, 
     return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
 
 
+@compound(static=("equal_nan",))
 def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """True if all elements are close."""
     close = isclose(a, b, rtol, atol, equal_nan)
@@ -108,6 +111,7 @@ def view(x: ArrayLike, dtype: Any = None) -> Value:
     return lax.bitcast_convert_type(lax.reshape(value, (*shape[:-1], shape[-1] // ratio, ratio)), new)
 
 
+@compound(static=("copy",))
 def nan_to_num(
     x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: ArrayLike = None, neginf: ArrayLike = None
 ) -> Value:
@@ -126,6 +130,7 @@ def nan_to_num(
     return lax.convert_element_type(result, result.aval.dtype)
 
 
+@compound()
 def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
     """For each element, the choice whose condition is the first to be true; `default` if none is."""
     if len(condlist) != len(choicelist) or not len(condlist):
@@ -136,6 +141,7 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
     return as_value(result)
 
 
+@compound()
 def polyval(p: ArrayLike, x: ArrayLike) -> Value:
     """The polynomial with coefficients p, highest power first, at x."""
     check_arraylike("polyval", p, x)

@@ -16,6 +16,7 @@ from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedElementTypeError
 from ..tracer.operators import ArrayBase
@@ -175,6 +176,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     return array_from_numpy(np.arange(*numbers).astype(target))
 
 
+@compound(static=("num", "endpoint", "retstep", "dtype", "axis"))
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -213,6 +215,7 @@ def linspace(
     return values, step
 
 
+@compound(static=("num", "endpoint", "dtype"))
 def logspace(
     start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None
 ) -> Value:

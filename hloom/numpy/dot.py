@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..lax.movement import broadcast_shapes, canonical_axis
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
@@ -91,6 +92,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
     return tensordot(x, y, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
 
 
+@compound()
 def outer(a: ArrayLike, b: ArrayLike) -> Value:
     """All products of two flattened arrays, [a.size, b.size]."""
     x, y = _pair("outer", a, b)
@@ -123,6 +125,7 @@ def _axes(axes: Any, x: Value) -> list[int]:
     return [canonical_axis(d, x.aval.ndim) for d in (axes if isinstance(axes, Sequence) else [axes])]
 
 
+@compound(static=("axis",))
 def cross(a: ArrayLike, b: ArrayLike, axis: int = -1) -> Value:
     """The cross product of vectors of 3 elements along an axis."""
     x, y = broadcast_values(list(_pair("cross", a, b)))
@@ -134,6 +137,7 @@ def cross(a: ArrayLike, b: ArrayLike, axis: int = -1) -> Value:
     return lax.concatenate([lax.sub(lax.mul(p, q), lax.mul(r, s)) for p, q, r, s in pairs], axis)
 
 
+@compound()
 def kron(a: ArrayLike, b: ArrayLike) -> Value:
     """The Kronecker product."""
     x, y = _pair("kron", a, b)

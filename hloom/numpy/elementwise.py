@@ -15,6 +15,7 @@ import numpy as np
 from .. import lax
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
@@ -314,6 +315,7 @@ def to_bool(x: Value) -> Value:
     return lax.ne(x, lax.full_like(x, 0))
 
 
+@compound()
 def sinc(x: ArrayLike, /) -> Value:
     """sin(pi * x) / (pi * x), 1 at 0."""
     (value,) = promote_inexact("sinc", x)

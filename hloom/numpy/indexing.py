@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import lax
 from ..lax.indexing import start_index
-from ..tracer.array import Array, array_from_scalar, as_value
+from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, thread_state
 from ..tracer.errors import NonConcreteBooleanIndexError, UnsupportedError
@@ -157,7 +157,10 @@ def index_get(x: Any, index: Any) -> Value:
         except IndexError:
             pass  # too many indices, or an integer out of bounds: the general way knows
         else:
-            return Array(ShapedArray(found.shape, value.aval.dtype, value.aval.weak_type), np.asarray(found))
+            view = np.asarray(found)
+            if view is found and value._view.nbytes > MAX_KEPT_ALIVE:
+                view = detached(view)
+            return Array(ShapedArray(found.shape, value.aval.dtype, value.aval.weak_type), view)
     parsed = parse_index(shape, index)
     if any(d == 0 and dropped for d, dropped in zip(shape, parsed.dropped)):
         raise IndexError(f"an integer index into a dimension of size 0: shape {shape}\n  at {user_line()}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..tracer import dtypes
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@compound(static=("ord", "axis", "keepdims"))
 def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Value:
     """A vector norm (one axis, or ord None over all elements) or a matrix norm (two axes). Real.
 
@@ -96,17 +98,20 @@ def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> V
     raise ValueError(f"norm: unknown matrix norm {ord!r}\n  at {user_line()}")
 
 
+@compound(static=("axis", "keepdims", "ord"))
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Value:
     """The vector norm over `axis`, of all elements by default."""
     (a,) = promote_dtypes_inexact(x)
     return _vector_norm(a, ord, canonical_axes(axis, a.aval.ndim), keepdims)
 
 
+@compound(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
     """The norm of the matrices in the last two dimensions."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
+@compound(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Value:
     """A square matrix multiplied n times with itself; n is not negative (that would need an inverse)."""
     (x,) = promote_dtypes_inexact(a) if not dtypes.is_integer(dtypes.type_of(a)[0]) else (a,)

@@ -17,6 +17,7 @@ from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.operators import ArrayBase
@@ -361,6 +362,7 @@ def triangle(rows: int, columns: int, k: int) -> Value:
     return lax.ge(lax.add(row, lax.full_like(row, operator.index(k))), column)
 
 
+@compound(static=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Value:
     """Zeros above diagonal k of the last two dimensions."""
     x = _matrix("tril", m)
@@ -368,6 +370,7 @@ def tril(m: ArrayLike, k: int = 0) -> Value:
     return lax.select(broadcast_to_shape(mask, x.aval.shape), x, lax.full_like(x, 0))
 
 
+@compound(static=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Value:
     """Zeros below diagonal k of the last two dimensions."""
     x = _matrix("triu", m)
@@ -413,6 +416,7 @@ def diag(v: ArrayLike, k: int = 0) -> Value:
     return where(on_diagonal, lax.broadcast_in_dim(padded, (size, size), (1,)), lax.full_like(x, 0, shape=()))
 
 
+@compound(static=("offset", "axis1", "axis2", "dtype"))
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Value:
     """The sum of a diagonal."""
     found = diagonal(a, offset, axis1, axis2)
@@ -433,6 +437,7 @@ def dstack(tup: Any, dtype: Any = None) -> Value:
     return concatenate([v if v.aval.ndim > 2 else lax.expand_dims(v, [v.aval.ndim]) for v in values], 2, dtype)
 
 
+@compound(static=("n", "axis"))
 def diff(a: ArrayLike, n: int = 1, axis: int = -1) -> Value:
     """Differences between neighbours along an axis, n times."""
     x = _value("diff", a)

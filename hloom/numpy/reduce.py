@@ -17,6 +17,7 @@ from .. import lax
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
@@ -175,6 +176,7 @@ def _count(x: Value, axes: tuple[int, ...], where: ArrayLike, keepdims: bool, dt
     return sum(chosen, axes, dtype, keepdims=keepdims)
 
 
+@compound(static=("axis", "dtype", "keepdims"))
 def mean(
     a: ArrayLike,
     axis: Axis = None,
@@ -196,6 +198,7 @@ def mean(
     return to_dtype(average, result, False)
 
 
+@compound(static=("axis", "returned"))
 def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned: bool = False) -> Any:
     """The weighted mean; with `returned`, also the sum of weights."""
     if weights is None:
@@ -213,6 +216,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned
     return (result, total) if returned else result
 
 
+@compound(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(
     a: ArrayLike,
     axis: Axis = None,
@@ -244,6 +248,7 @@ def var(
     return to_dtype(bi.divide(total, bi.maximum(freedom, 0)), result, False)
 
 
+@compound(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(
     a: ArrayLike,
     axis: Axis = None,
@@ -259,6 +264,7 @@ def std(
     return ew.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, correction=correction))
 
 
+@compound(static=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Value:
     """The largest minus the smallest value."""
     return bi.subtract(max(a, axis, out, keepdims), min(a, axis, out, keepdims))
@@ -279,11 +285,13 @@ def _arg(function: Callable[..., Value], name: str, a: ArrayLike, axis: int | No
     return keep_dimensions(found, x.aval.shape, axes)
 
 
+@compound(static=("axis", "keepdims"))
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Value:
     """The index of the first largest element (of the first NaN), in the flattened array or along an axis."""
     return _arg(lax.argmax, "argmax", a, axis, out, keepdims)
 
 
+@compound(static=("axis", "keepdims"))
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Value:
     """The index of the first smallest element (of the first NaN), in the flattened array or along an axis."""
     return _arg(lax.argmin, "argmin", a, axis, out, keepdims)
@@ -305,16 +313,19 @@ def _cumulative(
     return function(to_dtype(x, result, False), axis)
 
 
+@compound(static=("axis", "dtype"))
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
     """Sums of prefixes along an axis, or of the flattened array."""
     return _cumulative(lax.cumsum, "cumsum", a, axis, dtype, out)
 
 
+@compound(static=("axis", "dtype"))
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
     """Products of prefixes along an axis, or of the flattened array."""
     return _cumulative(lax.cumprod, "cumprod", a, axis, dtype, out)
 
 
+@compound(static=("axis", "keepdims", "return_sign"))
 def logsumexp(
     a: ArrayLike, axis: Axis = None, b: ArrayLike = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
@@ -345,31 +356,37 @@ def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value
     return select(number, x, stand_in) if dtypes.is_inexact(x.aval.dtype) else x, number
 
 
+@compound(static=("axis", "dtype", "keepdims"))
 def nansum(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
     """The sum of what is not NaN."""
     return sum(_without_nan("nansum", a, 0)[0], axis, dtype, keepdims=keepdims)
 
 
+@compound(static=("axis", "dtype", "keepdims"))
 def nanprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
     """The product of what is not NaN."""
     return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, keepdims=keepdims)
 
 
+@compound(static=("axis", "dtype", "keepdims"))
 def nanmean(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
     """The mean of what is not NaN."""
     return mean(a, axis, dtype, keepdims=keepdims, where=_without_nan("nanmean", a, 0)[1])
 
 
+@compound(static=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
     """The variance of what is not NaN."""
     return var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=_without_nan("nanvar", a, 0)[1])
 
 
+@compound(static=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
     """The standard deviation of what is not NaN."""
     return ew.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
 
 
+@compound(static=("axis", "keepdims"))
 def nanmax(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
     """The largest of what is not NaN; NaN if all are."""
     x, number = _without_nan("nanmax", a, -math.inf)
@@ -379,6 +396,7 @@ def nanmax(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
     return select(any(number, axis, keepdims=keepdims), largest, math.nan)
 
 
+@compound(static=("axis", "keepdims"))
 def nanmin(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
     """The smallest of what is not NaN; NaN if all are."""
     x, number = _without_nan("nanmin", a, math.inf)

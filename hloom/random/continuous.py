@@ -16,10 +16,12 @@ from ..lax.movement import canonical_shape
 from ..numpy.promotion import broadcast_to_shape
 from ..tracer import dtypes
 from ..tracer.array import array_from_scalar
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like
 from ..tracer.source import user_line
+from .drawing import compound_draw
 from .keys import random_bits, single_key, split
 
 __all__ = ["exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform"]
@@ -43,6 +45,7 @@ def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     return sizes
 
 
+@compound_draw()
 def uniform(key: Any, shape: Any = (), dtype: DTypeLike | None = None, minval: Any = 0.0, maxval: Any = 1.0) -> Value:
     """Uniform on [minval, maxval): random mantissas of floats in [1, 2), shifted and scaled."""
     key, found, sizes = single_key("uniform", key), _float_dtype(dtype, "uniform"), canonical_shape(shape)
@@ -66,6 +69,7 @@ def _tiny(found: np.dtype[Any]) -> float:
     return float(dtypes.finfo(found).tiny)
 
 
+@compound_draw()
 def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Normal of mean 0 and variance 1; complex dtypes: both parts have variance 1/2."""
     key = single_key("normal", key)
@@ -79,6 +83,7 @@ def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     return drawn
 
 
+@compound(static=("shape", "dtype"))
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Value:
     """Normal of mean 0 and variance 1, given that it lies in (lower, upper)."""
     key, found = single_key("truncated_normal", key), _float_dtype(dtype, "truncated_normal")
@@ -92,6 +97,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     return lax.clamp(inside_low, result, inside_high)
 
 
+@compound_draw()
 def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Exponential of mean 1."""
     u: Any = uniform(single_key("exponential", key), shape, _float_dtype(dtype, "exponential"))
@@ -99,6 +105,7 @@ def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Va
     return drawn
 
 
+@compound_draw(static=("shape", "dtype", "mode"))
 def gumbel(key: Any, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Value:
     """Standard Gumbel: -log(-log(u))."""
     if mode not in (None, "low"):
@@ -109,6 +116,7 @@ def gumbel(key: Any, shape: Any = (), dtype: DTypeLike | None = None, mode: str 
     return drawn
 
 
+@compound_draw()
 def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Laplace of mean 0 and scale 1."""
     found = _float_dtype(dtype, "laplace")
@@ -117,6 +125,7 @@ def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     return drawn
 
 
+@compound_draw()
 def logistic(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Logistic of mean 0 and scale 1."""
     found = _float_dtype(dtype, "logistic")

@@ -18,17 +18,20 @@ from ..lax.reduce import limits
 from ..numpy.promotion import broadcast_to_shape
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, scalar_like
 from ..tracer.source import user_line
 from .continuous import gumbel, sized, uniform
+from .drawing import compound_draw
 from .keys import random_bits, single_key, split
 
 __all__ = ["bernoulli", "bits", "categorical", "permutation", "rademacher", "randint"]
 
 
+@compound_draw()
 def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Random unsigned integers, uint32 by default."""
     found = dtypes.canonical_dtype(np.uint32 if dtype is None else dtype)
@@ -37,6 +40,7 @@ def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     return random_bits(single_key("bits", key), 8 * found.itemsize, canonical_shape(shape))
 
 
+@compound(static=("shape",))
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Value:
     """True with probability p."""
     key, probability = single_key("bernoulli", key), as_value(p)
@@ -46,6 +50,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Value:
     return lax.lt(uniform(key, sizes, probability.aval.dtype), broadcast_to_shape(_strong(probability), sizes))
 
 
+@compound_draw()
 def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """-1 or 1, each with probability 1/2."""
     found = dtypes.canonical_dtype(dtypes.default_int() if dtype is None else dtype)
@@ -54,6 +59,7 @@ def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Val
     return drawn
 
 
+@compound(static=("shape", "dtype"))
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None) -> Value:
     """Integers in [minval, maxval), from twice as many random bits as they have; minval where that is empty."""
     key, found = single_key("randint", key), dtypes.canonical_dtype(dtypes.default_int() if dtype is None else dtype)
@@ -103,6 +109,7 @@ def _clipped(x: Value, low: int, high: int) -> Value:
     return lax.clamp(scalar_like(x, max(low, own_low)), x, scalar_like(x, min(high, own_high)))
 
 
+@compound(static=("axis", "shape", "replace", "mode"))
 def categorical(
     key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None
 ) -> Value:

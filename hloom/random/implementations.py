@@ -57,6 +57,8 @@ class PRNGImpl:
     """random_bits(key, 8, 16, 32 or 64, shape) -> unsigned integers of so many bits."""
     fold_in: Callable[[Value, Value], Value]
     """fold_in(key, uint32 scalar) -> one key."""
+    by_index: bool = False
+    """Whether element i of what `random_bits` and `split` give depends on the key and i alone, whatever the shape."""
     dtype: KeyDType = field(init=False)
 
     def __post_init__(self) -> None:

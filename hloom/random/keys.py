@@ -14,12 +14,14 @@ from ..lax.movement import canonical_shape
 from ..tracer import dtypes
 from ..tracer.array import array_from_scalar, as_value
 from ..tracer.aval import ShapedArray
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import user_line
 from . import threefry  # noqa: F401  # the default generator is registered
+from .drawing import compound_draw
 from .implementations import KeyDType, PRNGImpl, implementation
 
 __all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split", "wrap_key_data"]
@@ -133,6 +135,7 @@ def _as_given(new: Value, old: Any) -> Value:
     return new if dtypes.is_extended(as_value(old).aval.dtype) else storage_of(new)
 
 
+@compound_draw(static=("num",))
 def split(key: Any, num: Any = 2) -> Value:
     """`num` (an integer or a shape) new keys of one; the old one should not be used again."""
     one = single_key("split", key)
@@ -140,6 +143,7 @@ def split(key: Any, num: Any = 2) -> Value:
     return _as_given(_keys(impl.split(storage_of(one), canonical_shape(num)), impl), key)
 
 
+@compound()
 def fold_in(key: Any, data: Any) -> Value:
     """A new key of a key and an integer."""
     one = single_key("fold_in", key)

@@ -95,5 +95,5 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
 
 
 THREEFRY = register_implementation(
-    PRNGImpl("threefry2x32", "fry", (2,), seed_words, split_key, random_bits, fold_in_key)
+    PRNGImpl("threefry2x32", "fry", (2,), seed_words, split_key, random_bits, fold_in_key, by_index=True)
 )

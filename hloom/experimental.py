@@ -1,0 +1,13 @@
+"""`hloom.experimental`: settings by the older names that JAX programs import."""
+
+from __future__ import annotations
+
+from .tracer.config import enable_x64
+from .tracer.context import Override
+
+__all__ = ["disable_x64", "enable_x64"]
+
+
+def disable_x64() -> Override:
+    """Within the block 64-bit dtypes become their 32-bit counterparts, in this thread."""
+    return enable_x64(False)

@@ -1,0 +1,78 @@
+"""Draws outside of traced programs: a few stored programs for all small results.
+
+A program for each new shape would cost tens of milliseconds, and most shapes are drawn once (the weights of a layer).
+Element i of what a generator draws depends on i alone, so the first elements of a larger draw are the smaller one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..tracer.arguments import ArgumentSpec
+from ..tracer.array import Array, with_storage
+from ..tracer.aval import ShapedArray
+from ..tracer.compound import Compound, argument_names
+from .implementations import KeyDType, implementation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SIZES = (16, 64, 256, 1024, 4096, 16384)
+"""How many elements programs draw. Larger results have a program for each shape."""
+
+
+def compound_draw(*, static: Sequence[str] = ("shape", "dtype")) -> Callable[[F], F]:
+    """As `compound`, for functions (key, shape, ...) whose element i depends on the key, on i and on scalars alone.
+
+    The second argument is the shape, whatever its name; elements of the result may be arrays, as the words of keys are.
+    """
+
+    def decorate(fun: Callable[..., Any]) -> Any:
+        return _Draw(fun, argument_names(fun, static))
+
+    return decorate
+
+
+class _Draw(Compound):
+    """A function that draws. Made by `compound_draw`."""
+
+    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
+        super().__init__(fun, static)
+        self._shape = fun.__code__.co_varnames[1]
+        self._default = (fun.__defaults__ or ((),))[0]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = args[1] if len(args) > 1 else kwargs.get(self._shape, self._default)
+        sizes = (given,) if type(given) is int else given
+        if self._state.direct and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
+            size = math.prod(sizes)
+            drawn = next((n for n in SIZES if n >= size), None)
+            if drawn is not None and sizes != (drawn,) and _can_be_cut(args, kwargs):
+                return self._cut(self._draw(drawn, args, kwargs), sizes, size)
+        return super().__call__(*args, **kwargs)
+
+    def _draw(self, size: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) > 1:
+            return super().__call__(args[0], (size,), *args[2:], **kwargs)
+        return super().__call__(*args, **{**kwargs, self._shape: (size,)})
+
+    def _cut(self, drawn: Array, shape: tuple[int, ...], size: int) -> Array:
+        """The first elements, in the shape that was asked for."""
+        storage = drawn._storage if drawn.aval.is_extended else drawn
+        stored = (*shape, *storage.aval.shape[1:])
+        view = storage._view[:size].reshape(stored).copy()
+        cut = Array(ShapedArray(stored, storage.aval.dtype, storage.aval.weak_type), view)
+        return with_storage(ShapedArray(shape, drawn.aval.dtype), cut) if drawn.aval.is_extended else cut
+
+
+def _can_be_cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the key's generator counts elements by their index, and nothing else has dimensions."""
+    if not args or type(args[0]) is not Array:
+        return False
+    dtype: Any = args[0].aval.dtype
+    impl = dtype.impl if isinstance(dtype, KeyDType) else implementation(None)
+    others = [a for a in (*args[1:], *kwargs.values()) if isinstance(a, Array | np.ndarray)]
+    return impl.by_index and not any(a.ndim for a in others)

@@ -1,0 +1,268 @@
+"""Compound library functions: one stored program outside of traced code, the Python function within it."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.hlo.opcode import Opcode
+from hloom.tracer import core
+from hloom.tracer.compound import Compound, compound
+from hloom.tracer.errors import OperandError
+
+import hloom
+import hloom.numpy as jnp
+from hloom import config, lax, nn, random
+from hloom.random.drawing import compound_draw
+
+X = np.random.default_rng(0).normal(size=(6, 7)).astype(np.float32)
+V = X[0]
+N = np.array([5, -3, 0, 8, 2], np.int32)
+KEY = random.PRNGKey(7)
+TYPED = random.key(1)
+
+CASES: list[tuple[str, Callable[[], Any]]] = [
+    ("var", lambda: jnp.var(X, axis=0)),
+    ("std", lambda: jnp.std(X, ddof=1, keepdims=True)),
+    ("var bf16", lambda: jnp.var(jnp.asarray(X).astype("bfloat16"), 1)),
+    ("var of integers", lambda: jnp.var(N)),
+    ("mean", lambda: jnp.mean(X, axis=(0, 1))),
+    ("argmax", lambda: jnp.argmax(X, axis=1)),
+    ("argmin", lambda: jnp.argmin(X)),
+    ("cumsum", lambda: jnp.cumsum(X, axis=1)),
+    ("cumsum of integers", lambda: jnp.cumsum(N)),
+    ("lax.cummax", lambda: lax.cummax(X, 1, reverse=True)),
+    ("logsumexp", lambda: jnp.logaddexp(V, 2.0)),
+    ("logsumexp of two", lambda: nn.logsumexp(X, axis=1, return_sign=True)),
+    ("softmax", lambda: nn.softmax(X)),
+    ("softmax where", lambda: nn.softmax(X, where=X > -1)),
+    ("log_softmax", lambda: nn.log_softmax(X, axis=0)),
+    ("one_hot", lambda: nn.one_hot(N, 4)),
+    ("gelu", lambda: nn.gelu(X, approximate=False)),
+    ("linspace", lambda: jnp.linspace(0, 1, 7)),
+    ("linspace with step", lambda: jnp.linspace(0.5, V, 3, endpoint=False, retstep=True)),
+    ("logspace", lambda: jnp.logspace(0, 2, 4)),
+    ("mod", lambda: jnp.asarray(N) % 3),
+    ("floor_divide", lambda: jnp.asarray(X) // 0.3),
+    ("divmod", lambda: jnp.divmod(N, 3)),
+    ("isclose", lambda: jnp.isclose(X, X + 1e-9, equal_nan=True)),
+    ("select", lambda: jnp.select([X > 1, X > 0], [X, -X], 3.0)),
+    ("polyval", lambda: jnp.polyval(V, 0.5)),
+    ("norm", lambda: jnp.linalg.norm(X, axis=0)),
+    ("matrix_power", lambda: jnp.linalg.matrix_power(X[:, :6], 3)),
+    ("kron", lambda: jnp.kron(V, X)),
+    ("diff", lambda: jnp.diff(X, 2, 1)),
+    ("erf_inv", lambda: lax.erf_inv(np.linspace(-1, 1, 9, dtype=np.float32))),
+    ("split", lambda: random.split(KEY, 3)),
+    ("fold_in", lambda: random.fold_in(KEY, 4)),
+    ("split into a shape", lambda: random.split(KEY, (2, 3))),
+    ("split of a typed key into a shape", lambda: random.split(TYPED, num=(2, 3))),
+    ("split of a typed key", lambda: random.split(TYPED)),
+    ("fold_in of a typed key", lambda: random.fold_in(TYPED, 2**31 - 1)),
+    ("normal of a typed key", lambda: random.normal(TYPED, (2, 3))),
+    ("bits", lambda: random.bits(KEY, (3, 2), np.uint8)),
+    ("uniform", lambda: random.uniform(KEY, (5,), minval=-1.0, maxval=V[0] + 4)),
+    ("uniform of bounds", lambda: random.uniform(KEY, (7,), np.float32, V - 10, V)),
+    ("normal", lambda: random.normal(KEY, (2, 3))),
+    ("normal of one", lambda: random.normal(KEY)),
+    ("normal f16", lambda: random.normal(KEY, (3,), np.float16)),
+    ("randint", lambda: random.randint(KEY, (9,), 0, 10)),
+    ("categorical", lambda: random.categorical(KEY, X, shape=(4, 6))),
+    ("truncated_normal", lambda: random.truncated_normal(KEY, -1.0, 1.0, (5,))),
+]
+
+
+@pytest.fixture
+def count_ops(monkeypatch: pytest.MonkeyPatch) -> list[Opcode]:
+    """The opcodes that run one by one."""
+    seen: list[Opcode] = []
+    process = core.EvalTrace.process
+
+    def counting(self: Any, opcode: Opcode, *rest: Any) -> Any:
+        seen.append(opcode)
+        return process(self, opcode, *rest)
+
+    monkeypatch.setattr(core.EvalTrace, "process", counting)
+    return seen
+
+
+@pytest.mark.parametrize(("f"), [f for _, f in CASES], ids=[name for name, _ in CASES])
+def test_one_program_computes_what_the_ops_do(f: Callable[[], Any], count_ops: list[Opcode]) -> None:
+    found, structure = hloom.tree.flatten(f())
+    assert len(count_ops) <= 2, "it ran op by op"
+    with hloom.disable_jit():
+        expected, expected_structure = hloom.tree.flatten(f())
+    assert structure == expected_structure
+    for a, b in zip(found, expected, strict=True):
+        assert a.aval is b.aval
+        if a.aval.is_extended:
+            assert (a == b).all()
+            continue
+        exact = a.dtype.kind in "iub"
+        rtol = 0 if exact else 1e-5 if a.dtype == np.float32 else 1e-2
+        wide = [np.asarray(v.astype(v.dtype if exact else np.float32)) for v in (a, b)]
+        np.testing.assert_allclose(*wide, rtol=rtol, atol=0 if exact else 1e-6)
+
+
+def test_the_program_is_made_once(count_ops: list[Opcode]) -> None:
+    traced = []
+
+    @compound(static=("axis",))
+    def f(x: Any, axis: Any = None) -> Any:
+        traced.append(axis)
+        return jnp.sum(jnp.sin(x) * 2, axis)
+
+    for _ in range(3):
+        f(X)
+        f(X, 0)
+        f(X, axis=0)
+        f(jnp.asarray(X), axis=1)
+    assert traced == [None, 0, 0, 1], "by position and by keyword are two forms of call"
+    assert not count_ops
+
+
+def test_traced_programs_hold_the_operations() -> None:
+    def softmax(x: Any) -> Any:
+        return nn.softmax(x)
+
+    text = hloom.make_hlo(softmax)(X).to_text()
+    assert 'composite.name="jit"' not in text
+    assert f"source_line={softmax.__code__.co_firstlineno + 1}" in text
+    assert "tracer/compound.py" not in text
+
+
+def test_under_a_derivative_it_is_one_call(count_ops: list[Opcode]) -> None:
+    gradient = hloom.grad(lambda x: nn.logsumexp(x))
+    for _ in range(2):
+        found = gradient(jnp.asarray(V))
+    assert len(count_ops) < 6
+    np.testing.assert_allclose(found, nn.softmax(V), rtol=1e-5)
+
+
+def test_disable_jit_and_the_evaluator_run_op_by_op(count_ops: list[Opcode]) -> None:
+    with hloom.disable_jit():
+        jnp.var(X)
+    assert len(count_ops) > 3
+    count_ops.clear()
+    config.update("hloom_backend", "evaluator")
+    try:
+        jnp.var(X)
+    finally:
+        config.update("hloom_backend", "numba")
+    assert len(count_ops) > 3
+
+
+def test_what_cannot_be_traced_runs_op_by_op() -> None:
+    tries = []
+
+    @compound()
+    def f(x: Any) -> Any:
+        tries.append(1)
+        return x * 2 if x.sum() > 0 else x
+
+    for _ in range(3):
+        np.testing.assert_array_equal(f(np.ones(3, np.float32)), np.full(3, 2))
+    assert len(tries) == 4, "traced once, in vain"
+
+
+@pytest.mark.parametrize(
+    ("f", "error", "text"),
+    [
+        (lambda: jnp.var([1.0, 2.0]), OperandError, "var requires ndarray or scalar arguments, got list"),
+        (lambda: jnp.var(X, axis=5), ValueError, "axis 5"),
+        (lambda: jnp.linspace(0, 1, X), TypeError, "."),
+        (lambda: nn.softmax("a"), TypeError, "str"),
+        (lambda: jnp.cumsum(X, axis=[0]), TypeError, "."),
+        (lambda: random.normal(V, (3,)), OperandError, "key"),
+        (lambda: random.normal(KEY, (-1,)), Exception, "."),
+        (lambda: jnp.hypot(V, X[:, :3]), Exception, "."),
+        (lambda: jnp.mod(jnp.asarray(N), 2**40), OverflowError, "."),
+    ],
+)
+def test_errors_are_the_functions_own(f: Callable[[], Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text) as caught:
+        f()
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    with hloom.disable_jit(), pytest.raises(error) as plain:
+        f()
+    assert str(caught.value) == str(plain.value)
+    assert type(caught.value) is type(plain.value)
+
+
+def test_it_looks_like_the_function() -> None:
+    assert isinstance(jnp.var, Compound)
+    assert repr(jnp.var) == "<function var>"
+    assert jnp.var.__doc__
+    assert list(inspect.signature(jnp.var).parameters)[:2] == ["a", "axis"]
+    assert pickle.loads(pickle.dumps(jnp.var)) is jnp.var
+    np.testing.assert_allclose(jnp.asarray(X).var(), np.var(X), rtol=1e-5)
+
+
+def test_threads_and_contexts() -> None:
+    found: list[Any] = []
+
+    def work() -> None:
+        with hloom.enable_x64():
+            found.append(jnp.linspace(0, 1, 4).dtype)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    worker.join()
+    assert (found[0], jnp.linspace(0, 1, 4).dtype) == (np.float64, np.float32)
+
+
+# ---- draws
+
+
+@pytest.mark.parametrize("shape", [(), 3, (3,), (0,), (16,), (17,), (5, 5), (2, 0, 3), (200, 3), (20000,)])
+@pytest.mark.parametrize("f", [random.normal, random.uniform, random.bits, random.exponential])
+def test_draws_of_all_sizes_agree_with_jit(f: Any, shape: Any) -> None:
+    found = f(KEY, shape)
+    expected = hloom.jit(lambda key: f(key, shape))(KEY)
+    assert found.aval is expected.aval
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_small_draws_share_programs() -> None:
+    traced = []
+
+    @compound_draw()
+    def draw(key: Any, shape: Any = (), dtype: Any = None, scale: Any = 1.0) -> Any:
+        traced.append(shape)
+        return random.uniform(key, shape, dtype) * scale
+
+    for n in range(1, 60):
+        draw(KEY, (n,))
+        draw(KEY, (n, 2), scale=3.0)
+    assert sorted(traced) == [(16,), (16,), (64,), (64,), (256,)], "for both forms of call"
+
+
+# ---- ops and views
+
+
+def test_a_small_slice_does_not_keep_a_large_array() -> None:
+    big = hloom.jit(lambda x: x + 1)(jnp.zeros((1000, 100)))
+    for part in (big[3], big[2:5], lax.slice(big, (0, 0), (1, 5)), lax.dynamic_slice(big, (1, 2), (2, 3))):
+        assert part._view.base is None or part._view.base.nbytes < 10000
+    assert big[10:]._view.base is not None, "a large part is a view"
+
+
+def test_ops_that_the_evaluator_does_slowly_are_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(core, "run_op", lambda opcode, *rest: seen.append(opcode) or run_op(opcode, *rest))
+    with hloom.disable_jit():
+        large = np.random.default_rng(0).normal(size=(40, 60)).astype(np.float32)
+        np.testing.assert_allclose(jnp.cumsum(large, axis=1), np.cumsum(large, axis=1), rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(jnp.argmax(large, axis=0), np.argmax(large, axis=0))
+        count = len(seen)
+        assert count >= 1
+        jnp.argmax(np.zeros((2, 3), np.float32), axis=0)
+        assert len(seen) == count, "tiny ones are not"
+
+
+run_op = core.run_op

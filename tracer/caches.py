@@ -1,0 +1,101 @@
+"""Caches of traced and compiled programs: bounded, belonging to functions, and emptied by `clear_caches`."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, Protocol, TypeVar
+
+V = TypeVar("V")
+MAX_PROGRAMS = 4096
+"""How many programs a function keeps: as JAX."""
+
+
+class _Emptied(Protocol):
+    def clear(self) -> None: ...
+
+
+_caches: weakref.WeakSet[Any] = weakref.WeakSet()
+_clearing: list[Callable[[], None]] = []
+
+
+def register_cache(cache: _Emptied) -> None:
+    """`clear_caches` empties `cache`, as long as it lives."""
+    _caches.add(cache)
+
+
+def on_clear(clear: Callable[[], None]) -> None:
+    """`clear_caches` calls `clear`."""
+    _clearing.append(clear)
+
+
+def clear_caches() -> None:
+    """Forget the traced and compiled programs of all functions, and those of `run_hlo`."""
+    for cache in list(_caches):
+        cache.clear()
+    for clear in _clearing:
+        clear()
+
+
+class BoundedCache(Generic[V]):
+    """A dictionary that forgets what was not used for longest. It drops a quarter at once, and then calls `dropped`."""
+
+    def __init__(self, maxsize: int = MAX_PROGRAMS, dropped: Callable[[], None] | None = None) -> None:
+        self._entries: OrderedDict[Hashable, V] = OrderedDict()
+        self._maxsize = maxsize
+        self._dropped = dropped
+
+    def get(self, key: Hashable) -> V | None:
+        """What is kept for `key`, which becomes the last to be dropped."""
+        found = self._entries.get(key)
+        if found is not None:
+            try:
+                self._entries.move_to_end(key)
+            except KeyError:  # another thread has just dropped it
+                self._entries[key] = found
+        return found
+
+    def __setitem__(self, key: Hashable, value: V) -> None:
+        entries = self._entries
+        entries[key] = value
+        if len(entries) > self._maxsize:
+            for old in list(entries)[: max(1, self._maxsize // 4)]:
+                entries.pop(old, None)
+            if self._dropped is not None:
+                self._dropped()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def values(self) -> list[V]:
+        """All that is kept."""
+        return list(self._entries.values())
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+
+class FastTable(dict[Any, dict[Any, V]]):
+    """For each context, the programs that a call finds by one look-up. What it forgets is found the general way."""
+
+    def __missing__(self, context: Any) -> dict[Any, V]:
+        found: dict[Any, V] = {}
+        self[context] = found
+        return found
+
+
+_owned: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def belonging_to(function: Any, kind: Hashable, make: Callable[[], V]) -> V:
+    """The one `kind` of cache that belongs to `function`; it lives as long as the function.
+
+    Functions that cannot be hashed or referred to weakly own none: each call makes one.
+    """
+    try:
+        owned = _owned.setdefault(function, {})
+    except TypeError:
+        return make()
+    found: V | None = owned.get(kind)
+    return owned.setdefault(kind, make()) if found is None else found

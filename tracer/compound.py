@@ -1,0 +1,113 @@
+"""Compound library functions: outside of traced programs, each is one call of a stored program.
+
+    @compound(static=("axis", "keepdims"))
+    def var(x, axis=None, keepdims=False): ...
+
+`var(x)` on arrays would be some ten NumPy calls. Instead the function is traced and compiled once for each combination
+of argument types, as if it were jitted, and called through the same dispatch. While HLO is being recorded the Python
+function itself runs, so that a traced program holds its operations with the user's lines. While a derivative is taken
+outside of jit, the function is one nested call, whose derivative is a stored program too.
+
+What cannot be traced runs op by op: functions that must see values, types that the backend lacks. Errors come from
+there too, so that they name the user's line and not an argument of a program that the user never wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from .arguments import ArgumentSpec
+from .caches import MAX_PROGRAMS
+from .context import current_context
+from .core import Trace
+from .jit import JitFunction, Run
+from .recording import HloTrace
+
+F = TypeVar("F", bound=Callable[..., Any])
+_NONE = ArgumentSpec(frozenset(), frozenset())
+
+
+def compound(*, static: Sequence[str] = ()) -> Callable[[F], F]:
+    """A decorator for library functions of more than about three operations.
+
+    static: the arguments that are Python values (axes, shapes, dtypes); all others are arrays, numbers or containers.
+    """
+
+    def decorate(fun: Callable[..., Any]) -> Any:
+        return Compound(fun, argument_names(fun, static))
+
+    return decorate
+
+
+class Compound(JitFunction):
+    """A library function that runs as one program. Made by `compound`."""
+
+    __qualname__: str
+
+    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
+        super().__init__(fun, static, _NONE, inline=False)
+        self._untraceable: set[Any] = set()
+        """The calls that no program can be made for."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._state.direct and _is_recording(self._state.trace):
+            return self._fun(*args, **kwargs)
+        try:
+            return super().__call__(*args, **kwargs)
+        except _Declined:
+            pass
+        except OverflowError:  # a Python number that its default dtype cannot hold
+            if not self._state.direct:
+                raise
+        return self._fun(*args, **kwargs)  # outside of the handler: its errors are the user's own
+
+    def _call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run] | None = None, fast_key: Any = None
+    ) -> Any:
+        context = current_context()
+        if context.disable_jit or context.backend == "evaluator":
+            raise _Declined
+        direct = self._state.direct
+        if direct and (fast_key is None or (context, fast_key) in self._untraceable):
+            raise _Declined
+        try:
+            return super()._call(args, kwargs, table, fast_key)
+        except Exception:
+            if direct:
+                self._decline(context, fast_key)
+            raise _Declined from None
+
+    def _decline(self, context: Any, fast_key: Any) -> None:
+        if len(self._untraceable) >= MAX_PROGRAMS:
+            self._untraceable.clear()
+        self._untraceable.add((context, fast_key))
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<function {self.__qualname__}>"
+
+
+class _Declined(Exception):
+    """The call does not run as a program: the Python function itself runs."""
+
+
+def _is_recording(trace: Trace | None) -> bool:
+    """Whether operations become HLO, at the bottom of the traces that are current."""
+    while trace is not None:
+        if isinstance(trace, HloTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def argument_names(fun: Callable[..., Any], names: Sequence[str]) -> ArgumentSpec:
+    """The arguments called `names`, by position and by name."""
+    code = fun.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    missing = [n for n in names if n not in parameters]
+    assert not missing, f"{fun.__name__} has no arguments {missing}"
+    positions = frozenset(parameters.index(n) for n in names if parameters.index(n) < code.co_argcount)
+    return ArgumentSpec(positions, frozenset(names))

@@ -1,0 +1,116 @@
+"""The trace context: every setting that decides what a function is traced and compiled to, as one object.
+
+Contexts are immutable and interned: equal means identical, so a cache keys on one at the cost of a pointer. Every
+cache of traced or compiled programs has the context in its key: jit's, those of derivatives, of scan and of remat.
+
+A thread sees the settings of the process, and over them what its own `with` blocks say: `hloom.enable_x64()` in one
+thread changes nothing in another. `current_context()` costs two attribute lookups.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ContextDecorator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+from ..hlo.target import Target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """What traced and compiled programs depend on. `Context.changed` gives the one instance of other values."""
+
+    enable_x64: bool
+    disable_jit: bool
+    numpy_dtype_promotion: str
+    default_matmul_precision: str | None
+    default_prng_impl: str
+    backend: str
+    target: str | Target
+    axis_names: tuple[tuple[str, int], ...] = ()
+    """Named axes that are mapped over, outermost first, with their sizes."""
+
+    def changed(self, **changes: Any) -> Context:
+        """The context that differs in `changes`."""
+        return _interned(replace(self, **changes)) if changes else self
+
+
+_FIELDS = tuple([f.name for f in fields(Context)])
+_INTERNED: dict[tuple[Any, ...], Context] = {}
+
+
+def _interned(context: Context) -> Context:
+    values = [getattr(context, name) for name in _FIELDS]
+    return _INTERNED.setdefault((*values, *map(type, values)), context)
+
+
+class Settings:
+    """Some thread's settings: what it overrides, and the context that this gives."""
+
+    __slots__ = ("changes", "context")
+
+    def __init__(self, context: Context, changes: dict[str, Any]) -> None:
+        self.context = context
+        self.changes = changes
+
+
+class _Thread(threading.local):
+    """Each thread's settings; the process's where it overrides none."""
+
+    settings: Settings
+
+
+_lock = threading.Lock()
+_process: Settings
+_overriding: list[Settings] = []
+"""The settings of threads that override some: a change of the process's reaches them too."""
+thread = _Thread()
+"""For jit's dispatch, which reads `thread.settings.context` on each call."""
+
+
+def start(**settings: Any) -> None:
+    """Set the process's settings for the first time."""
+    global _process
+    _process = Settings(_interned(Context(**settings)), {})
+    _Thread.settings = _process
+
+
+def current_context() -> Context:
+    """This thread's context."""
+    return thread.settings.context
+
+
+def update_process(**changes: Any) -> None:
+    """Change the process's settings, for all threads that do not override them."""
+    with _lock:
+        _process.context = _process.context.changed(**changes)
+        for settings in _overriding:
+            settings.context = _process.context.changed(**settings.changes)
+
+
+class Override(ContextDecorator):
+    """Within the block, or the decorated function, this thread's settings differ."""
+
+    def __init__(self, **changes: Any) -> None:
+        self._changes = changes
+        self._before: list[Settings] = []
+
+    def _recreate_cm(self) -> Override:  # called once a call of a decorated function
+        return Override(**self._changes)
+
+    def __enter__(self) -> Self:
+        before = thread.settings
+        self._before.append(before)
+        changes = {**before.changes, **self._changes}
+        with _lock:
+            settings = Settings(_process.context.changed(**changes), changes)
+            _overriding.append(settings)
+        thread.settings = settings
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        before, settings = self._before.pop(), thread.settings
+        thread.settings = before
+        with _lock:
+            _overriding.remove(settings)
