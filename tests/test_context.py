@@ -148,7 +148,6 @@ def test_values_are_checked(name: str, value: object, error: type[Exception]) ->
         (lambda: jnp.mean(jnp.asarray(X)), "float32"),
         (lambda: jnp.matmul(jnp.ones((2, 3)), jnp.ones((3, 2), np.int32)), TypePromotionError),
     ],
-    ids=str,
 )
 def test_strict_promotion(f: Callable[[], Any], dtype: Any) -> None:
     with hloom.numpy_dtype_promotion("strict"):
