@@ -38,10 +38,11 @@ def _softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) -> Any
 
 @_softmax.def_jvp
 def _softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    _, *masks = primals
     y = _softmax.bind(*primals, axes=axes)
     weighted = y * tangents[0]
     moved = weighted - y * jnp.sum(weighted, axes, keepdims=True)
-    return y, moved if len(primals) == 1 else jnp.where(primals[1], moved, 0.0)
+    return y, jnp.where(masks[0], moved, 0.0) if masks else moved
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
@@ -63,20 +64,22 @@ def _log_softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) ->
 
 @_log_softmax.def_jvp
 def _log_softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    y, t = _log_softmax.bind(*primals, axes=axes), tangents[0]
-    moved = t - jnp.sum(jnp.exp(y) * t, axes, keepdims=True)
-    return y, moved if len(primals) == 1 else jnp.where(primals[1], moved, 0.0)
+    """By exp(x), of which the sum is in the result already, rather than by softmax(x), which divides each element."""
+    (x, *masks), t = primals, tangents[0]
+    unnormalized = jnp.exp(_shifted(x, axes, *masks))
+    moved = t - jnp.sum(unnormalized * t, axes, keepdims=True) / jnp.sum(unnormalized, axes, keepdims=True)
+    return _log_softmax.bind(*primals, axes=axes), jnp.where(masks[0], moved, 0.0) if masks else moved
 
 
 def _masks(where: Any) -> tuple[Any, ...]:
     return () if where is None else (where,)
 
 
-def _shifted(x: Any, axes: tuple[int, ...], where: Any) -> Any:
-    """x minus its largest value over `axes`; of elements that do not count, -inf."""
+def _shifted(x: Any, axes: tuple[int, ...], where: Any = None) -> Any:
+    """x minus its largest value over `axes`, a constant to differentiation; of elements that do not count, -inf."""
     if where is not None:
         x = jnp.where(where, x, -math.inf)
-    return x - jnp.max(x, axes, keepdims=True, where=where, initial=-math.inf)
+    return x - lax.stop_gradient(jnp.max(x, axes, keepdims=True, where=where, initial=-math.inf))
 
 
 def logsumexp(
