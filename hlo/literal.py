@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,11 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from .element_type import element_type_of
 from .shape import Shape
+
+
+@lru_cache(maxsize=1024)
+def _shape_of(dtype: np.dtype[Any], dimensions: tuple[int, ...]) -> Shape:
+    return Shape.array(element_type_of(dtype), dimensions)
 
 
 class Literal:
@@ -30,7 +36,7 @@ class Literal:
     @property
     def shape(self) -> Shape:
         """The HLO shape, in the default layout."""
-        return Shape.array(element_type_of(self.array.dtype), self.array.shape)
+        return _shape_of(self.array.dtype, self.array.shape)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):

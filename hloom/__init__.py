@@ -9,12 +9,10 @@
 Names are loaded when they are first used: `import hloom` is fast, and `import hloom.hlo` needs NumPy alone.
 """
 
-from __future__ import annotations
+import importlib as _importlib
+import typing as _typing
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff import (
         checkpoint,
@@ -132,14 +130,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        return _importlib.import_module(f".{name}", __name__)
     if name == "Array":
-        found = import_module(".numpy", __name__).ndarray
+        found = _importlib.import_module(".numpy", __name__).ndarray
     elif name in _NAMES:
-        import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
-        found = getattr(import_module(_NAMES[name], __name__), name)
+        _importlib.import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
+        found = getattr(_importlib.import_module(_NAMES[name], __name__), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
@@ -147,4 +145,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

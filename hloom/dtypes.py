@@ -1,15 +1,14 @@
 """`hloom.dtypes`: dtypes and questions about them, with the names of jax.dtypes."""
 
-from __future__ import annotations
+from typing import Any as _Any
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import DTypeLike
+import numpy as _np
+from numpy.typing import DTypeLike as _DTypeLike
 
 from .autodiff.custom import float0
 from .tracer.dtypes import bfloat16 as _bfloat16
-from .tracer.dtypes import canonical_dtype, finfo, iinfo, issubdtype, result_type
+from .tracer.dtypes import canonical_dtype as _canonical_dtype
+from .tracer.dtypes import finfo, iinfo, issubdtype, result_type
 from .tracer.extended import extended, prng_key
 
 __all__ = [
@@ -28,12 +27,12 @@ bfloat16 = _bfloat16.type
 """The scalar type of bfloat16 numbers."""
 
 
-def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> np.dtype[Any]:
+def canonicalize_dtype(dtype: _DTypeLike, allow_extended_dtype: bool = False) -> _np.dtype[_Any]:
     """The dtype that an array of this dtype gets: 64-bit ones are narrowed unless x64 is on.
 
     ValueError for an extended dtype, such as that of keys, unless `allow_extended_dtype`.
     """
-    found = canonical_dtype(dtype)
+    found = _canonical_dtype(dtype)
     if issubdtype(found, extended) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype was given the extended dtype {found} without allow_extended_dtype=True")
     return found

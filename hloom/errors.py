@@ -1,6 +1,8 @@
 """`hloom.errors`: every error class that users meet, under JAX's names where it has them."""
 
-from .hlo.errors import CustomCallError as CustomCallError
-from .hlo.errors import HloParseError as HloParseError
-from .hlo.errors import VerificationError as VerificationError
+from .hlo.errors import CustomCallError, HloParseError, VerificationError
+from .tracer import errors as _errors
 from .tracer.errors import *  # noqa: F403
+
+__all__ = ["CustomCallError", "HloParseError", "VerificationError"]
+__all__ += _errors.__all__

@@ -132,8 +132,8 @@ CASES = [
         lambda: (np.arange(4), np.array([[0, 1, 2]] * 2)),
     ),
     case(
-        lambda x: (lax.full((2,), 3), lax.full_like(x, 2), lax.zeros_like_array(x)),
-        lambda x: (np.full(2, 3), np.full((3, 4), 2), np.zeros((3, 4))),
+        lambda x: (lax.full((2,), 3), lax.full_like(x, 2)),
+        lambda x: (np.full(2, 3), np.full((3, 4), 2)),
         B,
     ),
     case(

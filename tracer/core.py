@@ -202,10 +202,7 @@ def bind(
     ShapeError, with the rule's label and the user's line, if the operands do not fit.
     """
     operands = tuple(operands)
-    if shape is None:
-        result_shape = _inferred_shape(opcode, tuple([o.aval for o in operands]), attributes)
-    else:
-        result_shape = _declared_shape(opcode, operands, attributes, shape)
+    result_shape = _inferred_shape(opcode, tuple([o.aval for o in operands]), attributes, shape)
     if result_shape is None:
         return _bind_extended(opcode, operands, attributes, shape)
     trace = _state.trace
@@ -236,7 +233,7 @@ def _all_weak(operands: tuple[Value, ...]) -> bool:
 def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes) -> Array:
     """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts: outside of all traces."""
     full = x.aval if x.aval.shape else y.aval
-    shape = _inferred_shape(opcode, (full, full), attributes)
+    shape = _inferred_shape(opcode, (full, full), attributes, None)
     assert shape is not None, f"{opcode} of {full}"
     result = evaluate_op(opcode, [x._view, y._view], attributes, shape)
     dtype = shape.element.dtype
@@ -285,24 +282,13 @@ def bind_conditional(branches: Sequence[HloComputation], index: Value, operands:
 
 
 @lru_cache(maxsize=4096)
-def _inferred_shape(opcode: Opcode, operands: tuple[ShapedArray, ...], attributes: Attributes) -> Shape | None:
-    """The result's type; None if an operand's dtype is extended."""
+def _inferred_shape(
+    opcode: Opcode, operands: tuple[ShapedArray, ...], attributes: Attributes, declared: Shape | None
+) -> Shape | None:
+    """The result's type, `declared` where the op leaves it open; None if an operand's dtype is extended."""
     if any(o.is_extended for o in operands):
         return None
-    return _checked_shape(opcode, [o.hlo for o in operands], attributes, None)
-
-
-def _declared_shape(
-    opcode: Opcode, operands: tuple[Value, ...], attributes: Attributes, declared: Shape
-) -> Shape | None:
-    """The same, where the op leaves the result's type open."""
-    shapes = []
-    for operand in operands:
-        aval = operand.aval
-        if aval.is_extended:
-            return None
-        shapes.append(aval.hlo)
-    return _checked_shape(opcode, shapes, attributes, declared)
+    return _checked_shape(opcode, [o.hlo for o in operands], attributes, declared)
 
 
 on_clear(_inferred_shape.cache_clear)

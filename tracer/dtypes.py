@@ -151,13 +151,17 @@ def type_of(value: Any) -> tuple[DType, bool]:
     """(dtype, weak type) of an array, number, dtype or Python scalar type."""
     if isinstance(value, ArrayBase):
         return value.aval.dtype, value.aval.weak_type
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, _NUMPY):
         return canonical_dtype(value.dtype), False
-    if isinstance(value, bool | int | float | complex):
+    if isinstance(value, _NUMBERS):
         return python_scalar_dtype(type(value)), not isinstance(value, bool)
     if value is int or value is float or value is complex:
         return python_scalar_dtype(value), True
     return canonical_dtype(value), False
+
+
+_NUMPY = (np.ndarray, np.generic)
+_NUMBERS = (bool, int, float, complex)
 
 
 @lru_cache(maxsize=4096)

@@ -1,14 +1,14 @@
 """ArrayBase: the operators and methods that concrete arrays and tracers share. `hloom.Array` is this class.
 
-What they do is in the NumPy namespace, which needs this class: `hloom/numpy/__init__.py` hands itself over through
-`use_namespace` when it is imported.
+What they do is in the NumPy namespace, which needs this class: `hloom/numpy/methods.py` hands the functions over
+through `use_functions` when it is imported.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from types import ModuleType
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,10 +18,10 @@ from .aval import ShapedArray
 _np: Any = None
 
 
-def use_namespace(module: ModuleType) -> None:
-    """Methods call the functions of `module` from now on."""
+def use_functions(*functions: Callable[..., Any]) -> None:
+    """Operators and methods call these functions, by their names, from now on."""
     global _np
-    _np = module
+    _np = SimpleNamespace(**{f.__name__: f for f in functions})
 
 
 _OPERANDS = (bool, int, float, complex, np.ndarray, np.generic)
@@ -94,7 +94,7 @@ class ArrayBase:
 
     # ---- indexing
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> ArrayBase:
         return _np.index_get(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -121,231 +121,235 @@ class ArrayBase:
 
     # ---- arithmetic
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> ArrayBase:
         return _np.add(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> ArrayBase:
         return _np.add(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> ArrayBase:
         return _np.subtract(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> ArrayBase:
         return _np.subtract(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> ArrayBase:
         return _np.multiply(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> ArrayBase:
         return _np.multiply(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __truediv__(self, other: Any) -> Any:
-        return _np.true_divide(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+    def __truediv__(self, other: Any) -> ArrayBase:
+        return _np.divide(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rtruediv__(self, other: Any) -> Any:
-        return _np.true_divide(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
+    def __rtruediv__(self, other: Any) -> ArrayBase:
+        return _np.divide(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> ArrayBase:
         return _np.floor_divide(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> ArrayBase:
         return _np.floor_divide(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Any) -> ArrayBase:
         return _np.mod(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Any) -> ArrayBase:
         return _np.mod(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Any) -> tuple[ArrayBase, ArrayBase]:
         return _np.divmod(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: Any) -> tuple[ArrayBase, ArrayBase]:
         return _np.divmod(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> ArrayBase:
         return _np.power(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any) -> ArrayBase:
         return _np.power(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> ArrayBase:
         return _np.matmul(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> ArrayBase:
         return _np.matmul(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> ArrayBase:
         return _np.negative(self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> ArrayBase:
         return _np.positive(self)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> ArrayBase:
         return _np.abs(self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> ArrayBase:
         return _np.bitwise_not(self)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Any) -> ArrayBase:
         return _np.bitwise_and(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Any) -> ArrayBase:
         return _np.bitwise_and(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> ArrayBase:
         return _np.bitwise_or(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Any) -> ArrayBase:
         return _np.bitwise_or(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Any) -> ArrayBase:
         return _np.bitwise_xor(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: Any) -> ArrayBase:
         return _np.bitwise_xor(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Any) -> ArrayBase:
         return _np.left_shift(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self, other: Any) -> ArrayBase:
         return _np.left_shift(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Any) -> ArrayBase:
         return _np.right_shift(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self, other: Any) -> ArrayBase:
         return _np.right_shift(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __round__(self, ndigits: int | None = None) -> Any:
+    def __round__(self, ndigits: int | None = None) -> ArrayBase:
         return _np.round(self, ndigits or 0)
 
     # ---- comparison: elementwise
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Any) -> ArrayBase:  # type: ignore[override]
         return _np.equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Any) -> ArrayBase:  # type: ignore[override]
         return _np.not_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> ArrayBase:
         return _np.less(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> ArrayBase:
         return _np.less_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> ArrayBase:
         return _np.greater(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> ArrayBase:
         return _np.greater_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
     # ---- NumPy's methods
 
     @property
-    def T(self) -> Any:
+    def T(self) -> ArrayBase:
         return _np.transpose(self)
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> ArrayBase:
         return _np.matrix_transpose(self)
 
     @property
-    def real(self) -> Any:
+    def real(self) -> ArrayBase:
         return _np.real(self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> ArrayBase:
         return _np.imag(self)
 
-    def conj(self) -> Any:
+    def conj(self) -> ArrayBase:
         return _np.conj(self)
 
     conjugate = conj
 
-    def astype(self, dtype: Any, copy: bool = False) -> Any:
+    def astype(self, dtype: Any, copy: bool = False) -> ArrayBase:
         return _np.astype(self, dtype, copy=copy)
 
-    def view(self, dtype: Any = None) -> Any:
+    def view(self, dtype: Any = None) -> ArrayBase:
         """The same bits as another dtype."""
         return _np.view(self, dtype)
 
-    def copy(self) -> Any:
+    def copy(self) -> ArrayBase:
         return _np.copy(self)
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: Any, order: str = "C") -> ArrayBase:
         return _np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
 
-    def ravel(self, order: str = "C") -> Any:
+    def ravel(self, order: str = "C") -> ArrayBase:
         return _np.ravel(self, order=order)
 
-    def flatten(self, order: str = "C") -> Any:
+    def flatten(self, order: str = "C") -> ArrayBase:
         return _np.ravel(self, order=order)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> ArrayBase:
         return _np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
+    def swapaxes(self, axis1: int, axis2: int) -> ArrayBase:
         return _np.swapaxes(self, axis1, axis2)
 
-    def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> ArrayBase:
         return _np.squeeze(self, axis)
 
-    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+    def repeat(self, repeats: Any, axis: int | None = None) -> ArrayBase:
         return _np.repeat(self, repeats, axis)
 
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayBase:
         return _np.diagonal(self, offset, axis1, axis2)
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayBase:
         return _np.trace(self, offset, axis1, axis2)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any) -> ArrayBase:
         return _np.dot(self, other)
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None) -> ArrayBase:
         return _np.clip(self, min, max)
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0) -> ArrayBase:
         return _np.round(self, decimals)
 
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
         return _np.sum(self, axis, dtype=dtype, keepdims=keepdims, **options)
 
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
         return _np.prod(self, axis, dtype=dtype, keepdims=keepdims, **options)
 
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
         return _np.mean(self, axis, dtype=dtype, keepdims=keepdims, **options)
 
-    def var(self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any) -> Any:
+    def var(
+        self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any
+    ) -> ArrayBase:
         return _np.var(self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
 
-    def std(self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any) -> Any:
+    def std(
+        self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any
+    ) -> ArrayBase:
         return _np.std(self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
 
-    def max(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def max(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
         return _np.max(self, axis, keepdims=keepdims, **options)
 
-    def min(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def min(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
         return _np.min(self, axis, keepdims=keepdims, **options)
 
-    def any(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def any(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
         return _np.any(self, axis, keepdims=keepdims, **options)
 
-    def all(self, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def all(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
         return _np.all(self, axis, keepdims=keepdims, **options)
 
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> ArrayBase:
         return _np.argmax(self, axis, keepdims=keepdims)
 
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> ArrayBase:
         return _np.argmin(self, axis, keepdims=keepdims)
 
-    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Any:
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> ArrayBase:
         return _np.cumsum(self, axis, dtype=dtype)
 
-    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Any:
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> ArrayBase:
         return _np.cumprod(self, axis, dtype=dtype)
 
 

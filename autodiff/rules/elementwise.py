@@ -91,7 +91,7 @@ _COEFFICIENTS: dict[Opcode, Coefficient] = {
     _O.ASIN: lambda x, ans: _reciprocal_root(_one_minus(square(x))),
     _O.ASINH: lambda x, ans: _reciprocal_root(shift(square(x), 1)),
     _O.ATANH: lambda x, ans: div(full_like(x, 1), mul(shift(x, 1), _one_minus(x))),
-    _O.CBRT: lambda x, ans: div(full_like(x, 1 / 3), square(ans)),
+    _O.CBRT: lambda x, ans: div(div(full_like(x, 1 / 3), ans), ans),  # 1 / square(ans) has a second one of 0 * inf
     _O.COS: lambda x, ans: neg(unary(_O.SIN, x)),
     _O.COSH: lambda x, ans: unary(_O.SINH, x),
     _O.ERF: lambda x, ans: scale(unary(_O.EXP, neg(square(x))), 2 / math.sqrt(math.pi)),
@@ -315,15 +315,19 @@ def _nonzero(x: Value) -> Value:
 
 @JVP.register(_O.POWER)
 def _pow_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    """By x: y x^(y-1), 0 for y = 0 even at x = 0; by y: log(x) x^y, with 0 for log(0): the limit for every y > 0."""
+    """By x: y x^(y-1), 0 for y = 0 even at x = 0; by y: log(x) x^y, with 0 for log(0): the limit for every y > 0.
+
+    At x = y = 0 the exponent is taken to be 1; elsewhere y x^(y-1) must stay as it is, for its own derivative by y.
+    """
     x, y = primals
     s, t = tangents
     ans = bind(_O.POWER, primals)
     first = second = None
     if not isinstance(s, Zero):
-        derivative = mul(y, bind(_O.POWER, (x, shift(y, -1))))
         nothing = zeros(ans.aval)
-        first = mul(s, select(compare(y, "EQ", nothing), nothing, derivative))
+        both = bind(_O.AND, (compare(x, "EQ", nothing), compare(y, "EQ", nothing)))
+        exponent = select(both, full_like(y, 1), shift(y, -1))
+        first = mul(s, mul(y, bind(_O.POWER, (x, exponent))))
     if not isinstance(t, Zero):
         second = mul(t, mul(unary(_O.LOG, _nonzero(x)), ans))
     return ans, _sum_of(ans, first, second)

@@ -21,6 +21,13 @@ from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 
+__all__ = [
+    "Precision",
+    "batch_matmul",
+    "dot",
+    "dot_general",
+]
+
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 """((lhs contracting, rhs contracting), (lhs batch, rhs batch))."""
 

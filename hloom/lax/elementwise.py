@@ -17,14 +17,85 @@ from ..hlo.element_type import element_type_of
 from ..hlo.ir import NO_ATTRIBUTES, Attributes
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from ..hlo.ops.movement import BroadcastAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.array import Array, as_value
+from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, eager_with_scalar, thread_state
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, scalar_like
 from ..tracer.source import user_line
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
+
+__all__ = [
+    "RoundingMethod",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitcast_convert_type",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "clz",
+    "complex",
+    "conj",
+    "convert_element_type",
+    "cos",
+    "cosh",
+    "div",
+    "eq",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "imag",
+    "integer_pow",
+    "is_finite",
+    "le",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "ne",
+    "neg",
+    "population_count",
+    "pow",
+    "real",
+    "reciprocal",
+    "rem",
+    "round",
+    "rsqrt",
+    "select",
+    "select_n",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "sub",
+    "tan",
+    "tanh",
+]
 
 Unary = Callable[[Any], Value]
 Binary = Callable[[Any, Any], Value]
@@ -52,14 +123,25 @@ def _op_of_two(name: str, opcode: Opcode, attributes: Attributes) -> Binary:
     def op(x: Any, y: Any) -> Value:
         a, b = as_value(x), as_value(y)
         left, right = a.aval, b.aval
-        if left.dtype is right.dtype and left.shape == right.shape:
-            return bind(opcode, (a, b), attributes)
-        one_scalar = not (left.shape and right.shape) and left.dtype is right.dtype
-        if one_scalar and state.direct and not left.is_extended and isinstance(a, Array) and isinstance(b, Array):
-            return eager_with_scalar(opcode, a, b, attributes)
+        if left.dtype is right.dtype:
+            if left.shape == right.shape:
+                return bind(opcode, (a, b), attributes)
+            if not (left.shape and right.shape) and not left.is_extended:
+                if state.direct and isinstance(a, Array) and isinstance(b, Array):
+                    return eager_with_scalar(opcode, a, b, attributes)
+                a, b = (_spread(a, right.shape), b) if right.shape else (a, _spread(b, left.shape))
+                return bind(opcode, (a, b), attributes)
         return bind(opcode, _matched(name, a, b), attributes)
 
     return op
+
+
+def _spread(scalar: Value, shape: tuple[int, ...]) -> Value:
+    """A scalar repeated to `shape`, within a trace."""
+    return bind(Opcode.BROADCAST, (scalar,), _OF_SCALAR, shape=ShapedArray(shape, scalar.aval.dtype).hlo)
+
+
+_OF_SCALAR = BroadcastAttributes(())
 
 
 def _named(op: F, name: str, doc: str) -> F:
@@ -299,5 +381,3 @@ def bitcast_convert_type(x: Any, new_dtype: DTypeLike) -> Value:
     elif old.itemsize < dtype.itemsize:
         shape = shape[:-1]
     return bind(Opcode.BITCAST_CONVERT, (x,), shape=Shape.array(element_type_of(dtype), shape), weak_type=False)
-
-

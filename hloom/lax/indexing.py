@@ -22,6 +22,15 @@ from ..tracer.source import user_line
 from .elementwise import add, lt, select
 from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim, squeeze
 
+__all__ = [
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+]
+
 
 def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Value:
     """The block of `slice_sizes` that begins at `start_indices` (one integer scalar a dimension, or a vector)."""

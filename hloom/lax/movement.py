@@ -10,6 +10,7 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,28 @@ from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_shapes",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "expand_dims",
+    "full",
+    "full_like",
+    "index_in_dim",
+    "iota",
+    "pad",
+    "reshape",
+    "rev",
+    "slice",
+    "slice_in_dim",
+    "split",
+    "squeeze",
+    "transpose",
+]
+
 _state = thread_state()
 
 
@@ -48,6 +71,12 @@ def canonical_axis(axis: int, rank: int) -> int:
 
 def canonical_shape(shape: Any) -> tuple[int, ...]:
     """Sizes as Python integers; a single integer is one dimension. TracerIntegerConversionError for a traced size."""
+    if type(shape) is tuple:
+        for size in shape:
+            if type(size) is not int:
+                break
+        else:
+            return shape
     if isinstance(shape, Sequence | np.ndarray):
         return tuple(operator.index(s) for s in shape)
     try:
@@ -63,12 +92,17 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape to which all of `shapes` broadcast by NumPy's rule; OperandError if there is none."""
+    return _broadcast_shapes(tuple(map(tuple, shapes)))
+
+
+@lru_cache(maxsize=4096)
+def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     rank = max((len(s) for s in shapes), default=0)
     result = []
     for d in range(-rank, 0):
         sizes = {s[d] for s in shapes if len(s) >= -d} - {1}
         if len(sizes) > 1:
-            listed = ", ".join(str(tuple(s)) for s in shapes)
+            listed = ", ".join(map(str, shapes))
             raise OperandError(
                 f"Incompatible shapes for broadcasting: {listed}: sizes along a dimension must be equal or 1\n"
                 f"  at {user_line()}",
@@ -80,20 +114,36 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Value:
     """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; size 1 is repeated."""
-    x, shape, dims = as_value(operand), canonical_shape(shape), tuple(broadcast_dimensions)
-    if x.aval.shape == shape and dims == tuple(range(len(shape))):
+    x, shape = as_value(operand), canonical_shape(shape)
+    kept_shape, attributes = _broadcast_plan(x.aval.shape, shape, tuple(broadcast_dimensions))
+    if kept_shape is not None:
+        x = reshape(x, kept_shape)
+    if attributes is None:
         return x
-    if len(dims) == len(x.aval.shape) and all(0 <= d < len(shape) for d in dims):
-        # HLO's broadcast repeats along new dimensions only: one of size 1 that grows must go first.
-        kept = [i for i, d in enumerate(dims) if x.aval.shape[i] != 1 or shape[d] == 1]
-        if len(kept) < len(dims):
-            x = reshape(x, [x.aval.shape[i] for i in kept])
-            dims = tuple(dims[i] for i in kept)
-    if x.aval.shape == shape and dims == tuple(range(len(shape))):
-        return x
-    if not dims and isinstance(x, Array) and _state.direct and not x.aval.is_extended:
+    if not attributes.dimensions and isinstance(x, Array) and _state.direct and not x.aval.is_extended:
         return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), np.full(shape, x._view))
-    return bind(Opcode.BROADCAST, (x,), BroadcastAttributes(dims), shape=ShapedArray(shape, x.aval.dtype).hlo)
+    return bind(Opcode.BROADCAST, (x,), attributes, shape=ShapedArray(shape, x.aval.dtype).hlo)
+
+
+@lru_cache(maxsize=4096)
+def _broadcast_plan(
+    given: tuple[int, ...], shape: tuple[int, ...], dims: tuple[int, ...]
+) -> tuple[tuple[int, ...] | None, BroadcastAttributes | None]:
+    """The shape to which to reshape first, and how to broadcast then; None for what is not needed.
+
+    HLO's broadcast repeats along new dimensions only: one of size 1 that grows must go first.
+    """
+    kept_shape = None
+    if given == shape and dims == tuple(range(len(shape))):
+        return None, None
+    if len(dims) == len(given) and all(0 <= d < len(shape) for d in dims):
+        kept = [i for i, d in enumerate(dims) if given[i] != 1 or shape[d] == 1]
+        if len(kept) < len(dims):
+            given = kept_shape = tuple(given[i] for i in kept)
+            dims = tuple(dims[i] for i in kept)
+    if given == shape and dims == tuple(range(len(shape))):
+        return kept_shape, None
+    return kept_shape, BroadcastAttributes(dims)
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Value:
@@ -281,11 +331,6 @@ def full_like(x: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: An
     if x.aval.weak_type and isinstance(scalar, Array):
         scalar = scalar.with_aval(scalar.aval.with_weak_type(True))
     return broadcast_in_dim(scalar, sizes, ())
-
-
-def zeros_like_array(x: Any) -> Value:
-    """Zeros of the type of x."""
-    return full_like(x, 0)
 
 
 def iota(dtype: DTypeLike, size: int) -> Value:

@@ -28,6 +28,24 @@ from ..tracer.source import function_line, user_line
 from . import elementwise as ew
 from .movement import broadcasted_iota, canonical_axis, concatenate, full_like, reshape, rev, slice_in_dim
 
+__all__ = [
+    "argmax",
+    "argmin",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+]
+
 
 def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The lowest and highest value of a dtype: infinities for floats, False and True for bool."""
@@ -165,10 +183,10 @@ def _arg_reducer(opcode: Opcode, value: np.dtype[Any], index: np.dtype[Any]) -> 
 
     def choose(values: list[Value]) -> list[Value]:
         a, i, b, j = values
-        first = ew.bitwise_or(better(a, b), ew.ne(a, a))
-        tie = ew.bitwise_and(ew.eq(a, b), ew.lt(i, j))
-        both_nan = ew.bitwise_and(ew.bitwise_and(ew.ne(a, a), ew.ne(b, b)), ew.lt(j, i))
-        take_first = ew.bitwise_and(ew.bitwise_or(first, tie), ew.bitwise_not(both_nan))
+        first = better(a, b) | (a != a)
+        tie = (a == b) & (i < j)
+        both_nan = (a != a) & (b != b) & (j < i)
+        take_first = (first | tie) & ~both_nan
         return [ew.select(take_first, a, b), ew.select(take_first, i, j)]
 
     scalars = [ShapedArray((), value), ShapedArray((), index)]
@@ -248,7 +266,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     def logaddexp(a: Value, b: Value) -> Value:
         top = ew.max(a, b)
         safe = ew.select(ew.is_finite(top), top, full_like(top, 0))
-        return ew.add(ew.log(ew.add(ew.exp(ew.sub(a, safe)), ew.exp(ew.sub(b, safe)))), safe)
+        return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe
 
     return _cumulative(logaddexp, operand, axis, reverse)
 

@@ -7,29 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from ..extend.core import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.ops import convert, scalar_like
+from ..tracer.ops import convert
 from .elementwise import (
     abs,
-    add,
     bitcast_convert_type,
-    bitwise_or,
-    eq,
-    gt,
+    exp,
     log,
     log1p,
-    lt,
-    mul,
-    ne,
-    neg,
     select,
     sqrt,
-    sub,
 )
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
+
+__all__ = [
+    "erf_inv",
+    "nextafter",
+]
 
 # Giles, "Approximating the erfinv function" (GPU Computing Gems, Jade edition, 2011): erfinv(x) = x * p(w), where
 # w = -log(1 - x**2), and p is a polynomial in w - center, or in sqrt(w) - center further out. Highest power first.
@@ -72,34 +70,41 @@ def erf_inv(x: Any) -> Value:
     dtype = x.aval.dtype
     if dtypes.is_floating(dtype) and dtype.itemsize < 4:
         return convert(erf_inv(convert(x, dtypes.float32, x.aval.weak_type)), dtype, x.aval.weak_type)
-    if dtype == dtypes.float64:
-        one = scalar_like(x, 1.0)
-        w = neg(log(mul(sub(one, x), add(one, x))))  # 1 - x is exact near 1, x * x is not
+    result: Value = _erf_inv.bind(x)
+    return result
+
+
+_erf_inv = Primitive("erf_inv")
+
+
+@_erf_inv.def_jvp
+def _erf_inv_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """1 / erf'(y), where y is the result."""
+    (x,), (t,) = primals, tangents
+    y = erf_inv(x)
+    return y, t * (math.sqrt(math.pi) / 2 * exp(y * y))
+
+
+@_erf_inv.def_meaning
+def _erf_inv_meaning(x: Any) -> Any:
+    if x.dtype == dtypes.float64:
+        w = -log((1.0 - x) * (1.0 + x))  # 1 - x is exact near 1, x * x is not
         p = select(
-            lt(w, scalar_like(w, 6.25)),
-            _polynomial(_CENTRAL_64, sub(w, scalar_like(w, 3.125))),
-            select(
-                lt(w, scalar_like(w, 16.0)),
-                _polynomial(_MIDDLE_64, sub(sqrt(w), scalar_like(w, 3.25))),
-                _polynomial(_TAIL_64, sub(sqrt(w), scalar_like(w, 5.0))),
-            ),
+            w < 6.25,
+            _polynomial(_CENTRAL_64, w - 3.125),
+            select(w < 16.0, _polynomial(_MIDDLE_64, sqrt(w) - 3.25), _polynomial(_TAIL_64, sqrt(w) - 5.0)),
         )
     else:
-        w = neg(log1p(neg(mul(x, x))))
-        p = select(
-            lt(w, scalar_like(w, 5.0)),
-            _polynomial(_CENTRAL_32, sub(w, scalar_like(w, 2.5))),
-            _polynomial(_TAIL_32, sub(sqrt(w), scalar_like(w, 3.0))),
-        )
-    at_end = eq(abs(x), scalar_like(x, 1.0))
-    return select(at_end, mul(x, scalar_like(x, math.inf)), mul(p, x))
+        w = -log1p(-(x * x))
+        p = select(w < 5.0, _polynomial(_CENTRAL_32, w - 2.5), _polynomial(_TAIL_32, sqrt(w) - 3.0))
+    return select(abs(x) == 1.0, x * math.inf, p * x)
 
 
 def _polynomial(coefficients: tuple[float, ...], t: Value) -> Value:
     """By Horner's rule, highest power first."""
     p = full_like(t, coefficients[0])
     for c in coefficients[1:]:
-        p = add(scalar_like(t, c), mul(p, t))
+        p = c + p * t
     return p
 
 
@@ -116,10 +121,10 @@ def nextafter(x1: Any, x2: Any) -> Value:
     bits = bitcast_convert_type(x, integers)
     one = full_like(bits, 1)
     zero = full_like(x, 0)
-    away = eq(lt(x, target), gt(x, zero))
-    step = select(away, add(bits, one), sub(bits, one))
-    sign = bitcast_convert_type(select(lt(target, zero), full_like(x, -0.0), zero), integers)
-    smallest = bitwise_or(sign, one)  # the step from either zero
-    moved = bitcast_convert_type(select(eq(x, zero), smallest, step), x.aval.dtype)
-    result = select(eq(x, target), target, moved)
-    return select(bitwise_or(ne(x, x), ne(target, target)), full_like(x, math.nan), result)
+    away = (x < target) == (x > zero)
+    step = select(away, bits + one, bits - one)
+    sign = bitcast_convert_type(select(target < zero, full_like(x, -0.0), zero), integers)
+    smallest = sign | one  # the step from either zero
+    moved = bitcast_convert_type(select(x == zero, smallest, step), x.dtype)
+    result = select(x == target, target, moved)
+    return select((x != x) | (target != target), full_like(x, math.nan), result)

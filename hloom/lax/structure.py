@@ -16,6 +16,11 @@ from ..tracer.core import Call, Primitive, Value, bind, bind_call, run_meaning
 from ..tracer.recording import trace_to_computation
 from ..tracer.traced import with_avals
 
+__all__ = [
+    "optimization_barrier",
+    "stop_gradient",
+]
+
 T = TypeVar("T")
 
 _STOP_GRADIENT = Primitive("stop_gradient", evaluate=run_meaning)

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..extend.core import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
-from .elementwise import isinf, isnan, numbers, real_only, signbit, to_bool
+from .elementwise import abs, exp, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
 from .promotion import (
     ArrayLike,
     broadcast_values,
@@ -32,9 +34,54 @@ from .promotion import (
     to_dtype,
 )
 
+__all__ = [
+    "add",
+    "arctan2",
+    "atan2",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "copysign",
+    "divide",
+    "divmod",
+    "equal",
+    "float_power",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "greater",
+    "greater_equal",
+    "heaviside",
+    "hypot",
+    "left_shift",
+    "less",
+    "less_equal",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "not_equal",
+    "pow",
+    "power",
+    "remainder",
+    "right_shift",
+    "subtract",
+    "true_divide",
+]
+
 
 def _binary(name: str, function: Callable[[Any, Any], Value], doc: str) -> Callable[[ArrayLike, ArrayLike], Value]:
     def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
+            return function(x, y)  # nothing to promote: the case that most operations are
         check_arraylike(name, x, y)
         a, b = scalars_apart(promote_dtypes(x, y))
         return function(a, b)
@@ -46,6 +93,8 @@ def _binary_inexact(
     name: str, function: Callable[[Any, Any], Value], doc: str
 ) -> Callable[[ArrayLike, ArrayLike], Value]:
     def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
+            return function(x, y)
         check_arraylike(name, x, y)
         a, b = scalars_apart(promote_dtypes_inexact(x, y))
         return function(a, b)
@@ -59,6 +108,8 @@ def _compare(
     """A comparison; complex numbers are ordered by real part, then imaginary part."""
 
     def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
+            return function(x, y)
         check_arraylike(name, x, y)
         a, b = scalars_apart(promote_dtypes(x, y))
         if combine is None or not dtypes.is_complex(a.aval.dtype):
@@ -122,21 +173,21 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
         return lax.div(a, b)
     if kind == "i":
         quotient = lax.div(a, b)
-        inexact = lax.ne(lax.rem(a, b), lax.full_like(a, 0))
-        differ = lax.ne(lax.sign(a), lax.sign(b))
-        return lax.select(lax.bitwise_and(differ, inexact), lax.sub(quotient, lax.full_like(quotient, 1)), quotient)
+        inexact = lax.rem(a, b) != 0
+        differ = lax.sign(a) != lax.sign(b)
+        return lax.select(differ & inexact, quotient - 1, quotient)
     if kind == "c":
         raise OperandError(f"floor_divide does not support complex numbers\n  at {user_line()}", "floor_divide")
     return _float_divmod(a, b)[0]
 
 
 def _float_divmod(a: Value, b: Value) -> tuple[Value, Value]:
-    """Quotient rounded down and remainder, of which the remainder is exact."""
+    """Quotient rounded down and remainder, of which the remainder is exact. By 0: a / 0, and NaN."""
     remainder = lax.rem(a, b)
-    quotient = lax.div(lax.sub(a, remainder), b)
-    adjust = lax.bitwise_and(lax.ne(remainder, lax.full_like(remainder, 0)), lax.ne(lax.sign(b), lax.sign(remainder)))
-    remainder = lax.select(adjust, lax.add(remainder, b), remainder)
-    quotient = lax.select(adjust, lax.sub(quotient, lax.full_like(quotient, 1)), quotient)
+    quotient = lax.select(b == 0, a, a - remainder) / b
+    adjust = (remainder != 0) & (lax.sign(b) != lax.sign(remainder))
+    remainder = lax.select(adjust, remainder + b, remainder)
+    quotient = lax.select(adjust, quotient - 1, quotient)
     return lax.round(quotient), remainder
 
 
@@ -149,9 +200,8 @@ def mod(x: ArrayLike, y: ArrayLike, /) -> Value:
     if a.aval.dtype.kind == "u":
         return remainder
     zero = lax.full_like(a, 0)
-    differ = lax.ne(lax.lt(remainder, zero), lax.lt(b, zero))
-    adjust = lax.bitwise_and(lax.ne(remainder, zero), differ)
-    return lax.select(adjust, lax.add(remainder, b), remainder)
+    differ = (remainder < zero) != (b < zero)
+    return lax.select((remainder != zero) & differ, remainder + b, remainder)
 
 
 remainder = mod
@@ -193,58 +243,71 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 @compound()
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
-    """log(exp(x) + exp(y)) without overflow."""
-    a, b = promote_inexact("logaddexp", x, y)
-    difference = lax.sub(a, b)
-    undefined = isnan(difference)  # NaN, or both infinite alike
-    difference = lax.select(undefined, lax.full_like(difference, 0), difference)
-    distance = lax.min(difference, lax.neg(difference))  # -|a - b|, with a derivative of 0 at 0 as max has 1/2
-    smooth = lax.add(lax.max(a, b), lax.log1p(lax.exp(distance)))
-    return lax.select(undefined, lax.add(a, b), smooth)
+    """log(exp(x) + exp(y)) without overflow. Two equal infinities have derivatives of 1/2."""
+    result: Value = _logaddexp.bind(*promote_inexact("logaddexp", x, y))
+    return result
+
+
+_logaddexp = Primitive("logaddexp")
+
+
+@_logaddexp.def_meaning
+def _logaddexp_meaning(a: Any, b: Any) -> Any:
+    difference = a - b
+    smooth = maximum(a, b) + log1p(exp(-abs(difference)))
+    return lax.select(isnan(difference), a + b, smooth)  # NaN, or both infinite alike
+
+
+@_logaddexp.def_jvp
+def _logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The weights of a softmax of the two."""
+    (a, b), (s, t) = primals, tangents
+    alike = isinf(a) & (a == b)
+    difference = lax.select(alike, lax.full_like(a, 0), a - b)
+    return logaddexp(a, b), s * lax.logistic(difference) + t * lax.logistic(-difference)
 
 
 @compound()
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
     """sqrt(x**2 + y**2) without overflow."""
     a, b = promote_inexact("hypot", x, y)
-    a, b = lax.abs(real_only("hypot", a)), lax.abs(b)
-    large, small = lax.max(a, b), lax.min(a, b)
-    zero = lax.full_like(large, 0)
-    ratio = lax.div(small, lax.select(lax.eq(large, zero), lax.full_like(large, 1), large))
-    length = lax.mul(large, lax.sqrt(lax.add(lax.full_like(ratio, 1), lax.square(ratio))))
-    infinite = lax.bitwise_or(isinf(a), isinf(b))
-    return lax.select(infinite, lax.full_like(length, math.inf), length)
+    a, b = abs(real_only("hypot", a)), abs(b)
+    large, small = maximum(a, b), minimum(a, b)
+    ratio = small / lax.select(large == 0, lax.full_like(large, 1), large)
+    length = large * lax.sqrt(1 + lax.square(ratio))
+    return lax.select(isinf(a) | isinf(b), lax.full_like(length, math.inf), length)
 
 
 @compound()
 def fmax(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The larger one; the other where one is NaN."""
     a, b = promote("fmax", x, y)
-    return lax.select(lax.bitwise_or(lax.gt(a, b), isnan(b)), a, b)
+    return lax.select((a > b) | isnan(b), a, b)
 
 
 @compound()
 def fmin(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The smaller one; the other where one is NaN."""
     a, b = promote("fmin", x, y)
-    return lax.select(lax.bitwise_or(lax.lt(a, b), isnan(b)), a, b)
+    return lax.select((a < b) | isnan(b), a, b)
 
 
 @compound()
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
     """|x| with the sign of y."""
     a, b = promote_inexact("copysign", x, y)
-    magnitude = lax.abs(real_only("copysign", a))
-    return lax.select(signbit(b), lax.neg(magnitude), magnitude)
+    magnitude = abs(real_only("copysign", a))
+    return lax.select(signbit(b), -magnitude, magnitude)
 
 
 @compound()
 def heaviside(x: ArrayLike, y: ArrayLike, /) -> Value:
     """0 for negative x, y at 0, 1 for positive x."""
     a, b = promote_inexact("heaviside", x, y)
+    real_only("heaviside", a)
     zero = lax.full_like(a, 0)
-    step = lax.select(lax.lt(a, zero), zero, lax.full_like(a, 1))
-    return lax.select(isnan(a), a, lax.select(lax.eq(a, zero), b, step))
+    step = lax.select(a < zero, zero, lax.full_like(a, 1))
+    return lax.select(isnan(a), a, lax.select(a == zero, b, step))
 
 
 def _logical(name: str, function: Callable[[Any, Any], Value]) -> Callable[[ArrayLike, ArrayLike], Value]:
@@ -266,4 +329,4 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log2(2**x + 2**y) without overflow."""
     a, b = promote_inexact("logaddexp2", x, y)
     ln2 = lax.full_like(a, math.log(2))
-    return lax.div(logaddexp(lax.mul(a, ln2), lax.mul(b, ln2)), ln2)
+    return logaddexp(a * ln2, b * ln2) / ln2

@@ -17,9 +17,21 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
-from .binary import add, equal, less_equal, logical_and, logical_or, maximum, minimum, multiply, subtract
+from .binary import equal, maximum, minimum
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
 from .promotion import ArrayLike, broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact
+
+__all__ = [
+    "allclose",
+    "array_equal",
+    "astype",
+    "clip",
+    "isclose",
+    "nan_to_num",
+    "polyval",
+    "select",
+    "where",
+]
 
 
 def where(condition: ArrayLike, x: ArrayLike = None, y: ArrayLike = None, /) -> Value:
@@ -59,10 +71,9 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, 
     x, y = promote("isclose", a, b)
     if not dtypes.is_inexact(x.aval.dtype):
         x, y = promote_inexact("isclose", x, y)
-    bound = add(multiply(abs(y), rtol), atol)
-    near = logical_and(logical_and(isfinite(x), isfinite(y)), less_equal(abs(subtract(x, y)), bound))
-    close = logical_or(near, equal(x, y))
-    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
+    near = isfinite(x) & isfinite(y) & (abs(x - y) <= abs(y) * rtol + atol)
+    close = near | (x == y)
+    return close | (isnan(x) & isnan(y)) if equal_nan else close
 
 
 @compound(static=("equal_nan",))
@@ -79,7 +90,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
         return as_value(np.asarray(False))
     same = equal(x, y)
     if equal_nan:
-        same = logical_or(same, logical_and(isnan(x), isnan(y)))
+        same = same | (isnan(x) & isnan(y))
     return lax.reduce_and(same, range(same.aval.ndim))
 
 
@@ -148,5 +159,5 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Value:
     coefficients, point = promote_dtypes(p, x)
     result = lax.full_like(point, 0)
     for k in range(coefficients.aval.shape[0]):
-        result = add(multiply(result, point), lax.index_in_dim(coefficients, k, 0, False))
+        result = result * point + lax.index_in_dim(coefficients, k, 0, False)
     return result

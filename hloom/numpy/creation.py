@@ -24,6 +24,28 @@ from ..tracer.source import user_line
 from .movement import stack
 from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
 
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "identity",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
 
 def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
@@ -171,8 +193,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         if distance == 0:
             raise ValueError(f"arange: the step must not be 0\n  at {user_line()}")
         index = lax.iota(target, max(0, -((first - last) // distance)))
-        scaled = index if distance == 1 else lax.mul(index, lax.full_like(index, distance))
-        return scaled if first == 0 else lax.add(scaled, lax.full_like(index, first))
+        scaled = index if distance == 1 else index * distance
+        return scaled if first == 0 else scaled + first
     return array_from_numpy(np.arange(*numbers).astype(target))
 
 
@@ -198,11 +220,11 @@ def linspace(
     intervals = count - 1 if endpoint else count
     sizes = (count, *shape)
     index = lax.broadcasted_iota(dtypes.real_of(a.aval.dtype), sizes, 0)
-    t = lax.convert_element_type(lax.div(index, lax.full_like(index, max(intervals, 1))), a.aval.dtype)
+    t = lax.convert_element_type(index / max(intervals, 1), a.dtype)
     first, last = broadcast_to_shape(a, sizes), broadcast_to_shape(b, sizes)
-    values = lax.add(lax.mul(first, lax.sub(lax.full_like(t, 1), t)), lax.mul(last, t))
+    values = first * (1 - t) + last * t
     if endpoint and count > 1:  # exactly `stop` at the end
-        values = lax.select(lax.eq(index, lax.full_like(index, intervals)), last, values)
+        values = lax.select(index == intervals, last, values)
     if dtypes.is_integer(result) and dtypes.is_floating(values.aval.dtype):
         values = lax.floor(values)
     values = to_dtype(values, result, False)
@@ -211,7 +233,7 @@ def linspace(
         values = lax.transpose(values, [*range(1, place + 1), 0, *range(place + 1, len(sizes))])
     if not retstep:
         return values
-    step = lax.div(lax.sub(b, a), lax.full_like(a, intervals)) if intervals else lax.full_like(a, math.nan)
+    step = (b - a) / intervals if intervals else lax.full_like(a, math.nan)
     return values, step
 
 
@@ -229,7 +251,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
     """Ones on diagonal k, else zeros; [N, M]."""
     shape = (operator.index(N), operator.index(N if M is None else M))
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
-    mask = lax.eq(lax.add(row, lax.full_like(row, operator.index(k))), column)
+    mask = row + operator.index(k) == column
     return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
 
 

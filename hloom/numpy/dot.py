@@ -15,6 +15,17 @@ from ..tracer.source import user_line
 from .elementwise import conj
 from .promotion import ArrayLike, broadcast_to_shape, broadcast_values, check_arraylike, promote_dtypes
 
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "outer",
+    "tensordot",
+    "vdot",
+]
+
 
 def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
     check_arraylike(name, a, b)
@@ -27,7 +38,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_
     x, y = _pair("dot", a, b)
     if not x.aval.shape or not y.aval.shape:
         shape = x.aval.shape or y.aval.shape
-        return lax.mul(broadcast_to_shape(x, shape), broadcast_to_shape(y, shape))
+        return broadcast_to_shape(x, shape) * broadcast_to_shape(y, shape)
     contracting = ((x.aval.ndim - 1,), (max(0, y.aval.ndim - 2),))
     _check_sizes("dot", x, y, *contracting)
     return lax.dot_general(x, y, (contracting, ((), ())), precision, preferred_element_type)
@@ -98,7 +109,7 @@ def outer(a: ArrayLike, b: ArrayLike) -> Value:
     x, y = _pair("outer", a, b)
     shape = (x.aval.size, y.aval.size)
     x, y = (lax.reshape(v, (v.aval.size,)) for v in (x, y))
-    return lax.mul(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
+    return lax.broadcast_in_dim(x, shape, (0,)) * lax.broadcast_in_dim(y, shape, (1,))
 
 
 def tensordot(
@@ -134,7 +145,7 @@ def cross(a: ArrayLike, b: ArrayLike, axis: int = -1) -> Value:
         raise OperandError(f"cross: axis {axis} of {x.aval.str_short()} must have size 3\n  at {user_line()}", "cross")
     (x0, x1, x2), (y0, y1, y2) = (lax.split(v, [1, 1, 1], axis) for v in (x, y))
     pairs = ((x1, y2, x2, y1), (x2, y0, x0, y2), (x0, y1, x1, y0))
-    return lax.concatenate([lax.sub(lax.mul(p, q), lax.mul(r, s)) for p, q, r, s in pairs], axis)
+    return lax.concatenate([p * q - r * s for p, q, r, s in pairs], axis)
 
 
 @compound()
@@ -146,4 +157,4 @@ def kron(a: ArrayLike, b: ArrayLike) -> Value:
     wide = [n for pair in zip(p, q) for n in pair]
     left = lax.broadcast_in_dim(lax.reshape(x, p), wide, range(0, 2 * rank, 2))
     right = lax.broadcast_in_dim(lax.reshape(y, q), wide, range(1, 2 * rank, 2))
-    return lax.reshape(lax.mul(left, right), [m * n for m, n in zip(p, q)])
+    return lax.reshape(left * right, [m * n for m, n in zip(p, q)])

@@ -15,6 +15,10 @@ from ..tracer.source import user_line
 from .movement import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes
 
+__all__ = [
+    "einsum",
+]
+
 
 def _opt_einsum() -> Any:
     """Imported at the first call: `hloom.numpy` is imported by programs that have no einsum."""

@@ -13,20 +13,89 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..extend.core import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from .promotion import ArrayLike, check_arraylike, named_function, promote_inexact
+
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "angle",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "around",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_invert",
+    "bitwise_not",
+    "cbrt",
+    "ceil",
+    "conj",
+    "conjugate",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fix",
+    "floor",
+    "imag",
+    "invert",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logical_not",
+    "negative",
+    "positive",
+    "rad2deg",
+    "radians",
+    "real",
+    "reciprocal",
+    "rint",
+    "round",
+    "sign",
+    "signbit",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+]
 
 
 def _inexact(name: str, function: Callable[[Any], Value], doc: str) -> Callable[[ArrayLike], Value]:
     """A function of one argument; integers become floats."""
 
     def op(x: ArrayLike, /) -> Value:
+        if isinstance(x, ArrayBase) and x.aval.dtype.kind == "f":
+            return function(x)
         return function(*promote_inexact(name, x))
 
     return named_function(op, name, doc)
@@ -71,7 +140,7 @@ reciprocal = _inexact("reciprocal", lax.reciprocal, "1 / x.")
 
 def _scaled_log(name: str, base: float) -> Callable[[ArrayLike], Value]:
     def function(x: Value) -> Value:
-        quotient = lax.div(lax.log(x), lax.full_like(x, math.log(base)))
+        quotient = lax.log(x) / math.log(base)
         return lax.convert_element_type(quotient, quotient.aval.dtype)
 
     return _inexact(name, function, f"The logarithm to base {base:g}.")
@@ -87,7 +156,7 @@ def trunc(x: ArrayLike, /) -> Value:
     value = as_value(x)
     if not dtypes.is_inexact(value.aval.dtype):
         return value
-    return lax.select(lax.lt(value, lax.full_like(value, 0)), lax.ceil(value), lax.floor(value))
+    return lax.select(value < 0, lax.ceil(value), lax.floor(value))
 
 
 fix = trunc
@@ -127,7 +196,7 @@ def sign(x: ArrayLike, /) -> Value:
     value = as_value(x)
     if value.aval.dtype.kind == "u":
         zero = lax.full_like(value, 0)
-        return lax.select(lax.eq(value, zero), zero, lax.full_like(value, 1))
+        return lax.select(value == zero, zero, lax.full_like(value, 1))
     return lax.sign(value)
 
 
@@ -155,7 +224,7 @@ def round(a: ArrayLike, decimals: int = 0) -> Value:
     narrow = x.aval.dtype.itemsize < 4
     wide = lax.convert_element_type(x, dtypes.float32) if narrow else x
     factor = lax.full_like(wide, 10.0**digits)
-    scaled = lax.div(lax.round(lax.mul(wide, factor), even), factor)
+    scaled = lax.round(wide * factor, even) / factor
     return lax.convert_element_type(scaled, x.aval.dtype) if narrow else scaled
 
 
@@ -167,7 +236,7 @@ def isfinite(x: ArrayLike, /) -> Value:
     check_arraylike("isfinite", x)
     value = as_value(x)
     if dtypes.is_complex(value.aval.dtype):
-        return lax.bitwise_and(lax.is_finite(lax.real(value)), lax.is_finite(lax.imag(value)))
+        return lax.is_finite(lax.real(value)) & lax.is_finite(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
         return lax.full_like(value, True, dtype=np.bool_)
     return lax.is_finite(value)
@@ -177,7 +246,7 @@ def isnan(x: ArrayLike, /) -> Value:
     """True where x is NaN."""
     check_arraylike("isnan", x)
     value = as_value(x)
-    return lax.ne(value, value)
+    return value != value
 
 
 def isinf(x: ArrayLike, /) -> Value:
@@ -185,10 +254,10 @@ def isinf(x: ArrayLike, /) -> Value:
     check_arraylike("isinf", x)
     value = as_value(x)
     if dtypes.is_complex(value.aval.dtype):
-        return lax.bitwise_or(isinf(lax.real(value)), isinf(lax.imag(value)))
+        return isinf(lax.real(value)) | isinf(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
         return lax.full_like(value, False, dtype=np.bool_)
-    return lax.eq(lax.abs(value), lax.full_like(value, math.inf))
+    return lax.abs(value) == math.inf
 
 
 def isposinf(x: ArrayLike, /) -> Value:
@@ -206,7 +275,7 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Value:
     value = as_value(x)
     if not dtypes.is_floating(value.aval.dtype):
         return lax.full_like(value, False, dtype=np.bool_)
-    return lax.eq(value, lax.full_like(value, infinity))
+    return value == infinity
 
 
 def real_only(name: str, value: Value) -> Value:
@@ -221,9 +290,9 @@ def signbit(x: ArrayLike, /) -> Value:
     check_arraylike("signbit", x)
     value = real_only("signbit", as_value(x))
     if not dtypes.is_floating(value.aval.dtype):
-        return lax.lt(value, lax.full_like(value, 0)) if value.aval.dtype.kind == "i" else isinf(value)
+        return value < 0 if value.aval.dtype.kind == "i" else isinf(value)
     bits = lax.bitcast_convert_type(value, f"int{8 * value.aval.dtype.itemsize}")
-    return lax.lt(bits, lax.full_like(bits, 0))
+    return bits < 0
 
 
 def real(x: ArrayLike, /) -> Value:
@@ -261,13 +330,13 @@ def angle(z: ArrayLike, deg: bool = False) -> Value:
 def deg2rad(x: ArrayLike, /) -> Value:
     """Degrees to radians."""
     (value,) = promote_inexact("deg2rad", x)
-    return lax.mul(value, lax.full_like(value, math.pi / 180))
+    return value * (math.pi / 180)
 
 
 def rad2deg(x: ArrayLike, /) -> Value:
     """Radians to degrees."""
     (value,) = promote_inexact("rad2deg", x)
-    return lax.mul(value, lax.full_like(value, 180 / math.pi))
+    return value * (180 / math.pi)
 
 
 radians, degrees = deg2rad, rad2deg
@@ -276,7 +345,7 @@ radians, degrees = deg2rad, rad2deg
 def logical_not(x: ArrayLike, /) -> Value:
     """True where x is 0 or False."""
     check_arraylike("logical_not", x)
-    return lax.bitwise_not(to_bool(as_value(x)))
+    return ~to_bool(as_value(x))
 
 
 def bitwise_not(x: ArrayLike, /) -> Value:
@@ -312,14 +381,29 @@ def to_bool(x: Value) -> Value:
         return x
     if x.aval.is_extended:
         return convert(x, dtypes.bool_, False)  # which says that there is no such conversion
-    return lax.ne(x, lax.full_like(x, 0))
+    return x != 0
 
 
 @compound()
 def sinc(x: ArrayLike, /) -> Value:
     """sin(pi * x) / (pi * x), 1 at 0."""
     (value,) = promote_inexact("sinc", x)
-    scaled = lax.mul(value, lax.full_like(value, math.pi))
-    at_zero = lax.eq(value, lax.full_like(value, 0))
+    scaled = value * math.pi
+    at_zero = value == 0
     safe = lax.select(at_zero, lax.full_like(scaled, 1), scaled)  # so that 0 / 0 makes no NaN in derivatives
-    return lax.select(at_zero, lax.full_like(value, 1), lax.div(lax.sin(safe), safe))
+    return lax.select(at_zero, _sinc_at_zero.bind(scaled, order=0), lax.sin(safe) / safe)
+
+
+_sinc_at_zero = Primitive("sinc_at_zero")
+
+
+@_sinc_at_zero.def_meaning
+def _sinc_at_zero_meaning(x: Any, *, order: int) -> Any:
+    """The derivative of sin(x) / x at 0, of that order."""
+    return lax.full_like(x, 0 if order % 2 else (-1) ** (order // 2) / (order + 1))
+
+
+@_sinc_at_zero.def_jvp
+def _sinc_at_zero_jvp(primals: Any, tangents: Any, *, order: int) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _sinc_at_zero.bind(x, order=order), t * _sinc_at_zero.bind(x, order=order + 1)

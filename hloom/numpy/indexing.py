@@ -24,7 +24,6 @@ from ..tracer.ops import convert, read_block, write_block
 from ..tracer.overlay import overlaid
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
-from . import binary as bi
 from .promotion import broadcast_to_shape, to_dtype
 
 _INDEX = np.dtype(np.int32)
@@ -269,11 +268,11 @@ class IndexUpdate:
 
     def divide(self, values: Any, **options: Any) -> Value:
         """x[index] /= values."""
-        return self._update(values, lambda old, new: to_dtype(bi.divide(old, new), old.aval.dtype, False))
+        return self._update(values, lambda old, new: to_dtype(old / new, old.dtype, False))
 
     def power(self, values: Any, **options: Any) -> Value:
         """x[index] **= values."""
-        return self._update(values, lambda old, new: to_dtype(bi.power(old, new), old.aval.dtype, False))
+        return self._update(values, lambda old, new: to_dtype(old**new, old.dtype, False))
 
     def min(self, values: Any, **options: Any) -> Value:
         """x[index] = minimum(x[index], values)."""
@@ -355,8 +354,8 @@ def _dynamic_in_bounds(index: _Index, shape: tuple[int, ...]) -> Value | None:
     result: Value | None = None
     for e, size in zip(index.entries, shape):
         if not isinstance(e, _Range):
-            inside = lax.bitwise_and(lax.ge(e, lax.full_like(e, 0)), lax.lt(e, lax.full_like(e, size)))
-            result = inside if result is None else lax.bitwise_and(result, inside)
+            inside = (e >= 0) & (e < size)
+            result = inside if result is None else result & inside
     return result
 
 

@@ -34,6 +34,47 @@ from .promotion import (
     to_dtype,
 )
 
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "diag",
+    "diagonal",
+    "diff",
+    "dstack",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "matrix_transpose",
+    "moveaxis",
+    "pad",
+    "permute_dims",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "rot90",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "trace",
+    "transpose",
+    "tri",
+    "tril",
+    "triu",
+    "vstack",
+]
+
 
 def _value(name: str, x: ArrayLike) -> Value:
     check_arraylike(name, x)
@@ -359,7 +400,7 @@ def triangle(rows: int, columns: int, k: int) -> Value:
     """True at and below diagonal k."""
     shape = (operator.index(rows), operator.index(columns))
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
-    return lax.ge(lax.add(row, lax.full_like(row, operator.index(k))), column)
+    return row + operator.index(k) >= column
 
 
 @compound(static=("k",))
@@ -412,7 +453,7 @@ def diag(v: ArrayLike, k: int = 0) -> Value:
     size = x.aval.shape[0] + abs(k)
     padded = lax.pad(x, lax.full_like(x, 0, shape=()), [(max(0, k), max(0, -k), 0)])
     row, column = (lax.broadcasted_iota(np.int32, (size, size), d) for d in (0, 1))
-    on_diagonal = lax.eq(lax.add(row, lax.full_like(row, k)), column)
+    on_diagonal = row + k == column
     return where(on_diagonal, lax.broadcast_in_dim(padded, (size, size), (1,)), lax.full_like(x, 0, shape=()))
 
 
@@ -446,5 +487,5 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1) -> Value:
         size = x.aval.shape[axis]
         later = lax.slice_in_dim(x, min(1, size), size, 1, axis)
         earlier = lax.slice_in_dim(x, 0, max(0, size - 1), 1, axis)
-        x = lax.ne(later, earlier) if x.aval.dtype.kind == "b" else lax.sub(later, earlier)
+        x = later != earlier if x.dtype.kind == "b" else later - earlier
     return x

@@ -44,7 +44,9 @@ def check_arraylike(name: str, *args: Any) -> None:
             )
 
 
-_ARRAYLIKE = (ArrayBase, np.ndarray, np.generic, bool, int, float, complex)
+_NUMPY = (np.ndarray, np.generic)
+_NUMBERS = (bool, int, float, complex)
+_ARRAYLIKE = (ArrayBase, *_NUMPY, *_NUMBERS)
 
 
 def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
@@ -56,12 +58,12 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
         return convert(as_value(x), dtype, weak)
     if dtypes.is_extended(dtype):
         return convert(as_value(x), dtype, weak)
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, _NUMPY):
         return array_from_numpy(np.asarray(x).astype(dtype, copy=False))
-    if isinstance(x, bool | int | float | complex):
+    if isinstance(x, _NUMBERS):
         # The number must fit its own default dtype (OverflowError), but wraps or rounds on the way to another one.
         own = dtypes.python_scalar_dtype(type(x))
-        if own is dtype or dtypes.is_inexact(dtype):
+        if dtype is own or dtype.kind in "fc" or dtypes.is_inexact(dtype):
             scalar = array_from_scalar(x, dtype)
         else:
             scalar = Array(ShapedArray((), dtype), np.array(x, own).astype(dtype))
@@ -78,15 +80,16 @@ def promote_dtypes(*args: Any) -> list[Value]:
 def promote_dtypes_inexact(*args: Any) -> list[Value]:
     """Values of the dtype that all promote to, made a float if it is not a float or complex."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
-    return [to_dtype(a, dtypes.to_inexact(dtype), weak) for a in args]
+    inexact = dtypes.to_inexact(dtype)
+    return [to_dtype(a, inexact, weak) for a in args]
 
 
 def broadcast_values(values: Sequence[Value]) -> list[Value]:
     """Values broadcast to one shape."""
-    first = values[0].aval.shape
-    if all(v.aval.shape == first for v in values):
+    shapes = [v.aval.shape for v in values]
+    if shapes.count(shapes[0]) == len(shapes):
         return list(values)
-    shape = broadcast_shapes(*[v.aval.shape for v in values])
+    shape = broadcast_shapes(*shapes)
     return [broadcast_to_shape(v, shape) for v in values]
 
 

@@ -8,6 +8,15 @@ import numpy as np
 
 from ..tracer import dtypes
 
+__all__ = [
+    "iscomplexobj",
+    "isrealobj",
+    "isscalar",
+    "ndim",
+    "shape",
+    "size",
+]
+
 
 def ndim(a: Any) -> int:
     """The number of dimensions."""

@@ -20,11 +20,40 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
 from . import binary as bi
 from . import elementwise as ew
 from .choose import where as select
-from .promotion import ArrayLike, Axis, broadcast_to_shape, canonical_axes, check_arraylike, promote_inexact, to_dtype
+from .promotion import ArrayLike, Axis, broadcast_to_shape, canonical_axes, check_arraylike, to_dtype
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "max",
+    "mean",
+    "min",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
 
 _WIDE_INTEGERS = {"i": np.int64, "u": np.uint64, "b": np.int64}
 
@@ -194,7 +223,7 @@ def mean(
     result = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.to_inexact(x.aval.dtype)
     wide = dtypes.float32 if dtypes.is_floating(result) and result.itemsize < 4 else result
     total = sum(x, axes, wide, keepdims=keepdims, where=where)
-    average = bi.divide(total, _count(x, axes, where, keepdims, wide))
+    average = total / _count(x, axes, where, keepdims, wide)
     return to_dtype(average, result, False)
 
 
@@ -203,7 +232,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned
     """The weighted mean; with `returned`, also the sum of weights."""
     if weights is None:
         result = mean(a, axis)
-        total = bi.multiply(lax.full_like(result, 1), as_value(a).aval.size // builtins.max(result.aval.size, 1))
+        total = lax.full_like(result, 1) * (as_value(a).size // builtins.max(result.size, 1))
         return (result, total) if returned else result
     check_arraylike("average", a, weights)
     x, w = as_value(a), as_value(weights)
@@ -212,7 +241,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned
             raise OperandError("average: weights must have the array's shape, or be a vector along one axis", "average")
         w = lax.broadcast_in_dim(w, x.aval.shape, [axis % x.aval.ndim])
     total = sum(w, axis, dtypes.to_inexact(dtypes.result_type(x, w)))
-    result = bi.divide(sum(bi.multiply(x, w), axis), total)
+    result = sum(x * w, axis) / total
     return (result, total) if returned else result
 
 
@@ -239,13 +268,12 @@ def var(
     if dtype is not None and dtypes.is_floating(own):
         wide = dtypes.promote_types(wide, result)
     x = to_dtype(x, wide, False)
-    centered = bi.subtract(x, mean(x, axes, keepdims=True, where=where))
+    centered = x - mean(x, axes, keepdims=True, where=where)
     squares = ew.square(ew.abs(centered)) if dtypes.is_complex(wide) else ew.square(centered)
     total = sum(squares, axes, keepdims=keepdims, where=where)
-    freedom = bi.subtract(
-        _count(x, axes, where, keepdims, total.aval.dtype), ddof if correction is None else correction
-    )
-    return to_dtype(bi.divide(total, bi.maximum(freedom, 0)), result, False)
+    freedom = _count(x, axes, where, keepdims, total.dtype) - (ddof if correction is None else correction)
+    freedom = bi.maximum(freedom, 0) if isinstance(freedom, ArrayBase) else builtins.max(freedom, 0)
+    return to_dtype(total / freedom, result, False)
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims", "correction"))
@@ -267,7 +295,7 @@ def std(
 @compound(static=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Value:
     """The largest minus the smallest value."""
-    return bi.subtract(max(a, axis, out, keepdims), min(a, axis, out, keepdims))
+    return max(a, axis, out, keepdims) - min(a, axis, out, keepdims)
 
 
 def _arg(function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, out: None, keepdims: bool) -> Value:
@@ -325,26 +353,6 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None 
     return _cumulative(lax.cumprod, "cumprod", a, axis, dtype, out)
 
 
-@compound(static=("axis", "keepdims", "return_sign"))
-def logsumexp(
-    a: ArrayLike, axis: Axis = None, b: ArrayLike = None, keepdims: bool = False, return_sign: bool = False
-) -> Any:
-    """log(sum(b * exp(a))) over `axis` without overflow; with `return_sign`, (log of the modulus, sign)."""
-    check_arraylike("logsumexp", a)
-    (x,) = promote_inexact("logsumexp", a)
-    axes = canonical_axes(axis, x.aval.ndim)
-    top = max(lax.stop_gradient(ew.real(x)), axes, keepdims=True, initial=-math.inf)
-    top = select(ew.isfinite(top), top, 0)
-    terms = ew.exp(bi.subtract(x, top))
-    if b is not None:
-        terms = select(bi.equal(b, 0), 0, bi.multiply(terms, b))
-    total = sum(terms, axes, keepdims=keepdims)
-    top = top if keepdims else lax.squeeze(top, axes)
-    if return_sign:
-        return bi.add(ew.log(ew.abs(total)), top), ew.sign(total)
-    return bi.add(ew.log(total), top)
-
-
 # ---- without NaN
 
 
@@ -352,7 +360,7 @@ def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value
     """The array with NaN replaced, and where it was not NaN."""
     check_arraylike(name, a)
     x = as_value(a)
-    number = lax.bitwise_not(ew.isnan(x))
+    number = ~ew.isnan(x)
     return select(number, x, stand_in) if dtypes.is_inexact(x.aval.dtype) else x, number
 
 
@@ -377,7 +385,8 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool =
 @compound(static=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
     """The variance of what is not NaN."""
-    return var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=_without_nan("nanvar", a, 0)[1])
+    x, number = _without_nan("nanvar", a, 0)
+    return var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=number)
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims"))

@@ -7,7 +7,7 @@
 `key` makes arrays of dtype ``key<fry>``, `PRNGKey` the older kind, plain uint32[2] arrays. All functions take both.
 """
 
-from . import continuous, discrete, keys
+from . import continuous, discrete, drawing, implementations, keys, threefry
 from .continuous import *
 from .discrete import *
 from .keys import *
@@ -17,4 +17,4 @@ __all__ += continuous.__all__
 __all__ += discrete.__all__
 __all__ += keys.__all__
 
-del continuous, discrete, keys
+del continuous, discrete, drawing, implementations, keys, threefry

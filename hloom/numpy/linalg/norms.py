@@ -1,39 +1,21 @@
-"""`hloom.numpy.linalg`: norms and what is a product of matrices; decompositions are not here."""
+"""Norms of vectors and matrices."""
 
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
-from .. import lax
-from ..tracer import dtypes
-from ..tracer.compound import compound
-from ..tracer.core import Value
-from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.source import user_line
-from . import binary as bi
-from . import elementwise as ew
-from . import reduce as red
-from .dot import matmul, outer, tensordot, vdot
-from .movement import diagonal, matrix_transpose, trace
-from .promotion import ArrayLike, Axis, canonical_axes, promote_dtypes_inexact
+from ... import lax
+from ...tracer import dtypes
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.errors import UnsupportedError
+from ...tracer.source import user_line
+from .. import elementwise as ew
+from .. import reduce as red
+from ..promotion import ArrayLike, Axis, canonical_axes, promote_dtypes_inexact
 
-__all__ = [
-    "diagonal",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_transpose",
-    "multi_dot",
-    "norm",
-    "outer",
-    "tensordot",
-    "trace",
-    "vdot",
-    "vecdot",
-    "vector_norm",
-]
+__all__ = ["matrix_norm", "norm", "vector_norm"]
 
 
 @compound(static=("ord", "axis", "keepdims"))
@@ -76,12 +58,13 @@ def _vector_norm(a: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> V
     if ord == -math.inf:
         return red.min(magnitude, axes, keepdims=keepdims)
     if ord == 0:
-        return red.sum(bi.not_equal(a, 0), axes, magnitude.aval.dtype, keepdims=keepdims)
+        return red.sum(a != 0, axes, magnitude.aval.dtype, keepdims=keepdims)
     if ord == 1:
         return red.sum(magnitude, axes, keepdims=keepdims)
     if isinstance(ord, str):
         raise ValueError(f"norm: order {ord!r} is a matrix norm\n  at {user_line()}")
-    return bi.power(red.sum(bi.power(magnitude, ord), axes, keepdims=keepdims), 1.0 / ord)
+    exponent: float = ord
+    return red.sum(magnitude**exponent, axes, keepdims=keepdims) ** (1.0 / exponent)
 
 
 def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> Value:
@@ -109,41 +92,3 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
     """The norm of the matrices in the last two dimensions."""
     return norm(x, ord, (-2, -1), keepdims)
-
-
-@compound(static=("n",))
-def matrix_power(a: ArrayLike, n: int) -> Value:
-    """A square matrix multiplied n times with itself; n is not negative (that would need an inverse)."""
-    (x,) = promote_dtypes_inexact(a) if not dtypes.is_integer(dtypes.type_of(a)[0]) else (a,)
-    count = operator.index(n)
-    if count < 0:
-        raise UnsupportedError(f"matrix_power: a negative power needs the inverse\n  at {user_line()}")
-    if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
-        raise OperandError(f"matrix_power: {x.aval.str_short()} is not square\n  at {user_line()}", "matrix_power")
-    if count == 0:
-        size = x.aval.shape[-1]
-        row, column = (lax.broadcasted_iota("int32", (size, size), d) for d in (0, 1))
-        unit = lax.convert_element_type(lax.eq(row, column), x.aval.dtype)
-        return lax.broadcast_in_dim(unit, x.aval.shape, (x.aval.ndim - 2, x.aval.ndim - 1))
-    result: Value | None = None
-    while count:
-        if count & 1:
-            result = x if result is None else matmul(result, x)
-        count >>= 1
-        if count:
-            x = matmul(x, x)
-    assert result is not None
-    return result
-
-
-def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
-    """The product of several matrices, from left to right."""
-    first, *rest = arrays
-    for a in rest:
-        first = matmul(first, a, precision=precision)
-    return first  # type: ignore[no-any-return]
-
-
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
-    """Sums of products along an axis, the first ones conjugated."""
-    return red.sum(bi.multiply(ew.conj(x1), x2), axis)

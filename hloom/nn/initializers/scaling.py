@@ -1,79 +1,38 @@
-"""`hloom.nn.initializers`: functions (key, shape, dtype) -> array that start the weights of a network.
+"""Initializers whose variance depends on the number of inputs and outputs of a layer.
 
-Source: jax.nn.initializers; Glorot and Bengio (2010), He et al. (2015), LeCun et al. (1998).
+Source: Glorot and Bengio (2010), He et al. (2015), LeCun et al. (1998).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from .. import lax, random
-from .. import numpy as jnp
-from ..lax.movement import canonical_shape
-from ..tracer import dtypes
-from ..tracer.core import Value
+from ... import random
+from ...lax.movement import canonical_shape
+from ...tracer import dtypes
+from ...tracer.core import Value
+from .distributions import Initializer
 
-Initializer: TypeAlias = Callable[..., Value]
-"""initializer(key, shape, dtype=float32)."""
+__all__ = [
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+]
 
 # The standard deviation of a normal distribution truncated to two of them.
 _TRUNCATED_STDDEV = 0.87962566103423978
-
-
-def zeros(key: Any, shape: Any, dtype: Any = None) -> Value:
-    """Zeros."""
-    return jnp.zeros(shape, dtype)
-
-
-def ones(key: Any, shape: Any, dtype: Any = None) -> Value:
-    """Ones."""
-    return jnp.ones(shape, dtype)
-
-
-def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An array of one value."""
-    default = dtype
-
-    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
-        found = default if dtype is None else dtype
-        return jnp.full(shape, value, dtypes.default_float() if found is None else found)
-
-    return init
-
-
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Uniform on [0, scale)."""
-    default = dtype
-
-    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
-        return jnp.multiply(random.uniform(key, shape, default if dtype is None else dtype), scale)
-
-    return init
-
-
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Normal of mean 0."""
-    default = dtype
-
-    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
-        return jnp.multiply(random.normal(key, shape, default if dtype is None else dtype), stddev)
-
-    return init
-
-
-def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
-    """Normal of mean 0, given that it lies within (lower, upper) standard deviations."""
-    default = dtype
-
-    def init(key: Any, shape: Any, dtype: Any = None) -> Value:
-        draws = random.truncated_normal(key, lower, upper, canonical_shape(shape), default if dtype is None else dtype)
-        return jnp.multiply(draws, stddev)
-
-    return init
 
 
 def variance_scaling(
@@ -112,7 +71,7 @@ def variance_scaling(
 
 
 def _times(x: Value, factor: float) -> Value:
-    return lax.mul(x, lax.full_like(x, factor))
+    return x * factor
 
 
 def _fans(

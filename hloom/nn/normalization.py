@@ -1,0 +1,119 @@
+"""What makes numbers into distributions, or of mean 0 and variance 1. Source for names and meaning: jax.nn."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import lax
+from .. import numpy as jnp
+from ..extend.core import Primitive
+from ..numpy.promotion import ArrayLike, Axis, canonical_axes, check_arraylike, promote_inexact
+from ..tracer.compound import compound
+from ..tracer.core import Value
+
+__all__ = [
+    "log_softmax",
+    "logsumexp",
+    "softmax",
+    "standardize",
+]
+
+
+@compound(static=("axis",))
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
+    """exp(x) normalised to sum 1 over `axis`; elements where `where` is false count as 0."""
+    (value,) = promote_inexact("softmax", x)
+    result: Value = _softmax.bind(value, *_masks(where), axes=canonical_axes(axis, value.ndim))
+    return result
+
+
+_softmax = Primitive("softmax")
+
+
+@_softmax.def_meaning
+def _softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) -> Any:
+    unnormalized = jnp.exp(_shifted(x, axes, where))
+    result = unnormalized / jnp.sum(unnormalized, axes, keepdims=True, where=where)
+    return result if where is None else jnp.where(where, result, 0.0)
+
+
+@_softmax.def_jvp
+def _softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    _, *masks = primals
+    y = _softmax.bind(*primals, axes=axes)
+    weighted = y * tangents[0]
+    moved = weighted - y * jnp.sum(weighted, axes, keepdims=True)
+    return y, jnp.where(masks[0], moved, 0.0) if masks else moved
+
+
+@compound(static=("axis",))
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
+    """log(softmax(x)), accurate where softmax underflows; -inf where `where` is false."""
+    (value,) = promote_inexact("log_softmax", x)
+    result: Value = _log_softmax.bind(value, *_masks(where), axes=canonical_axes(axis, value.ndim))
+    return result
+
+
+_log_softmax = Primitive("log_softmax")
+
+
+@_log_softmax.def_meaning
+def _log_softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) -> Any:
+    shifted = _shifted(x, axes, where)
+    result = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axes, keepdims=True, where=where))
+    return result if where is None else jnp.where(where, result, -math.inf)
+
+
+@_log_softmax.def_jvp
+def _log_softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """By exp(x), of which the sum is in the result already, rather than by softmax(x), which divides each element."""
+    (x, *masks), t = primals, tangents[0]
+    unnormalized = jnp.exp(_shifted(x, axes, *masks))
+    moved = t - jnp.sum(unnormalized * t, axes, keepdims=True) / jnp.sum(unnormalized, axes, keepdims=True)
+    return _log_softmax.bind(*primals, axes=axes), jnp.where(masks[0], moved, 0.0) if masks else moved
+
+
+def _masks(where: Any) -> tuple[Any, ...]:
+    return () if where is None else (where,)
+
+
+def _shifted(x: Any, axes: tuple[int, ...], where: Any = None) -> Any:
+    """x minus its largest value over `axes`, a constant to differentiation; of elements that do not count, -inf."""
+    if where is not None:
+        x = jnp.where(where, x, -math.inf)
+    return x - lax.stop_gradient(jnp.max(x, axes, keepdims=True, where=where, initial=-math.inf))
+
+
+@compound(static=("axis", "keepdims", "return_sign"))
+def logsumexp(
+    a: ArrayLike, axis: Axis = None, b: ArrayLike = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """log(sum(b * exp(a))) over `axis` without overflow; with `return_sign`, (log of the modulus, sign)."""
+    check_arraylike("logsumexp", a)
+    (x,) = promote_inexact("logsumexp", a)
+    axes = canonical_axes(axis, x.ndim)
+    top = jnp.max(lax.stop_gradient(jnp.real(x)), axes, keepdims=True, initial=-math.inf)
+    top = jnp.where(jnp.isfinite(top), top, 0)
+    terms = jnp.exp(x - top)
+    if b is not None:
+        terms = jnp.where(jnp.equal(b, 0), 0, terms * b)
+    total = jnp.sum(terms, axes, keepdims=keepdims)
+    top = top if keepdims else lax.squeeze(top, axes)
+    if return_sign:
+        return jnp.log(abs(total)) + top, jnp.sign(total)
+    return jnp.log(total) + top
+
+
+@compound(static=("axis",))
+def standardize(
+    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+) -> Value:
+    """(x - mean) / sqrt(variance + epsilon) over `axis`."""
+    (value,) = promote_inexact("standardize", x)
+    if mean is None:
+        mean = jnp.mean(value, axis, keepdims=True, where=where)
+    if variance is None:
+        variance = jnp.mean(jnp.square(value), axis, keepdims=True, where=where) - jnp.square(mean)
+    centered: Value = value - mean
+    return centered * lax.rsqrt(variance + epsilon)

@@ -1,0 +1,93 @@
+"""What the operators and methods of arrays do: functions of this folder, handed to `ArrayBase` once."""
+
+from __future__ import annotations
+
+from ..tracer.operators import use_functions
+from .binary import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    divide,
+    divmod,
+    equal,
+    floor_divide,
+    greater,
+    greater_equal,
+    left_shift,
+    less,
+    less_equal,
+    mod,
+    multiply,
+    not_equal,
+    power,
+    right_shift,
+    subtract,
+)
+from .choose import astype, clip, view
+from .creation import copy
+from .dot import dot, matmul
+from .elementwise import abs, bitwise_not, conj, imag, negative, positive, real, round
+from .indexing import IndexUpdateHelper, index_get
+from .movement import diagonal, matrix_transpose, ravel, repeat, reshape, squeeze, swapaxes, trace, transpose
+from .reduce import all, any, argmax, argmin, cumprod, cumsum, max, mean, min, prod, std, sum, var
+
+use_functions(
+    IndexUpdateHelper,
+    abs,
+    add,
+    all,
+    any,
+    argmax,
+    argmin,
+    astype,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    clip,
+    conj,
+    copy,
+    cumprod,
+    cumsum,
+    diagonal,
+    divmod,
+    dot,
+    equal,
+    floor_divide,
+    greater,
+    greater_equal,
+    imag,
+    index_get,
+    left_shift,
+    less,
+    less_equal,
+    matmul,
+    matrix_transpose,
+    max,
+    mean,
+    min,
+    mod,
+    multiply,
+    negative,
+    not_equal,
+    positive,
+    power,
+    prod,
+    ravel,
+    real,
+    repeat,
+    reshape,
+    right_shift,
+    round,
+    squeeze,
+    std,
+    subtract,
+    sum,
+    swapaxes,
+    trace,
+    transpose,
+    divide,
+    var,
+    view,
+)
