@@ -69,6 +69,7 @@ def _log_softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) ->
 def _log_softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
     """By exp(x), of which the sum is in the result already, rather than by softmax(x), which divides each element."""
     (x, *masks), t = primals, tangents[0]
+    t = jnp.where(masks[0], t, 0.0) if masks else t
     unnormalized = jnp.exp(_shifted(x, axes, *masks))
     moved = t - jnp.sum(unnormalized * t, axes, keepdims=True) / jnp.sum(unnormalized, axes, keepdims=True)
     return _log_softmax.bind(*primals, axes=axes), jnp.where(masks[0], moved, 0.0) if masks else moved
