@@ -104,6 +104,14 @@ def test_a_masked_element_has_no_part_in_a_softmax(fun: Callable[..., Any], expe
 
 
 @pytest.mark.usefixtures("on_the_evaluator")
+@pytest.mark.parametrize("fun", [nn.softmax, nn.log_softmax])
+def test_a_masked_element_has_a_derivative_of_0_even_if_the_others_have_none(fun: Callable[..., Any]) -> None:
+    where = np.array([True, True, False])
+    gradient = hloom.grad(lambda x: jnp.where(where, fun(x, where=where), 0).sum())(jnp.asarray([nan, 0.0, 1.0]))
+    assert np.isnan(np.asarray(gradient)).tolist() == [True, True, False]
+
+
+@pytest.mark.usefixtures("on_the_evaluator")
 def test_nan_has_no_part_in_nanvar() -> None:
     x = jnp.asarray([nan, 0.0, 1.0])
     assert np.asarray(hloom.grad(jnp.nanvar)(x)).tolist() == [0, -0.5, 0.5]

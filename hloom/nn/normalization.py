@@ -42,7 +42,7 @@ def _softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) -> Any
 def _softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
     _, *masks = primals
     y = _softmax.bind(*primals, axes=axes)
-    weighted = y * tangents[0]
+    weighted = y * (jnp.where(masks[0], tangents[0], 0.0) if masks else tangents[0])
     moved = weighted - y * jnp.sum(weighted, axes, keepdims=True)
     return y, jnp.where(masks[0], moved, 0.0) if masks else moved
 
