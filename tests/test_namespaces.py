@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from types import ModuleType
 
 import pytest
@@ -63,6 +65,13 @@ def test_arrays_have_every_function_that_their_methods_call() -> None:
     }
     assert "add" in called
     assert called == set(vars(operators._np))
+
+
+@pytest.mark.parametrize("use", ["lax.add(1.0, 2.0) + 1", "lax.erf_inv(0.0) + 4", "lax.full((2,), 2.0).sum()"])
+def test_arrays_have_operators_where_lax_alone_is_imported(use: str) -> None:
+    code = f"from hloom import lax; print(float({use}))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ran.stdout.strip() == "4.0", ran.stderr
 
 
 def test_recorded_names_are_those_of_jax() -> None:

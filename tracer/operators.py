@@ -15,7 +15,27 @@ import numpy as np
 
 from .aval import ShapedArray
 
+
+class _NotYet:
+    """In the place of the functions, until one is wanted."""
+
+    def __init__(self, load: Callable[[], object]) -> None:
+        self._load = load
+
+    def __getattr__(self, name: str) -> Any:
+        self._load()
+        assert _np is not self, "what was loaded called use_functions"
+        return getattr(_np, name)
+
+
 _np: Any = None
+
+
+def functions_come_from(load: Callable[[], object]) -> None:
+    """If there are no functions yet, `load` is called when an operator or a method first needs one."""
+    global _np
+    if _np is None:
+        _np = _NotYet(load)
 
 
 def use_functions(*functions: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@
 A family has the file name that it has in every layer. What promotes dtypes or broadcasts is in `hloom/numpy`.
 """
 
+from .. import array_functions as _array_functions
 from ..tracer.control_flow import cond, switch, while_loop
 from ..tracer.scan import fori_loop, map, scan
 from . import dot as _dot
@@ -25,6 +26,5 @@ __all__ += _reduce.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 
+_array_functions.load_when_used()
 del elementwise, indexing, movement, special, structure
-
-from .. import numpy as _numpy  # noqa: E402, F401  # last, as it needs what is above: arrays get their operators

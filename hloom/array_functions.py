@@ -1,0 +1,16 @@
+"""What the operators and methods of arrays call: functions of `hloom.numpy`, which is above `hloom.lax`.
+
+Whoever imports `hloom.numpy` has them. For a program that imports `hloom.lax` alone, the first operator on one of its
+arrays loads them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .tracer.operators import functions_come_from
+
+
+def load_when_used() -> None:
+    """Have `hloom.numpy` imported when an operator or a method of an array needs it."""
+    functions_come_from(lambda: import_module(".numpy", __package__))
