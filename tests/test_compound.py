@@ -266,3 +266,16 @@ def test_ops_that_the_evaluator_does_slowly_are_programs(monkeypatch: pytest.Mon
 
 
 run_op = core.run_op
+
+
+def test_a_fault_of_the_library_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    @compound()
+    def f(x: Any) -> Any:
+        return jnp.sin(x) + jnp.cos(x)
+
+    def fail(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("the compiler failed")
+
+    monkeypatch.setattr("hloom.tracer.jit.compile_module", fail)
+    with pytest.raises(RuntimeError, match="the compiler failed"):
+        f(jnp.asarray(X))

@@ -26,6 +26,9 @@ from .recording import HloTrace
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NONE = ArgumentSpec(frozenset(), frozenset())
+_NOT_TRACEABLE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
+"""What tracing raises for arguments that are in error, for functions that must see values, and for types that the
+backend lacks. Anything else is a fault of the library or the machine, and is not hidden."""
 
 
 def compound(*, static: Sequence[str] = ()) -> Callable[[F], F]:
@@ -73,7 +76,7 @@ class Compound(JitFunction):
             raise _Declined
         try:
             return super()._call(args, kwargs, table, fast_key)
-        except Exception:
+        except _NOT_TRACEABLE:
             if direct:
                 self._decline(context, fast_key)
             raise _Declined from None
