@@ -1,46 +1,15 @@
 """Derivatives of traced programs: jvp by a trace, reverse mode by linearisation and transposition.
 
-    tables, build   what rules are registered in, and written with
+    tangents        zero tangents, operands in which an op is linear
     jvp             JVPTrace: a tangent beside each value
     linearize       LinearizeTrace: tangents recorded as a linear HLO program
     transpose       that program backwards
-    rules/          each op's jvp and transpose
+    rules/          the tables of rules, and each op's jvp and transpose
     remat           checkpoint
     custom          custom_jvp, custom_vjp
     api             grad, value_and_grad, jvp, vjp, linearize
     jacobian        jacfwd, jacrev, hessian
 
-The modules here stand on `tracer` and know nothing of backends.
+The modules here import `tracer` and know nothing of backends. This file imports none of them: the library of functions
+needs `tangents` alone, and the transformations are loaded when the first of them is used.
 """
-
-from .api import grad, jvp, linearize, value_and_grad, vjp
-from .custom import custom_jvp, custom_vjp, float0
-from .jacobian import hessian, jacfwd, jacobian, jacrev
-from .remat import checkpoint
-from .rules import calls, control_flow, dot, elementwise, from_text, movement, random, reduce, scan, structure
-
-__all__ = [
-    "calls",
-    "checkpoint",
-    "control_flow",
-    "custom_jvp",
-    "custom_vjp",
-    "dot",
-    "elementwise",
-    "float0",
-    "from_text",
-    "grad",
-    "hessian",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "movement",
-    "random",
-    "reduce",
-    "scan",
-    "structure",
-    "value_and_grad",
-    "vjp",
-]

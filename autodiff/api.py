@@ -21,11 +21,14 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, call_of, current_trace, eval_computation
 from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.source import function_line, user_line
-from .custom import float0, float0_zeros
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
-from .rules.tables import Tangent, Zero, instantiate
+from .rules import calls, control_flow, dot, elementwise, from_text, movement, random, reduce, scan, structure
+from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
 from .transpose import transpose_program
+
+RULES = (calls, control_flow, dot, elementwise, from_text, movement, random, reduce, scan, structure)
+"""Every family of rules. They register themselves when they are imported: before anything is differentiated."""
 
 Function = Callable[..., Any]
 

@@ -27,17 +27,7 @@ from ..tracer.overlay import overlaid_all, storages
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from .linearize import Linearized, LinearTrace
-from .rules.tables import Linear, Operand, Tangent, Zero, instantiate
-
-float0 = np.dtype([("float0", np.void, 0)])
-"""The dtype of tangents of integers and booleans: there is only zero, and it takes no memory. JAX's `float0`."""
-
-
-
-def float0_zeros(aval: ShapedArray) -> Any:
-    """The tangent of an integer or boolean value."""
-    return np.zeros(aval.shape, float0)
-
+from .tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 
 # --- what a call carries
 

@@ -27,7 +27,8 @@ from ..tracer.core import (
 )
 from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache, jit_call
-from .rules.tables import JVP, ZERO_DERIVATIVE, Tangent, Zero, instantiate
+from .rules.tables import JVP, ZERO_DERIVATIVE
+from .tangents import Tangent, Zero, instantiate
 
 FlatFunction = Callable[[list[Value]], Sequence[Value]]
 

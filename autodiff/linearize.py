@@ -33,7 +33,7 @@ from ..tracer.core import (
 from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation
 from ..tracer.traced import DerivedCache, jit_call
 from .jvp import FlatFunction, JVPTrace, JVPTracer, moving_mask, parameter_avals
-from .rules.tables import Tangent, Zero
+from .tangents import Tangent, Zero
 
 
 class LinearTracer(RecordedTracer):

@@ -23,7 +23,7 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache, jit_call
 from .jvp import jvp_computation, jvp_flat, moving_mask, parameter_avals
 from .linearize import Linearized, LinearTrace, linearize_flat
-from .rules.tables import Operand, Tangent, Zero
+from .tangents import Operand, Tangent, Zero
 from .transpose import transpose_program
 
 CHECKPOINT = Primitive("checkpoint", evaluate=run_meaning)

@@ -19,7 +19,8 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache
 from .jvp import parameter_avals
 from .linearize import LinearProgram
-from .rules.tables import TRANSPOSE, Linear, Operand
+from .rules.tables import TRANSPOSE
+from .tangents import Linear, Operand
 
 Cotangent = Any
 """A value; for an instruction with a tuple, a list of values and None (zero)."""

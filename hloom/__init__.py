@@ -14,21 +14,11 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util
-    from .autodiff import (
-        checkpoint,
-        custom_jvp,
-        custom_vjp,
-        float0,
-        grad,
-        hessian,
-        jacfwd,
-        jacobian,
-        jacrev,
-        jvp,
-        linearize,
-        value_and_grad,
-        vjp,
-    )
+    from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp
+    from .autodiff.custom import custom_jvp, custom_vjp
+    from .autodiff.jacobian import hessian, jacfwd, jacobian, jacrev
+    from .autodiff.remat import checkpoint
+    from .autodiff.tangents import float0
     from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .tracer.arguments import ShapeDtypeStruct
@@ -53,13 +43,11 @@ _MODULES = (
     *("tree", "tree_util"),
 )
 _NAMES = {
-    **dict.fromkeys(
-        (
-            *("checkpoint", "custom_jvp", "custom_vjp", "float0", "grad", "hessian", "jacfwd", "jacobian", "jacrev"),
-            *("jvp", "linearize", "value_and_grad", "vjp"),
-        ),
-        ".autodiff",
-    ),
+    **dict.fromkeys(("grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff.api"),
+    **dict.fromkeys(("custom_jvp", "custom_vjp"), ".autodiff.custom"),
+    **dict.fromkeys(("hessian", "jacfwd", "jacobian", "jacrev"), ".autodiff.jacobian"),
+    "checkpoint": ".autodiff.remat",
+    "float0": ".autodiff.tangents",
     **dict.fromkeys(
         (
             *("block_until_ready", "device_get", "device_put"),

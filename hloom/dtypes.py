@@ -5,7 +5,7 @@ from typing import Any as _Any
 import numpy as _np
 from numpy.typing import DTypeLike as _DTypeLike
 
-from .autodiff.custom import float0
+from .autodiff.tangents import float0
 from .tracer.dtypes import bfloat16 as _bfloat16
 from .tracer.dtypes import canonical_dtype as _canonical_dtype
 from .tracer.dtypes import finfo, iinfo, issubdtype, result_type

@@ -25,7 +25,7 @@ from hloom.tracer.overlay import EXTENDED
 
 from support.op_table import CASES, WITHOUT_CASES
 
-import hloom.autodiff.rules  # isort: skip
+import hloom.autodiff.api  # isort: skip
 import hloom.numba_backend.emit  # isort: skip
 import hloom.tracer.extended_ops  # noqa: F401  # isort: skip
 

@@ -12,8 +12,9 @@ from ...hlo.ops.control_flow import CallAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Call, Value, bind_call, call_of
 from ...tracer.traced import jit_call
+from ..tangents import Linear, Operand
 from ..transpose import transpose_computation, transpose_flat
-from .tables import JVP, TRANSPOSE, Linear, Operand
+from .tables import JVP, TRANSPOSE
 
 JVP.unsupported([Opcode.CALL], "a call is a use of a primitive, and traces ask the primitive")
 

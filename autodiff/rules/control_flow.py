@@ -28,8 +28,9 @@ from ...tracer.source import user_line
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..linearize import LINEARIZE, Linearized, LinearizedComputation, LinearTrace, linearize_computation
+from ..tangents import Linear, Tangent, Zero, instantiate
 from ..transpose import transpose_computation
-from .tables import JVP, TRANSPOSE, Linear, Tangent, Zero, instantiate
+from .tables import JVP, TRANSPOSE
 
 _O = Opcode
 

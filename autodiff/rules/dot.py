@@ -11,7 +11,8 @@ from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from ...tracer.ops import array_shape, convert, is_inexact, transpose
-from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero, add_tangents
+from ..tangents import Linear, Operand, Tangent, Zero, add_tangents
+from .tables import JVP, TRANSPOSE
 
 _O = Opcode
 

@@ -35,18 +35,8 @@ from ...tracer.ops import (
     unary,
     zeros,
 )
-from .tables import (
-    JVP,
-    TRANSPOSE,
-    Linear,
-    Operand,
-    Tangent,
-    Zero,
-    add_tangents,
-    instantiate,
-    not_linear,
-    zero_derivative,
-)
+from ..tangents import Linear, Operand, Tangent, Zero, add_tangents, instantiate
+from .tables import JVP, TRANSPOSE, not_linear, zero_derivative
 
 _O = Opcode
 

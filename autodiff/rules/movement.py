@@ -19,7 +19,8 @@ from ...hlo.ops.movement import (
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from ...tracer.ops import pad, reduce_sum, reshape, reverse, scalar, slice_, sub, sum_all, transpose, zeros
-from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero, instantiate, zero_derivative
+from ..tangents import Linear, Operand, Tangent, Zero, instantiate
+from .tables import JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 

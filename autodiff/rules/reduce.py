@@ -36,7 +36,8 @@ from ...tracer.ops import (
     sum_all,
 )
 from ..jvp import jvp_flat
-from .tables import JVP, TRANSPOSE, Linear, Operand, Tangent, Zero
+from ..tangents import Linear, Operand, Tangent, Zero
+from .tables import JVP, TRANSPOSE
 
 _O = Opcode
 

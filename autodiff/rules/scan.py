@@ -22,8 +22,8 @@ from ...tracer.scan import SCAN, Scan, run_scan
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
+from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from ..transpose import transpose_flat
-from .tables import Linear, Operand, Tangent, Zero, instantiate
 
 T = TypeVar("T")
 Mask = tuple[bool, ...]

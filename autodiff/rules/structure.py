@@ -9,7 +9,8 @@ from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from .tables import JVP, TRANSPOSE, Operand, Tangent, instantiate, zero_derivative
+from ..tangents import Operand, Tangent, instantiate
+from .tables import JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 

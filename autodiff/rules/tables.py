@@ -1,4 +1,4 @@
-"""The two rule tables of autodiff and the types in which their rules speak.
+"""The two rule tables of autodiff; `tangents.py` has the types of what their rules take and return.
 
 A JVP rule computes an op's result and how it moves when the operands move; a TRANSPOSE rule runs an op that is linear
 in some operands backwards. Both stand side by side in `<family>.py`. Nothing else belongs in this file.
@@ -7,34 +7,13 @@ in some operands backwards. Both stand side by side in `<family>.py`. Nothing el
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...hlo.opcode import Opcode
 from ...hlo.rules import RuleTable
 from ...hlo.shape import Shape
-from ...tracer.aval import ShapedArray
 from ...tracer.core import Value
-from ...tracer.ops import add, zeros
-
-
-@dataclass(frozen=True, slots=True)
-class Zero:
-    """A tangent or cotangent that is zero whatever happens. No arithmetic is ever emitted for it."""
-
-    aval: ShapedArray
-    """The type of the primal value; for integers and booleans its only tangent is this one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """Stands in a transpose rule for an operand in which the op is linear: its type is known, its value is not."""
-
-    aval: ShapedArray
-
-
-Tangent = Value | Zero
-Operand = Value | Linear
+from ..tangents import Operand, Tangent
 
 JvpRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], tuple[Any, Any]]
 """rule(primals, tangents, attributes, result shape) -> (result, its tangent); two lists for ops with several results.
@@ -66,19 +45,3 @@ def zero_derivative(*opcodes: Opcode) -> None:
 def not_linear(*opcodes: Opcode) -> None:
     """Declare that `opcodes` cannot be transposed because they are linear in no operand."""
     TRANSPOSE.unsupported(opcodes, "it is not linear, so there is nothing to transpose; only linear ops come here")
-
-
-def is_linear(operand: Operand) -> bool:
-    return isinstance(operand, Linear)
-
-
-def instantiate(tangent: Tangent) -> Value:
-    """The tangent as a value: zeros for a symbolic zero."""
-    return zeros(tangent.aval) if isinstance(tangent, Zero) else tangent
-
-
-def add_tangents(s: Tangent, t: Tangent) -> Tangent:
-    """The sum of two tangents of one type."""
-    if isinstance(s, Zero):
-        return t
-    return s if isinstance(t, Zero) else add(s, t)

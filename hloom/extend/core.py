@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..autodiff.custom import float0_zeros
-from ..autodiff.rules.tables import Linear, Operand, Tangent, Zero, instantiate
+from ..autodiff.tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
 from ..tracer import core, tree
 from ..tracer.array import Array, as_value

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeVar, cast
 
-from ..autodiff.rules.tables import Tangent, Zero
+from ..autodiff.tangents import Tangent, Zero
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..tracer import dtypes, tree

@@ -20,7 +20,7 @@ from hloom.hlo.ops.structure import ConstantAttributes
 from hloom.tracer.array import Array, as_value
 from hloom.tracer.aval import ShapedArray
 
-from hloom import autodiff
+import hloom
 
 NDArray = np.ndarray[Any, Any]
 Function = Callable[[list[Any]], Sequence[Any]]
@@ -80,7 +80,7 @@ def check_derivatives(
 
     def push(*values: Any) -> list[Any]:
         xs, ts = values[: len(points)], values[len(points) :]
-        return list(autodiff.jvp(lambda *args: of_moving(args), xs, ts)[1])
+        return list(hloom.jvp(lambda *args: of_moving(args), xs, ts)[1])
 
     pushed = [np.asarray(t) for t in push(*map(concrete, [*points, *directions]))]
     _check_against_differences(of_moving, points, directions, pushed, step, tolerance)
@@ -89,7 +89,7 @@ def check_derivatives(
 
     def pull(*values: Any) -> list[Any]:
         xs, cts = values[: len(points)], values[len(points) :]
-        _, back = autodiff.vjp(lambda *args: of_moving(args), *xs)
+        _, back = hloom.vjp(lambda *args: of_moving(args), *xs)
         return list(back(list(cts)))
 
     if "reverse" in modes:

@@ -1,0 +1,58 @@
+"""What derivative rules take and return beside values: zero tangents, operands of which only the type is known.
+
+Nothing here knows of traces, so a library function can name these types without loading the transformations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value
+from ..tracer.ops import add, zeros
+
+float0 = np.dtype([("float0", np.void, 0)])
+"""The dtype of tangents of integers and booleans: there is only zero, and it takes no memory. JAX's `float0`."""
+
+
+def float0_zeros(aval: ShapedArray) -> Any:
+    """The tangent of an integer or boolean value."""
+    return np.zeros(aval.shape, float0)
+
+
+@dataclass(frozen=True, slots=True)
+class Zero:
+    """A tangent or cotangent that is zero whatever happens. No arithmetic is ever emitted for it."""
+
+    aval: ShapedArray
+    """The type of the primal value; for integers and booleans its only tangent is this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Stands in a transpose rule for an operand in which the op is linear: its type is known, its value is not."""
+
+    aval: ShapedArray
+
+
+Tangent = Value | Zero
+Operand = Value | Linear
+
+
+def instantiate(tangent: Tangent) -> Value:
+    """The tangent as a value: zeros for a symbolic zero."""
+    return zeros(tangent.aval) if isinstance(tangent, Zero) else tangent
+
+
+def add_tangents(s: Tangent, t: Tangent) -> Tangent:
+    """The sum of two tangents of one type."""
+    if isinstance(s, Zero):
+        return t
+    return s if isinstance(t, Zero) else add(s, t)
+
+
+def is_linear(operand: Operand) -> bool:
+    return isinstance(operand, Linear)
