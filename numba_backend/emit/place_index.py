@@ -1,6 +1,6 @@
 """Places as kernel text: the index function of an array that is not row-major, and loops that run tile by tile.
 
-A loop nest over f32[m,n]{1,0:T(8,128)} goes through the buffer as it lies, and knows the digits of its index::
+A loop nest over f32[m,n]{1,0:T(8,128)} follows the physical order of the buffer, and knows the digits of its index::
 
     for tile in range(lo, hi):
         j_0 = tile % m0
@@ -11,7 +11,7 @@ A loop nest over f32[m,n]{1,0:T(8,128)} goes through the buffer as it lies, and 
                 j = j_0 * 128 + j_1
                 out[((i_0 * m0 + j_0) * 8 + i_1) * 128 + j_1] = ...
 
-Whoever then asks for ``j % 128`` is given ``j_1``; of an index that no such loop runs over, digits are computed.
+Code that then asks for ``j % 128`` gets ``j_1``; for an index without such a loop, the digits are computed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .source import ZERO, Expr, Index, Writer, binary, minus, plus, times
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where an element is: the number of the pointer's element, and if that is a byte that holds several, how many bits
-    are below it."""
+    """Where an element is: the position of the pointer's element; if that is a byte with several elements, also the
+    number of bits below the element."""
 
     at: Expr
     shift: Expr | None = None
@@ -39,8 +39,8 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Of `count` elements that lie next to each other and are written one after the other: number `number`, of which
-    `component` is the index."""
+    """One of `count` elements that are next to each other and are written one after the other: its number is `number`,
+    and `component` is its index."""
 
     component: Expr
     count: int
@@ -54,10 +54,10 @@ class PlaceIndex:
         self._writer = writer
         self._sizes = sizes
         self.row: Row | None = None
-        """What is being written where a loop is unrolled."""
+        """The element that an unrolled loop is writing now."""
 
     def spot(self, place: Place | None, instruction: HloInstruction, index: Index) -> Spot:
-        """Where the element of `instruction` at `index` is."""
+        """The position of the element of `instruction` at `index`."""
         if place is None:
             return Spot(self._sizes.offset(instruction, index))
         if not place.packed_bits:
@@ -65,7 +65,7 @@ class PlaceIndex:
         return self._in_a_word(place, instruction, index) or self._in_a_byte(place, instruction, index)
 
     def _in_a_byte(self, place: Place, instruction: HloInstruction, index: Index) -> Spot:
-        """The first element of a byte has its lowest bits."""
+        """The first element in a byte has the lowest bits."""
         offset = self._number(place.digits, instruction, index)
         if not offset.text.isidentifier() and not offset.text.isdecimal():
             offset = self._writer.let("at", offset)
@@ -74,7 +74,7 @@ class PlaceIndex:
         return Spot(binary("//", offset, count), shift)
 
     def _in_a_word(self, place: Place, instruction: HloInstruction, index: Index) -> Spot | None:
-        """The same for one of several that fill whole bytes: which byte and which bits is known but for the word."""
+        """The same for one of several elements that fill whole bytes: its byte and bits within the word are known."""
         row, bits = self.row, place.packed_bits
         if row is None or row.count * bits % 8 or not place.digits:
             return None
@@ -144,15 +144,15 @@ class LoopDigit:
     divisor: int
     modulus: int | None
     in_words: bool = False
-    """The most minor digit of a place, but not the innermost loop: the rows that lie in one word."""
+    """The most minor digit of a place, but not the innermost loop: it counts the rows that lie in one word."""
 
 
 def loop_digits(
     place: Place, where: Sequence[int], rank: int, besides: Collection[int] = ()
 ) -> tuple[LoopDigit, ...]:
-    """The loops, outermost first, that go through an array as it lies: its dimension d is dimension `where[d]` of the
-    loops' domain. Dimensions of the domain that the array lacks, or whose digits do not make up an index, come first,
-    and so do those `besides`.
+    """The loops, outermost first, that go through an array in its physical order. Dimension d of the array is dimension
+    `where[d]` of the loops' domain. First come the dimensions of the domain that the array lacks, those whose digits
+    do not make up an index, and those in `besides`.
     """
     splits = {where[d]: place.splits(d) for d in range(len(where)) if where[d] not in besides}
     split = {d for d, digits in splits.items() if digits}
