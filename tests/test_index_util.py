@@ -1,5 +1,5 @@
-"""Index arithmetic: the worked examples of the pages on shapes and layouts, each by name; and every place of the
-buffers of random layouts, against an oracle that pads, reshapes and transposes."""
+"""Index arithmetic: the worked examples of the pages on shapes and layouts in XLA's first documentation (2017), each by
+name; and the position of every element in random layouts, against an oracle that pads, reshapes and transposes."""
 
 from __future__ import annotations
 

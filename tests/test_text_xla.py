@@ -1,4 +1,4 @@
-"""Our text is XLA's: its parser takes what we print, and what it prints of that reads back to the same module."""
+"""Our text is XLA's: its parser reads what we print, and what it then prints reads back to the same module."""
 
 from __future__ import annotations
 
