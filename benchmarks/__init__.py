@@ -1,5 +1,6 @@
-"""hloom beside JAX, NumPy, hand-written Numba and PyTorch: `python -m benchmarks`.
+"""hloom compared with JAX, NumPy, hand-written Numba and PyTorch: `python -m benchmarks`.
 
-Not installed with the package. `harness` measures, `steady` holds programs that run again and again in one process,
-`startup` those that are about a fresh process, `mlp` the network that both use, `report` prints.
+Not installed with the package. `harness` measures. `steady` has programs that run many times in one process, `rows`
+those on gather, scatter, sort and topk, `windows` those on convolutions and pooling, `targets` and `layouts` those on
+layouts; `startup` has cases of fresh processes. `mlp` is the network of several cases; `report` prints.
 """

@@ -15,7 +15,7 @@ from .harness import Outcome
 ROUNDS, ROUNDS_STARTUP = 15, 7
 QUICK_ROUNDS = 3
 NOISE = 0.05
-"""The part of the processors that others may take before a case is called noisy."""
+"""A case is called noisy if other processes use more than this part of the processors."""
 
 
 def main() -> int:
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def steady_case(name: str, quick: bool, store: Path) -> Outcome:
-    """Run one case in a process of its own."""
+    """Run one case in a separate process."""
     arguments = ["-m", "benchmarks", "--worker", name] + ["--quick"] * quick
     _, printed = startup.run(arguments, store, jax_cache=False)
     return Outcome(**json.loads(printed.splitlines()[-1]))

@@ -1,4 +1,4 @@
-"""What a fresh process does for the cases of `startup`: `python -m benchmarks.fresh TASK PEER`.
+"""The work of a fresh process in the cases of `startup`: `python -m benchmarks.fresh TASK PEER`.
 
 It prints one line of JSON. Only what the peer itself needs is imported.
 """
@@ -20,7 +20,8 @@ BATCH, NEW_BATCH = 128, 96
 
 
 def compile_twice(peer: str) -> dict[str, float]:
-    """Seconds to trace and compile the MLP step, and again at another batch size. Something else is compiled before."""
+    """Seconds to trace and compile the MLP step, and again at another batch size. Another program is compiled
+    before."""
     if peer == "numba":
         numba = importlib.import_module("numba")
         numba.njit(lambda x: np.sin(x).sum())(np.ones((4, 5), np.float32))
@@ -48,7 +49,7 @@ def call_tiny(peer: str) -> dict[str, float]:
 
 
 def call_mlp(peer: str, steps: int = 1) -> dict[str, float]:
-    """A training step or some; the most memory that the process held, in bytes."""
+    """One or more training steps; the largest memory of the process, in bytes."""
     value: Any
     if peer == "numpy":
         params, images, labels = mlp.inputs(BATCH)

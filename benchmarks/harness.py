@@ -1,8 +1,8 @@
-"""How things are measured: interleaved rounds, medians, and results that are checked to be equal first.
+"""How cases are measured: interleaved rounds, medians, and results that are first checked to be equal.
 
-A case is run in a process of its own. Each peer's program is built and warmed, the results are compared, then rounds
-go over the peers in turn, so that what else the machine does hits all of them. One sample is the mean over as many
-calls as fill `SAMPLE_SECONDS`; a case's number is the median of its samples.
+A case runs in a separate process. Each peer's program is built and warmed, and the results are compared. Then rounds go
+over the peers in turn, so that other load on the machine affects all of them. One sample is the mean over as many calls
+as fill `SAMPLE_SECONDS`; a case's number is the median of its samples.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 SAMPLE_SECONDS = 0.05
 SETTLE_SECONDS = 0.06
-"""Pause before each sample: threads of the peer before spin for a while when they run out of work (OpenBLAS's: 2**26
+"""Pause before each sample: threads of the peer before spin for a while when they have no more work (OpenBLAS's: 2**26
 cycles)."""
 
 
@@ -28,30 +28,30 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """One peer's way to do the work. Its inputs lie ready in memory, in the peer's own arrays."""
+    """One peer's program for the work. Its inputs are ready in memory, in the peer's own arrays."""
 
     run: Callable[[], Any]
     wait: Callable[[Any], Any] = lambda result: result
-    """Returns when the result is there (the work may go on after `run` returned)."""
+    """Returns when the result is ready (the work may continue after `run` has returned)."""
     check: Callable[[], Any] | None = None
-    """What to compare, where it is not what `run` returns: arrays, or lists of them."""
+    """What to compare, if it is not the result of `run`: arrays, or lists of them."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """`programs` are builders: one that raises ImportError is skipped with its reason (not hloom's)."""
+    """`programs` are builders. One that raises ImportError is skipped with its reason, except hloom's."""
 
     name: str
     title: str
     programs: Mapping[str, Callable[[], Program]]
     tolerance: float = 1e-4
     wait_each: bool = True
-    """Wait for each result; otherwise only for the last of a sample, as for what a call itself costs."""
+    """Wait for each result; otherwise only for the last of a sample, to measure the cost of a call itself."""
 
 
 @dataclass
 class Outcome:
-    """What a case gave. `samples` are seconds (or bytes, by `unit`), by peer."""
+    """The result of a case. `samples` are seconds (or bytes, by `unit`), by peer."""
 
     name: str
     title: str
@@ -91,7 +91,7 @@ def measure(case: Case, rounds: int) -> Outcome:
 
 
 def _sample(program: Program, calls: int, wait_each: bool) -> float:
-    """Seconds a call."""
+    """Seconds for one call."""
     run, wait = program.run, program.wait
     result = None
     began = time.perf_counter()

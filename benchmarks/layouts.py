@@ -1,6 +1,6 @@
-"""Cases of whole arrays into their buffers and back, beside a NumPy copy of as many bytes: of the padded array.
+"""Cases that convert whole arrays into their buffers and back, compared with a NumPy copy of the padded array's bytes.
 
-They measure `hlo.to_physical` and `hlo.from_physical`, which are NumPy too: how near views and assignments come to one
+They measure `hlo.to_physical` and `hlo.from_physical`, which use NumPy too: how close views and assignments come to one
 `np.copy`. Both allocate their results.
 """
 
@@ -28,7 +28,7 @@ def _case(name: str, text: str, back: bool = False) -> Callable[[], Case]:
         buffer = hlo.to_physical(array, shape)
 
         def hloom() -> Program:
-            # The same is compared for both: what is in the array when it has been there and back.
+            # The same is compared for both: the array after the way there and back.
             there_and_back = lambda: _numbers(hlo.from_physical(buffer, shape))  # noqa: E731
             if back:
                 return Program(lambda: hlo.from_physical(buffer, shape), check=there_and_back)

@@ -1,4 +1,4 @@
-"""What the numbers were measured on."""
+"""The machine on which the numbers were measured."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def describe() -> dict[str, Any]:
 
 
 class Watch:
-    """How much of the processors other processes use, from its making on."""
+    """How much of the processors other processes have used since this object was made."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter(), _busy_seconds(), _own_seconds()
 
     def others(self) -> float:
-        """From 0 to 1. Processes started here count as own once they have ended."""
+        """From 0 to 1. Processes started by this one do not count as others once they have ended."""
         began, busy, own = self._began
         others = (_busy_seconds() - busy) - (_own_seconds() - own)
         return max(0.0, others / (time.perf_counter() - began) / (os.cpu_count() or 1))
 
 
 def _busy_seconds() -> float:
-    """What all processors have worked, in all processes and in the kernel; 0 where the system does not say."""
+    """Seconds of work of all processors, in all processes and in the kernel; 0 where the system does not tell."""
     stat = Path("/proc/stat")
     fields = [int(field) for field in stat.read_text().split("\n", 1)[0].split()[1:9]] if stat.exists() else [0] * 8
     user, nice, system, _idle, _waiting, irq, softirq, steal = fields

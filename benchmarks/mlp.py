@@ -1,4 +1,4 @@
-"""The training step that several cases measure: 784-512-512-10, momentum, donated state; one text for hloom and JAX."""
+"""The training step of several cases: 784-512-512-10, momentum, donated state; one text for hloom and JAX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 SIZES = (784, 512, 512, 10)
-RATE, MOMENTUM = 1e-6, 0.9  # so small a rate that a thousand steps leave the work as it is
+RATE, MOMENTUM = 1e-6, 0.9  # so small that a thousand steps do not change the work
 
 
 def inputs(batch: int, sizes: tuple[int, ...] = SIZES) -> tuple[list[dict[str, np.ndarray]], np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ def numpy_step(params: Any, velocity: Any, images: np.ndarray, labels: np.ndarra
 
 
 def numba_arguments(batch: int) -> list[np.ndarray]:
-    """What the step in `mlp_numba` takes, freshly made."""
+    """Fresh arguments for the step in `mlp_numba`."""
     params, images, labels = inputs(batch)
     flat = [layer[name] for layer in params for name in ("w", "b")]
     hidden = [np.empty((batch, n), np.float32) for n in SIZES[1:3]]

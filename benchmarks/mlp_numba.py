@@ -1,9 +1,9 @@
-"""The training step of `mlp` as one would write it by hand in Numba: in place, three layers, BLAS and loops.
+"""The training step of `mlp`, written by hand in Numba: in place, three layers, BLAS and loops.
 
-The loops are serial: next to BLAS, whose threads spin for a while after each product, Numba's own threads made the step
-ten times slower on two cores.
+The loops are serial: BLAS's threads spin for a while after each product, and beside them Numba's own threads made the
+step ten times slower on two cores.
 
-Importing this imports Numba; its own cache is on, so that a warm start finds what a cold one compiled.
+Importing this imports Numba; its cache is on, so that a warm start finds what a cold one compiled.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def softmax_loss(scores, b, labels):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy", cache=True)
 def step(w1, b1, w2, b2, w3, b3, vw1, vb1, vw2, vb2, vw3, vb3, images, labels, h1, h2):  # type: ignore[no-untyped-def]
-    """Weights, biases and their velocities change in place; h1, h2 are room for the hidden layers; the loss."""
+    """Weights, biases and their velocities change in place; h1, h2 are memory for the hidden layers; returns the
+    loss."""
     np.dot(images, w1, h1)
     bias_relu(h1, b1)
     np.dot(h1, w2, h2)

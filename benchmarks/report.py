@@ -16,8 +16,8 @@ RATIOS = {"hloom ÷ JAX": ("hloom", "jax"), "tpu ÷ cpu": ("hloom-tpu", "hloom")
 
 
 def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
-    """Medians, and hloom's part of JAX's: below 1, hloom is faster or smaller. Where two targets were measured, the
-    part of the first target's."""
+    """Medians, and hloom's time (or memory) divided by JAX's: below 1, hloom is faster or smaller. Where two targets
+    were measured, the second target's divided by the first's."""
     peers = [peer for peer in NAMES if any(outcome.samples.get(peer) for outcome in outcomes)]
     ratios = [name for name, (over, _) in RATIOS.items() if name == "hloom ÷ JAX" or over in peers]
     if "hloom-tpu" in peers and "jax" not in peers:
@@ -39,7 +39,7 @@ def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
 
 
 def as_json(outcomes: Sequence[Outcome], about: dict[str, Any]) -> dict[str, Any]:
-    """All samples, so that another statistic may be taken later."""
+    """All samples, so that other statistics can be computed later."""
     cases = []
     for outcome in outcomes:
         peers = {}

@@ -1,4 +1,4 @@
-"""Cases of gather, scatter, sort and topk: hloom runs them as HLO text, in the form in which JAX prints it."""
+"""Cases of gather, scatter, sort and topk: hloom runs them as HLO text, in the form that JAX prints."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAYLOAD = "\n  i = s32[] parameter(2)\n  j = s32[] parameter(3)"
 
 
 def in_hloom(text: str, arguments: Sequence[NDArray]) -> Callable[[], Program]:
-    """What the dispatch of a jitted function does: buffers in, buffers out."""
+    """The work of a jitted function's dispatch: buffers in, buffers out."""
 
     def make() -> Program:
         executable = get_compiler().compile(hlo.parse(text))
@@ -51,7 +51,7 @@ def in_hloom(text: str, arguments: Sequence[NDArray]) -> Callable[[], Program]:
 
 
 def in_jax(function: Callable[..., Callable[..., Any]], arguments: Sequence[NDArray]) -> Callable[[], Program]:
-    """`function(jax, jax.numpy)` gives what is jitted."""
+    """`function(jax, jax.numpy)` returns the function to jit."""
 
     def make() -> Program:
         jax = importlib.import_module("jax")

@@ -89,7 +89,7 @@ def kernel(name: str, suffix: str = "") -> KernelSource:
 
 
 def timed(call: Callable[[], object], runs: int = 15, seconds: float = 0.02) -> str:
-    """Median and best of `runs` runs of about `seconds` each, a call."""
+    """Median and best time of one call, over `runs` runs of about `seconds` each."""
     call()
     started = time.perf_counter()
     call()
@@ -119,7 +119,7 @@ def section_compile() -> None:
         print(f"  {name:44s} {timed(lambda name=name: compile_kernels([kernel(name, f'_{next(numbers)}')]), 9, 0)}")
     batch = lambda: compile_kernels([kernel(name, f"_{next(numbers)}") for name in SOURCES for _ in range(3)])  # noqa: E731
     print(f"  {f'a batch of {3 * len(SOURCES)}':44s} {timed(batch, 5, 0)}")
-    from numba import njit, types  # after the above, which must pay for the import
+    from numba import njit, types  # after the lines above, which must pay for the import
 
     namespace: dict[str, object] = {}
     exec(SOURCES["add"][0], namespace)
@@ -206,7 +206,7 @@ def section_gemm() -> None:
     shapes = [(4, 4, 4), (16, 16, 16), (32, 32, 32), (64, 64, 64), (128, 128, 128), (128, 512, 784), (512, 512, 512)]
     rng = np.random.default_rng(0)
     blas.load()
-    time.sleep(0.3)  # the threads of a BLAS spin when they are new, and after each product of NumPy's below
+    time.sleep(0.3)  # the threads of a BLAS spin when they are new, and after each of NumPy's products below
     for m, n, k in [*shapes, (1024, 1024, 1024)]:
         a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((k, n)).astype(np.float32)
         c = np.zeros((m, n), np.float32)

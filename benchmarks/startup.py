@@ -26,7 +26,7 @@ IMPORTS = {
 
 
 def environment(store: Path) -> dict[str, str]:
-    """Every peer's store of compiled code lies in `store`; JAX writes every entry, however quick it was to compile."""
+    """Every peer's compiled code is stored in `store`; JAX writes every entry, even if it compiled quickly."""
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -58,7 +58,7 @@ def task(name: str, peer: str, store: Path, **options: bool) -> tuple[float, dic
 
 
 def installed(outcome: Outcome, peers: tuple[str, ...]) -> list[str]:
-    """Those that are there; a note for each that is not."""
+    """The peers that are installed; adds a note for each other one."""
     found = [peer for peer in peers if importlib.util.find_spec(peer)]
     outcome.notes += [f"{peer}: not measured, not installed" for peer in peers if peer not in found]
     return found
@@ -82,7 +82,7 @@ def compiling(rounds: int) -> list[Outcome]:
 
 
 def calling(name: str, what: str) -> Callable[[int], list[Outcome]]:
-    """A whole process, from start to end: with nothing stored, and with what an earlier one stored."""
+    """A whole process, from start to end: with nothing stored, and with the code that an earlier process stored."""
 
     def measure(rounds: int) -> list[Outcome]:
         cold = Outcome(f"cold-{name}", f"new process: import and first {what}, nothing stored")
@@ -127,7 +127,7 @@ def memory(rounds: int) -> list[Outcome]:
     peers = installed(outcome, PEERS)
     with tempfile.TemporaryDirectory() as store:
         for peer in peers:
-            task("memory", peer, Path(store))  # compiled and stored: the compiler's own memory is not the point
+            task("memory", peer, Path(store))  # compile and store first: the compiler's own memory is not measured
             outcome.samples[peer] = [task("memory", peer, Path(store))[1]["peak"] for _ in range(min(rounds, 3))]
     return [outcome]
 

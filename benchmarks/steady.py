@@ -1,4 +1,4 @@
-"""Cases of programs that are compiled and run again and again. Each peer's way to write it stands side by side."""
+"""Cases of programs that are compiled once and run many times. The programs of all peers are next to each other."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .harness import Case, Program
 
 RNG = np.random.default_rng(1)
 TRACED = ("hloom", "jax")
-"""The peers that run one and the same text."""
+"""The peers that run the same text."""
 
 Builder = Callable[[], Program]
 
 
 def traced(build: Callable[[Any, Any], Callable[[], Any]]) -> dict[str, Builder]:
-    """Programs for hloom and JAX from `build(jax, jax.numpy)`, which returns what to call."""
+    """Programs for hloom and JAX from `build(jax, jax.numpy)`, which returns the function to call."""
 
     def builder(package: str) -> Builder:
         def make() -> Program:
@@ -254,7 +254,7 @@ def sums(axis: int | None) -> Callable[[], Case]:
             def everything(x):  # type: ignore[no-untyped-def]
                 total = np.float32(0)
                 for i in numba.prange(x.shape[0]):
-                    row = np.float32(0)  # on its own, so that the inner loop is vectorised
+                    row = np.float32(0)  # a separate variable, so that the inner loop is vectorised
                     for j in range(x.shape[1]):
                         row += x[i, j]
                     total += row

@@ -1,7 +1,7 @@
-"""Cases of one program for two targets: what the layouts of a TPU cost on this CPU.
+"""Cases that compile one program for two targets: the cost of a TPU's layouts on this CPU.
 
-Arguments and results are row-major for both; for target tpu they are converted at the entry, which is a part of the
-time. The peers are hloom compiled for the cpu and hloom compiled for the tpu.
+Arguments and results are row-major for both; for target tpu they are converted at the entry, and the time includes
+this. The peers are hloom compiled for the cpu and hloom compiled for the tpu.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _floats(*dimensions: int) -> NDArray:
 def _case(
     name: str, title: str, make: Callable[[Any, Any], Callable[..., Any]], arguments: Callable[[], Sequence[NDArray]]
 ) -> Callable[[], Case]:
-    """`make(hloom, hloom.numpy)` gives what is compiled for each target."""
+    """`make(hloom, hloom.numpy)` returns the function to compile for each target."""
 
     def case() -> Case:
         given = arguments()

@@ -1,4 +1,4 @@
-"""Cases of convolutions, pooling and cumulative sums: hloom runs them as HLO text, as JAX prints it."""
+"""Cases of convolutions, pooling and cumulative sums: hloom runs them as HLO text, in the form that JAX prints."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _in_torch(function: Callable[[Any, Any], Any], arguments: Sequence[NDArray])
 
 
 def convolution(batch: int, inputs: int, outputs: int, size: int, kernel: int, padding: int) -> Callable[[], Case]:
-    """Channels first, as PyTorch and by default JAX have it."""
+    """Channels first, as in PyTorch and by default in JAX."""
 
     def case() -> Case:
         x, w = _normal(batch, inputs, size, size), _normal(outputs, inputs, kernel, kernel)

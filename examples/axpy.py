@@ -1,7 +1,7 @@
 """alpha * x + y, twice: with alpha, x and y as parameters, and with their values as constants of the program.
 
-The "Getting started" of XLA's first documents: a computation is built operation by operation, compiled, and executed on
-data that was transferred to where it runs. Prints both programs and both results.
+This is "Getting started" of XLA's first documentation (2017): a computation is built operation by operation, compiled,
+and executed on data that was transferred to the device. Prints both programs and both results.
 
     python examples/axpy.py
     python examples/axpy.py --size 4 --alpha -1 --backend evaluator
@@ -20,7 +20,7 @@ from hloom import hlo
 def compute_axpy_parameters(
     client: hlo.LocalClient, alpha: hlo.Literal, x: hlo.Literal, y: hlo.Literal
 ) -> tuple[hlo.Computation, hlo.Literal]:
-    """A program of three parameters: it is compiled once, and can be executed again on other values."""
+    """A program with three parameters: it is compiled once, and can be executed again on other values."""
     builder = hlo.ComputationBuilder(client, "axpy")
     param_alpha = builder.parameter(0, alpha.shape, "alpha")
     param_x = builder.parameter(1, x.shape, "x")
@@ -35,7 +35,7 @@ def compute_axpy_parameters(
 def compute_axpy_constants(
     client: hlo.LocalClient, alpha: float, x: Sequence[float], y: Sequence[float]
 ) -> tuple[hlo.Computation, hlo.Literal]:
-    """A program without parameters: the compiler can compute all of it; other values make another program."""
+    """A program without parameters: the compiler can compute all of it; other values need another program."""
     builder = hlo.ComputationBuilder(client, "axpy_constants")
     constant_alpha = builder.constant_r0(alpha)
     constant_x = builder.constant_r1(x)
@@ -46,7 +46,7 @@ def compute_axpy_constants(
 
 
 def without_metadata(computation: hlo.Computation) -> str:
-    """The program's text without the source lines that each instruction carries."""
+    """The program's text without each instruction's source line."""
     lines = computation.to_text().splitlines()
     return "\n".join(line.partition(", metadata={")[0] for line in lines)
 

@@ -1,7 +1,7 @@
-"""Handwritten digits, all real: MNIST from a folder, from a download, or the small set that scikit-learn carries.
+"""Handwritten digits, all real: MNIST from a folder, from a download, or the small set in scikit-learn.
 
-This room reads files and the network for the examples; it knows nothing of training. `load` is the way in. What is
-wrong with a file raises `IdxError`, which names the file, the fault and the next step.
+This module reads files and downloads for the examples; it has nothing about training. Call `load`. An error in a file
+raises `IdxError`, which names the file, the error and the next step.
 
 The IDX format and MNIST: Y. LeCun, C. Cortes, C. J. C. Burges, "The MNIST database of handwritten digits".
 """
@@ -40,19 +40,19 @@ SHA256 = {
 }
 TIMEOUT_SECONDS = 3.0
 HELD_BACK = 0.2
-"""The part that tests, where a data set comes without a test set of its own."""
+"""The part for tests, if a data set has no separate test set."""
 
-# train-images-idx3-ubyte.gz as published, train-images.idx3-ubyte as some archives have it
+# train-images-idx3-ubyte.gz is the published name; some archives have train-images.idx3-ubyte
 _FILE_NAME = re.compile(r"(train|t10k|test)[-_.](images|labels)[-_.]idx[13][-_.]ubyte(\.gz)?", re.IGNORECASE)
 _UNSIGNED_BYTE = 0x08
 
 
 class DataError(Exception):
-    """The digits cannot be had; the message says why and what to do."""
+    """The digits are not available; the message says why and what to do."""
 
 
 class IdxError(DataError):
-    """An IDX file is missing, damaged, or does not fit the file beside it."""
+    """An IDX file is missing or damaged, or does not fit the file that belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ def load(folder: Path | None = None, *, bundled: bool = False) -> Digits:
 
 
 def read_folder(folder: Path) -> Digits:
-    """The data set in `folder` (or in its MNIST/raw, as torchvision lays it): IDX files, gzipped or not.
+    """The data set in `folder` (or in its MNIST/raw, as torchvision makes it): IDX files, gzipped or not.
 
-    With both a train and a t10k (or test) pair, they are the two parts; with only one, a fifth of it is held back
-    for the test, always the same fifth. Raises IdxError.
+    With both a train and a t10k (or test) pair, they are the two parts; with only one, a fifth of it is kept for the
+    test, always the same fifth. Raises IdxError.
     """
     pairs = _find_pairs(folder)
     read = {part: _read_pair(*files) for part, files in pairs.items()}
@@ -112,7 +112,7 @@ def read_folder(folder: Path) -> Digits:
 
 
 def read_idx(path: Path, dimensions: int) -> NDArray:
-    """The unsigned bytes of an IDX file with that many dimensions, u8. Gzip is told from the content, not the name.
+    """The unsigned bytes of an IDX file with that many dimensions, u8. The content, not the name, tells if it is gzip.
 
     Raises IdxError.
     """
@@ -149,7 +149,7 @@ def read_idx(path: Path, dimensions: int) -> NDArray:
 
 
 def _find_pairs(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """`train` and `test`, as far as they are there, each an images and a labels file."""
+    """`train` and `test`, if they exist: each an images file and a labels file."""
     wanted = "train-images-idx3-ubyte and train-labels-idx1-ubyte, or t10k-..., gzipped or not"
     if not folder.is_dir():
         raise IdxError(f"{folder}: no such folder. --data takes the folder that holds {wanted}.")
@@ -196,9 +196,9 @@ def cache_folder() -> Path:
 
 
 def download(folder: Path, mirrors: tuple[str, ...]) -> None:
-    """Make MNIST's four files be in `folder`, with the published checksums. Those that are there stay.
+    """Download MNIST's four files into `folder`, unless they are there already; checks the published checksums.
 
-    A mirror that fails once is not asked again. Raises OSError (no network, no disk) with the last reason.
+    A mirror that fails once is not used again. Raises OSError (no network, no disk) with the last reason.
     """
     missing = [name for name, digest in SHA256.items() if _sha256(folder / name) != digest]
     folder.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ def download(folder: Path, mirrors: tuple[str, ...]) -> None:
 
 
 def _download_file(url: str, path: Path, digest: str) -> None:
-    """Fetch one file; it appears under its name only when it is whole and right."""
+    """Fetch one file; it gets its name only when it is complete and correct."""
     with (
         urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response,
         tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file,
@@ -231,13 +231,13 @@ def _download_file(url: str, path: Path, digest: str) -> None:
             if _sha256(Path(file.name)) != digest:
                 raise OSError(f"{url} is not the file that was published: its checksum differs")
             os.replace(file.name, path)
-        except BaseException:  # Ctrl-C too: leave nothing half-written behind
+        except BaseException:  # Ctrl-C too: leave no half-written file
             Path(file.name).unlink(missing_ok=True)
             raise
 
 
 def _sha256(path: Path) -> str:
-    """The checksum of a file, or nothing where there is none."""
+    """The checksum of a file, or "" if it does not exist."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
@@ -245,7 +245,7 @@ def _sha256(path: Path) -> str:
 
 
 def bundled_digits() -> Digits:
-    """1,797 digits of 43 people, 8x8 pixels of 17 greys, scaled to 28x28 by linear interpolation; a fifth tests.
+    """1,797 digits of 43 people, 8x8 pixels of 17 greys, scaled to 28x28 by linear interpolation; a fifth is for tests.
 
     Source: E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository (the test part, as
     scikit-learn bundles it). Raises DataError without scikit-learn.
@@ -268,7 +268,7 @@ def bundled_digits() -> Digits:
 
 
 def _split(name: str, images: NDArray, labels: NDArray) -> Digits:
-    """Hold a fifth back, picked by a fixed shuffle: files are sorted by writer or difficulty."""
+    """Keep a fifth for tests, picked by a fixed shuffle: files are sorted by writer or difficulty."""
     order = np.random.default_rng(0).permutation(len(images))
     test = round(len(images) * HELD_BACK)
     if not 0 < test < len(images):

@@ -1,4 +1,4 @@
-"""The picture at the end of `train_mnist.py`: how training went, and what the network makes of test digits."""
+"""The picture at the end of `train_mnist.py`: the loss and accuracy, and the network's answers for test digits."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def save(
 ) -> None:
     """Write a PNG.
 
-    `losses` f32[steps], `accuracies` one an epoch (0 to 1), `images` f32[n, rows, columns] with their `labels` and
-    `predictions` [n]. Some right digits are drawn by chance, then as many of the wrong ones as there is room for.
+    `losses` f32[steps], `accuracies` one for each epoch (0 to 1), `images` f32[n, rows, columns] with their `labels`
+    and `predictions` [n]. Some correctly read digits are drawn at random, then as many wrong ones as there is room for.
     """
     wrong = predictions != labels
     wrong_ones = np.flatnonzero(wrong)[: COLUMNS * ROWS_WRONG]
@@ -88,7 +88,7 @@ def _digit(axes: Axes, image: NDArray, label: int, prediction: int) -> None:
 
 
 def _loss_curve(axes: Axes, losses: NDArray, epochs: int) -> None:
-    """Every step's loss, faint, and an average over about a fortieth of the run."""
+    """Every step's loss, faint, and a moving average over about a fortieth of the run."""
     window = max(1, len(losses) // 40)
     sums = np.cumsum(np.concatenate([np.zeros(1), losses]))
     smooth = (sums[window:] - sums[:-window]) / window

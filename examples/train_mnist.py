@@ -41,7 +41,7 @@ def init_params(key: Any, sizes: list[int]) -> Any:
 
 
 def logits(params: Any, images: Any) -> Any:
-    """Images f32[n, pixels] to one score a digit, f32[n, 10]."""
+    """Images f32[n, pixels] to one score for each digit, f32[n, 10]."""
     x = images
     for layer in params[:-1]:
         x = hloom.nn.relu(x @ layer["w"] + layer["b"])
@@ -74,7 +74,7 @@ def predict(params: Any, images: Any) -> Any:
 
 
 def train(digits: mnist_data.Digits, options: argparse.Namespace) -> tuple[Any, np.ndarray, list[float]]:
-    """Run all epochs with a progress bar; the parameters, each step's loss, each epoch's test accuracy."""
+    """Run all epochs with a progress bar; gives the parameters, each step's loss, each epoch's test accuracy."""
     count = len(digits.train_images)
     epochs = options.epochs or default_epochs(count, options.batch_size)
     steps = epochs * math.ceil(count / options.batch_size)
@@ -87,7 +87,7 @@ def train(digits: mnist_data.Digits, options: argparse.Namespace) -> tuple[Any, 
             began = time.perf_counter()
             order = shuffle.permutation(count)
             for start in range(0, count, options.batch_size):
-                batch = order[start : start + options.batch_size]  # the last one may be smaller: that costs no compile
+                batch = order[start : start + options.batch_size]  # the last may be smaller; no new compilation
                 images, labels = digits.train_images[batch], digits.train_labels[batch]
                 rate = options.learning_rate * (1 + math.cos(math.pi * len(losses) / steps)) / 2
                 state, value = train_step(state, images, labels, rate, options.momentum)
@@ -114,7 +114,7 @@ def default_epochs(images: int, batch_size: int) -> int:
 
 
 def show(stage: str, digits: mnist_data.Digits, options: argparse.Namespace) -> None:
-    """Print what the training step is at one stage of its compilation."""
+    """Print the training step as it is at one stage of its compilation."""
     state, count = init_state(options, digits), options.batch_size
     lowered = train_step.lower(
         state, digits.train_images[:count], digits.train_labels[:count], options.learning_rate, options.momentum

@@ -1,4 +1,4 @@
-"""The fused computations of a module, and which results its kernels and rows write over which operands."""
+"""The fused computations of a module, and which results of its instructions may be written over which operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rows import share_rule
 
 
 class Bodies:
-    """The canonical fused computations of one module and their kernels, made once for all of equal structure."""
+    """The canonical fused computations of one module and their kernels. Computations of equal structure share one."""
 
     def __init__(self) -> None:
         self._canonical: dict[HloComputation, FusedBody] = {}
@@ -22,7 +22,7 @@ class Bodies:
         self._sharing: dict[FusedBody, Sharing] = {}
         self._kernels: dict[tuple[FusedBody, tuple[tuple[int, int], ...]], EmittedKernel] = {}
         self._alone: dict[HloInstruction, list[bool]] = {}
-        """Of each operand: is no other one the same bytes?"""
+        """For each operand: do no other operands have the same bytes?"""
 
     def of(self, fusion: HloInstruction) -> FusedBody:
         computation = fusion.attributes.calls
@@ -57,7 +57,7 @@ class Bodies:
             allowed = share is not None and share(instruction, operand, output)
         if not allowed:
             return False
-        # Two pointers to one buffer, of which the code would write through one and read through the other?
+        # Do two pointers lead to one buffer, which the code would write through one and read through the other?
         alone = self._alone.get(instruction)
         if alone is None:
             origins = [_origin(o) for o in instruction.operands]
@@ -67,7 +67,7 @@ class Bodies:
 
 
 def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
-    """The instruction (and, for a tuple, the element) whose bytes an array-shaped value is."""
+    """The instruction (and, for a tuple, the element) that holds the bytes of an array-shaped value."""
     element = 0
     while is_alias(instruction):
         if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:

@@ -22,7 +22,7 @@ from .pipeline import pipeline
 
 
 class NumbaCompiler(Compiler):
-    """Compiles for the CPU that it runs on; a target decides how arrays lie in its memory."""
+    """Compiles for the CPU that it runs on. The target decides the layout of arrays in its memory."""
 
     def pipeline(self, target: str | Target = "cpu") -> Pipeline:
         return pipeline(target)
@@ -42,14 +42,14 @@ class NumbaCompiler(Compiler):
         return _assembled(optimized, target, bodies, records)
 
     def compile_optimized(self, module: HloModule, *, target: str | Target = "cpu") -> NumbaExecutable:
-        """For a module after all passes: none runs. Who looks for a wrong kernel compiles parts of a program so."""
+        """Compiles a module that has been through all passes; runs no pass. The search for a wrong kernel uses this."""
         return _assembled(replace(module, is_scheduled=True), target_named(target), Bodies(), ())
 
 
 def _assembled(
     optimized: HloModule, target: Target, bodies: Bodies, records: Sequence[PassRecord]
 ) -> NumbaExecutable:
-    """The executable of a module after all passes: buffers, then kernels."""
+    """The executable of a module that has been through all passes: assigns buffers, then makes kernels."""
     started = time.perf_counter()
     assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
     assigned = time.perf_counter()
@@ -64,8 +64,8 @@ def _assembled(
 
 
 def _with_donated(module: HloModule, donated: Sequence[int]) -> HloModule:
-    """The module with each donated parameter's memory offered to a result of its type and layout, unless it has
-    aliases."""
+    """The module, where a result with the same type and layout may use the memory of each donated parameter. A module
+    that has aliases already is not changed."""
     if not donated or module.input_output_aliases:
         return module
     root = module.entry_result_shape

@@ -1,7 +1,7 @@
-"""dot as a BLAS call: which matrices it multiplies, in whichever order its dimensions lie, without copies.
+"""dot as a BLAS call: which matrices it multiplies, for any order of its dimensions in memory, without copies.
 
-An operand is a batch of matrices when its dimensions fall into three groups (batch, free, contracting), each of which
-lies in memory like one dimension, and one of free and contracting has neighbours next to each other.
+An operand is a batch of matrices when its dimensions form three groups (batch, free, contracting), each group lies in
+memory like one dimension, and the free or the contracting group has stride 1.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class _Matrices:
 
     @property
     def transposed(self) -> bool:
-        """True when the columns lie contiguously."""
+        """True when the elements of a column are contiguous."""
         if self.columns == 1 or self.rows == 1:
-            # A vector: its elements may have any distance, which is then the leading dimension.
+            # A vector: any distance between its elements is allowed; it becomes the leading dimension.
             return self._unit(self.row_stride, self.rows) and not self._unit(self.column_stride, self.columns)
         return self.column_stride != 1
 
@@ -56,7 +56,7 @@ class _Matrices:
 
 
 def _group(sizes: Sequence[int], strides: Sequence[int], dimensions: Sequence[int]) -> tuple[int, int] | None:
-    """(size, stride) of dimensions seen as one; None if they do not lie like one."""
+    """(size, stride) of dimensions seen as one; None if they do not lie in memory like one."""
     total, stride = 1, 1
     for d in reversed(dimensions):
         if sizes[d] == 1:
@@ -97,9 +97,9 @@ def _operands(dot: HloInstruction) -> tuple[_Matrices | None, _Matrices | None]:
 
 
 def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:
-    """True when an array with these dimensions of a dot is a batch of matrices for BLAS, as it lies (densely, in any
-    order): free and contracting dimensions each lie in memory like one dimension, and one of the two has neighbours
-    next to each other. Batch dimensions may lie anywhere."""
+    """True when BLAS can take an array with these dot dimensions as a batch of matrices, without a copy. The array is
+    dense, its dimensions in any order. The free and the contracting dimensions must each lie in memory like one
+    dimension, and one of the two must have stride 1. Batch dimensions may lie anywhere."""
     if shape.num_elements == 0:
         return True
     free = [d for d in range(shape.rank) if d not in batch and d not in contracting]
@@ -108,14 +108,14 @@ def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) ->
 
 
 def is_gemm(dot: HloInstruction) -> bool:
-    """True when BLAS can take both operands as they lie."""
+    """True when BLAS can take both operands without a copy."""
     return None not in _operands(dot)
 
 
 def gemm_of(dot: HloInstruction) -> Gemm:
-    """The BLAS call that computes `dot`, of lhs and rhs in this order.
+    """The BLAS call that computes `dot`, with lhs and rhs in this order.
 
-    UnsupportedError if an operand does not lie as BLAS needs it; the pass dot-canonicalization prevents that.
+    UnsupportedError if BLAS cannot take an operand without a copy; the pass dot-canonicalization prevents this.
     """
     a, b = _operands(dot)
     if a is None or b is None:

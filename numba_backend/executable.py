@@ -1,4 +1,4 @@
-"""NumbaExecutable: a program with what surrounds it: memory for results and scratch, NumPy arrays in and out."""
+"""NumbaExecutable: a program with memory for its results and scratch; takes and returns NumPy arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NDArray = np.ndarray[Any, Any]
 
 
 class BlockBuffer(DeviceBuffer):
-    """A result in a block of its own, in the layout of its shape."""
+    """A result in its own block of memory, in the layout of its shape."""
 
     __slots__ = ("_block", "address", "shape")
 
@@ -56,23 +56,23 @@ class NumbaExecutable(Executable):
         self._records = tuple(records)
         program = lowered.program
         total = len(assignment.parameters) + len(assignment.outputs) + (lowered.arena_size > 0)
-        # A program knows only the bases up to the last that a row needs; empty arrays are needed by none.
+        # A program knows only the bases up to the last one that a row uses; no row uses an empty array.
         self._run = program.run if program.bases == total else lambda bases: program.run(bases[: program.bases])
         self._parameters = tuple(leaf for p in module.entry.parameters for leaf in p.shape.leaves())
         self._results = tuple(module.entry.root.shape.leaves())
         self._arena_size = lowered.arena_size
         fresh: list[tuple[Shape, int]] = []
         self._donated: list[tuple[int, int]] = []
-        """(result, parameter) where the memory of the one becomes the other's."""
+        """(result, parameter): the result takes over the parameter's memory."""
         for k, (shape, place) in enumerate(zip(self._results, assignment.outputs, strict=True)):
             if place.allocation.kind is AllocationKind.PARAMETER:
                 self._donated.append((k, place.allocation.index))
             fresh.append((shape, shape.byte_size))
         self._fresh = tuple(fresh)
         self._only = fresh[0] if len(fresh) == 1 and not self._donated and not lowered.arena_size else None
-        """The result, where there is one, in memory of its own, and the program needs no other memory."""
+        """The result, if there is only one, in fresh memory, and the program needs no other memory."""
         self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
-        """Results that have another type or layout than the parameter whose memory they take."""
+        """Results that have another type or layout than the parameter whose memory they take over."""
 
     @property
     def parameter_shapes(self) -> Sequence[Shape]:

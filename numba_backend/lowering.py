@@ -1,7 +1,7 @@
-"""From a fused, scheduled module with buffers to a program: one row an instruction that computes something.
+"""From a fused, scheduled module with buffers to a program: rows for each instruction that computes something.
 
-Fusions become kernels, dots BLAS calls, while and conditional jumps. What has a place but no work (tuples, reshapes)
-has no row.
+A row is an instruction of the program's table; "row" means this in this file. Fusions become kernels, dots BLAS calls,
+while and conditional jumps. An instruction that has a buffer but no work (tuple, bitcast) has no row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar,
 from .runtime.store import default_store
 
 PIECE_NANOSECONDS = 20_000
-"""A thread's share of a kernel should take at least this long, or handing it over costs more than it gains."""
+"""A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
@@ -40,16 +40,16 @@ LOWERED: Mapping[Opcode, str] = {
     Opcode.CONDITIONAL: "jumps",
     Opcode.CALL: "inlined",
 }
-"""What has a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
+"""The opcodes that have a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
 
 
 NOWHERE = Argument("pointer", -1, 0)
-"""Where an empty array lies that nobody reads or writes."""
+"""The argument for an empty array that nobody reads or writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelUse:
-    """One call of a kernel, for people: which instruction, and what its sizes and scalars are."""
+    """One call of a kernel, for people: its instruction, and the values of its sizes and scalars."""
 
     instruction: str
     source: str
@@ -58,14 +58,14 @@ class KernelUse:
 
 @dataclass(frozen=True, slots=True)
 class LoweredModule:
-    """The program, and what it is made of."""
+    """The program, its kernels, and its memory."""
 
     program: Program
     kernels: tuple[KernelUse, ...]
     code_bytes: int
     """Object code of all distinct kernels."""
     arena_size: int
-    """Bytes of the arenas, one behind the other, and behind them the scratch memory of the row that needs most."""
+    """Bytes of the arenas, one after another, and of the scratch memory after them, enough for every row."""
 
 
 def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
@@ -145,7 +145,7 @@ class _Lowering:
             return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
         if sharing and self.bodies.of(instruction).is_identity:
-            return  # a copy into the same places of the same buffer
+            return  # a copy of a buffer onto itself
         kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:
             self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
@@ -167,12 +167,12 @@ class _Lowering:
 
     @contextmanager
     def _dense(self, instruction: HloInstruction) -> Iterator[HloInstruction]:
-        """The instruction as its rule is to see it: on dense row-major arrays. What is not dense is unpacked into
-        scratch memory by a kernel before, and packed by one after."""
+        """The instruction in the form that its rule expects: on dense row-major arrays. A kernel unpacks other arrays
+        into scratch memory before it, and another one packs them after it."""
         self._scratch = 0
         inputs = [leaf for operand in instruction.operands for leaf in operand.shape.leaves()]
         outputs = list(instruction.shape.leaves())
-        as_it_is = keeps_layouts(instruction)  # a custom call that has said how it wants its arrays
+        as_it_is = keeps_layouts(instruction)  # a custom call that has declared the layouts that it wants
         if as_it_is or all(shape.array_layout.is_row_major for shape in (*inputs, *outputs)):
             yield instruction
             return
@@ -214,11 +214,11 @@ class _Lowering:
         self.kernel(name, kernel, [origin], [destination])
 
     def _place_or_nowhere(self, place: BufferSlice) -> Argument:
-        """A program whose arena is empty has none, though empty arrays lie there."""
+        """The place as an argument. A program with an empty arena has none, though empty arrays are assigned to it."""
         return self.place(place) if place.size else NOWHERE
 
     def scratch(self, nbytes: int) -> Argument:
-        """See `RowContext`. Rows run one after the other, so all of them use the same memory."""
+        """See `RowContext`. Rows run one after the other, so they all use the same memory."""
         if not nbytes:
             return NOWHERE
         place = pointer(self._arena, self.assignment.arena_size + self._scratch)
@@ -230,7 +230,7 @@ class _Lowering:
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
     ) -> None:
         """See `RowContext`."""
-        if not kernel.extent:  # an empty array, though padding may give its buffer bytes
+        if not kernel.extent:  # an empty array, even if its buffer has bytes of padding
             return
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
         grain = 0 if kernel.is_serial else max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
@@ -265,7 +265,7 @@ class _Lowering:
         builder.place(done)
 
     def _scalar(self, instruction: HloInstruction) -> Argument:
-        """Where a jump reads its condition: of a packed one, whose byte holds more than the element, a dense copy."""
+        """The argument from which a jump reads its condition. A packed condition is unpacked first."""
         self._scratch = 0
         place = self.place(self.assignment.slice(instruction))
         return self._unpacked(f"{instruction.name} is unpacked", instruction.shape, place)

@@ -1,6 +1,6 @@
 """The passes of this backend: what happens to a module between tracing and code generation, in this order.
 
-What is chosen for the CPU, its threads and BLAS is in this folder and handed to the passes here. Importing this module
+Settings for the CPU, its threads and BLAS are in this folder and are passed to the passes here. Importing this module
 imports neither Numba nor SciPy.
 """
 
@@ -37,7 +37,7 @@ from .expansions import NUMBA_EXPANSIONS
 KERNEL_LIMITS = FusionLimits(
     members=400,  # the compile time of a kernel grows faster than linearly with its length
     externals=48,  # each is an argument of the kernel
-    serial_elements=1 << 15,  # less is not worth handing to a second thread
+    serial_elements=1 << 15,  # less work is not worth a second thread
     workers=8,
     recomputed_members=3,
 )
@@ -47,15 +47,15 @@ SPLIT_REDUCTIONS = SplitReductions(
     large_columns=1 << 20,
     wide=1 << 14,
     few=16,
-    parts=64,  # more than there are threads, so that they end together
+    parts=64,  # more than there are threads, so that all threads finish at about the same time
 )
 
 
 def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipeline:
     """Every pass for a target, in order.
 
-    `bodies`: those with which the module's buffers are assigned and its code is generated afterwards, which must agree
-    with the passes on what may be written over what.
+    `bodies`: the fused computations with which buffers are assigned and code is generated afterwards. The passes and
+    they must agree on which results may be written over which operands.
 
     UnsupportedError for a target that does not exist.
     """
@@ -65,34 +65,34 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
-            ConstantFolding(),  # after it, as broadcasts have moved out of the way
-            CommonSubexpressionElimination(),  # after both; what it merges lets more rules apply
+            ConstantFolding(),  # after simplification, which moves broadcasts out of the way
+            CommonSubexpressionElimination(),  # after both; merging instructions lets more rules apply
             ControlFlowSimplifier(),  # needs constant counters and conditions
-            LoopInvariantCodeMotion(),  # after constants have left the state of loops
-            DeadCodeElimination(),  # what nobody uses would hide that others have one user only
+            LoopInvariantCodeMotion(),  # after constants have been removed from the state of loops
+            DeadCodeElimination(),  # unused instructions would hide that a value has one user only
         )
     )
     return Pipeline(
         target.name,
         (
-            CallInliner(),  # first: everything below sees plain operations
-            LayoutErasure(),  # so that all passes may take row-major for granted
-            DeadCodeElimination(),  # tracers leave much behind; the less there is to simplify the better
-            Expand(NUMBA_EXPANSIONS),  # what no kernel does as it is; before simplification, which cleans up after it
+            CallInliner(),  # first: all passes below see plain operations
+            LayoutErasure(),  # so that all passes may assume row-major
+            DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
+            Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it
             simplify,
-            LayoutAssignment(is_matrix),  # of a simple program: little to choose for, nothing to mislead
-            LayoutNormalization(),  # what comes after needs row-major again
-            replace(simplify, only_after="layout-normalization"),  # transposes that now meet others
+            LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
+            LayoutNormalization(),  # the passes after it need row-major again
+            replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
             DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
-            LoopInvariantCodeMotion(),  # transposes that were put before dots in loops
-            SPLIT_REDUCTIONS,  # after simplification too: it would merge what this splits
+            LoopInvariantCodeMotion(),  # moves transposes before dots out of loops
+            SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
-            UnshareLoopState(),  # after the last merging of equal values
-            Fusion(KERNEL_LIMITS),  # the last to change what is computed where
-            BufferLayouts(target),  # now it is known what is a buffer
-            FlattenCallGraph(),  # one caller a loop body: buffers are laid out once
-            MemoryScheduler(),  # of kernels, not of the operations in them
+            UnshareLoopState(),  # after the last pass that merges equal values
+            Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed
+            BufferLayouts(target),  # buffers are known now
+            FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
+            MemoryScheduler(),  # schedules kernels, not the operations in them
             *(() if fast is None else (MemorySpaceAssignment(fast, can_share),)),  # last: it looks at lifetimes
         ),
     )

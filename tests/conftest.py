@@ -1,4 +1,4 @@
-"""What every test run shares: the kernel store, how hypothesis draws, the path to examples and benchmarks."""
+"""Setup for every test run: the kernel store, how hypothesis draws, the import path to examples and benchmarks."""
 
 from __future__ import annotations
 

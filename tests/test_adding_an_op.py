@@ -1,6 +1,6 @@
-"""The walk of docs/architecture.md, "Adding an operation", for an op without attributes: in how many files is it?
+"""The guide "Adding an operation" of docs/architecture.md, for an op without attributes: how many files does it change?
 
-The opcodes are closed, so the walk goes through a copy of the library. The new op is `twice`: x + x.
+The opcodes are closed, so the test follows the guide in a copy of the library. The new op is `twice`: x + x.
 """
 
 from __future__ import annotations

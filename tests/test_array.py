@@ -1,4 +1,4 @@
-"""hloom.Array: immutability, conversions to and from Python, NumPy and DLPack, printing, life and death."""
+"""hloom.Array: immutability, conversions to and from Python, NumPy and DLPack, printing, lifetime."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Derivatives through nested jit, while and conditional: forward, reverse, to second order, traced and eager.
 
-The ops are bound directly, with the operands and computations that the table of op cases gives them too. What runs is
-the evaluator: these tests are about programs, not about kernels.
+The ops are bound directly, with the operands and computations of the table of op cases. Programs run on the evaluator:
+these tests are about programs, not about kernels.
 """
 
 from __future__ import annotations

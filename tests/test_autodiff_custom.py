@@ -1,4 +1,4 @@
-"""custom_jvp, custom_vjp and stop_gradient: eagerly, within traced programs, nested, and what is refused."""
+"""custom_jvp, custom_vjp and stop_gradient: eager, in traced programs, nested, and what they refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of scan and fori_loop: forward, reverse, to second order; what the loops keep."""
+"""Derivatives of scan and fori_loop: forward, reverse, to second order; which values the loops keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measuring itself: equal results are demanded, missing peers are named, the table says what was measured."""
+"""The benchmarks' measuring: results must be equal, missing peers are named, the table says what was measured."""
 
 from __future__ import annotations
 

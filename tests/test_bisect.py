@@ -1,4 +1,4 @@
-"""`hloom bisect` on passes, rules and kernels that are wrong on purpose, and on programs that are right."""
+"""`hloom bisect` on passes, rules and kernels that are wrong on purpose, and on programs that are correct."""
 
 from __future__ import annotations
 

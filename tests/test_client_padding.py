@@ -1,4 +1,4 @@
-"""SAME and VALID padding: what the seeds say of them, for any sizes; and as JAX has them."""
+"""SAME and VALID padding for any sizes, as XLA's first documentation (2017) defines it, and as in JAX."""
 
 from __future__ import annotations
 

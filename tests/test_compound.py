@@ -1,4 +1,4 @@
-"""Compound library functions: one stored program outside of traced code, the Python function within it."""
+"""Compound library functions: one stored program outside traced code, the Python function inside it."""
 
 from __future__ import annotations
 

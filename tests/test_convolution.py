@@ -1,4 +1,4 @@
-"""Convolutions beyond the op table: cut into blocks, canonical forms, phases, what compiled code is shared."""
+"""Convolutions beyond the op table: cut into blocks, canonical forms, phases, which compiled code is shared."""
 
 from __future__ import annotations
 

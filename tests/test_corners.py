@@ -1,7 +1,7 @@
 """Values and derivatives of elementwise functions where they are hard: corners, zeros, infinities, NaN.
 
-The numbers in the table are those of JAX 0.10.2 but where `DIFFERENT` says why not; with JAX installed, every function
-of one argument is compared with it.
+The numbers in the table are those of JAX 0.10.2, except where `DIFFERENT` says why not; with JAX installed, every
+function of one argument is compared with it.
 """
 
 from __future__ import annotations

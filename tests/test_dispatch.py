@@ -1,4 +1,4 @@
-"""Calls of jitted functions: what is traced again and what is not, however the arguments are passed."""
+"""Calls of jitted functions: which are traced again and which are not, for every way to pass the arguments."""
 
 from __future__ import annotations
 

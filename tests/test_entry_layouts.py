@@ -1,4 +1,5 @@
-"""Arrays in any layout at a program's entry: the executable turns NumPy arrays into buffers and back."""
+"""Arrays in any layout as a program's parameters and results: the executable converts NumPy arrays to and from
+buffers."""
 
 from __future__ import annotations
 

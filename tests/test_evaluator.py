@@ -1,4 +1,4 @@
-"""The evaluator: what each op means, against NumPy and values written down here; how it treats its surroundings."""
+"""The evaluator: the meaning of each op, against NumPy and values written down here; effects on its environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reduction means what its op means: reduce, reduce-window and scatter give what applying the element-wise op to one
+"""A reduction means the same as its op: reduce, reduce-window and scatter give what applying the element-wise op to one
 element after the other gives, in the evaluator, in compiled code and, where it is installed, in XLA."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gradients of what users write in hloom.numpy, lax and nn, against JAX's: the same expression with other imports."""
+"""Gradients of users' code in hloom.numpy, lax and nn, against JAX's: the same expression with other imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hloom.hlo runs with NumPy alone: who reads, edits, optimises or evaluates HLO does not pay for a compiler."""
+"""hloom.hlo runs with NumPy alone: reading, editing, optimising or evaluating HLO does not import a compiler."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Small HLO texts of the kinds that XLA and its users write: compiled code gives what the evaluator gives.
+"""Small HLO texts of the kinds that XLA and its users write: compiled code gives the evaluator's results.
 
-Each is the smallest form of something that once went wrong, or that no traced program contains.
+Each is the smallest form of a program that once gave an error, or that no traced program contains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Infeed, outfeed, send and recv, on the evaluator and compiled; and that passes keep side effects, in their order."""
+"""Infeed, outfeed, send and recv, on the evaluator and compiled; passes keep side effects, in their order."""
 
 from __future__ import annotations
 

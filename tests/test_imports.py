@@ -1,7 +1,7 @@
 """Who imports whom: layers import downwards only, and no modules import one another in a circle.
 
-All imports count, those under TYPE_CHECKING and inside functions too: these hide a circle, they do not remove it. That
-importing a module also imports the packages around it does not count.
+All imports count, also those under TYPE_CHECKING and inside functions: these hide a circle, they do not remove it. It
+does not count that importing a module also imports the packages around it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Index arithmetic: the worked examples of the pages on shapes and layouts, each by name; and every place of the
-buffers of random layouts, against an oracle that pads, reshapes and transposes."""
+"""Index arithmetic: the worked examples of XLA's pages "Shapes and layout" and "Tiled layout", each by name; and the
+position of every element in random layouts, against an oracle that pads, reshapes and transposes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_padding_is_that_of_the_larger_array() -> None:
 
 
 def test_row_1_column_2_of_2_by_3_is_5() -> None:
-    """The second seed page, 4.3."""
+    """The worked example of a row-major index."""
     shape = Shape.parse("f32[2,3]{1,0}")
     assert hlo.linear_index(shape, (1, 2)) == 1 * 3 + 2 == 5
     assert _memory("f32[2,3]{1,0}") == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
@@ -125,7 +125,7 @@ def test_combining_dimensions() -> None:
         # Small tiles.
         ("f32[2,256]{1,0:T(2,128)}", (1, 130), 256 + 128 + 2),
         ("f32[4,256]{1,0:T(4,128)}", (3, 130), 512 + 3 * 128 + 2),
-        # The seed's shape: physical order [1,8,1280,16384], tiles of the last two.
+        # A shape of rank 4: physical order [1,8,1280,16384], tiles of the last two.
         (
             "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)S(1)}",
             (5, 0, 1001, 12345),

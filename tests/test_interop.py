@@ -1,4 +1,4 @@
-"""What JAX lowers its public functions to runs here and gives JAX's results.
+"""The programs to which JAX lowers its public functions run here and give JAX's results.
 
 The modules, inputs and results were recorded by `tests/interop/record.py`; nothing here needs JAX.
 """

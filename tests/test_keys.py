@@ -1,4 +1,4 @@
-"""Arrays of keys: each operation does to keys what it does to their numbers, concrete, traced and in control flow."""
+"""Arrays of keys: each operation does the same to keys as to their numbers, concrete, traced and in control flow."""
 
 from __future__ import annotations
 

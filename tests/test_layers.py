@@ -1,4 +1,4 @@
-"""Every opcode in every layer: a rule, or an explicit word on why there is none."""
+"""Every opcode in every layer has a rule, or an explicit reason why it has none."""
 
 from __future__ import annotations
 

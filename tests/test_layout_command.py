@@ -1,4 +1,4 @@
-"""`hloom layout SHAPE`: the terminal, figures, step by step, and what it says to bad input."""
+"""`hloom layout SHAPE`: output in the terminal, figures, step by step, and the errors for bad input."""
 
 from __future__ import annotations
 

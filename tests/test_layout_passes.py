@@ -1,5 +1,5 @@
-"""What the layout passes promise: bitcasts are exact or refused, a change of layout alone costs nothing, and who asks
-for nothing gets what was there before."""
+"""What the layout passes promise: bitcasts are exact or refused, a change of layout alone costs nothing, and programs
+without layout requests do not change."""
 
 from __future__ import annotations
 

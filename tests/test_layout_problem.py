@@ -1,4 +1,4 @@
-"""The choice of orders against all possibilities, on problems small enough to try them all."""
+"""The choice of orders against all possibilities, on problems small enough to try all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random orders of dimensions on parameters, results and intermediates change nothing but where bytes lie: over the
+"""Random orders of dimensions on parameters, results and intermediates change only the positions of bytes: over the
 table of ops, and over random modules."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layout reports: what counts as a buffer, totals against a count of the text by brute force, and better layouts."""
+"""Layout reports: what counts as a buffer, totals against a brute-force count of the text, and better layouts."""
 
 from __future__ import annotations
 

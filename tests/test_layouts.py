@@ -1,4 +1,4 @@
-"""Layouts as data: equality, orders, names of dimensions; and the rules, each broken from Python and in text."""
+"""Layouts as data: equality, orders, names of dimensions; and the rules, each violated from Python and in text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LocalClient: data to computations and back; the axpy tutorial."""
+"""LocalClient: data for computations and results back; the axpy tutorial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of thousands of instructions: the time that compiling takes grows about as fast as they do."""
+"""Programs of thousands of instructions: compile time grows about as fast as their length."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The dialect's mathematics against mpmath: over the whole range, at its edges, in vectors and in remainder loops.
 
-Every function has a bound in ulps for f32 and f64. The default run measures some hundred points a function; ``-m slow``
-measures many more.
+Every function has a bound in ulps for f32 and f64. The default run measures some hundred points for each function;
+``-m slow`` measures many more.
 """
 
 from __future__ import annotations

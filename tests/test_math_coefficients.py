@@ -1,4 +1,4 @@
-"""The polynomials of the dialect's mathematics: errors are what the comments say, and `support.minimax` makes them."""
+"""The polynomials of the dialect's mathematics: the comments state their errors, and `support.minimax` makes them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The dialect's complex functions against mpmath and against C99's special values.
 
-Errors are relative to the magnitude of the result; the parts by themselves may lose accuracy where they cancel.
+Errors are relative to the magnitude of the result; each part by itself may lose accuracy through cancellation.
 """
 
 from __future__ import annotations

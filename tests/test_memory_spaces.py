@@ -1,6 +1,6 @@
-"""Memory space assignment: what goes into fast memory, that it fits, that text and numbers stay as they are.
+"""Memory space assignment: what goes into fast memory, that it fits, that text and numbers do not change.
 
-Every case runs on real bytes and through the symbolic checker, which knows of spaces and their limits.
+Every case runs on real bytes and through the symbolic checker, which knows the spaces and their limits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examples' data: IDX files right and wrong, the download, the bundled digits."""
+"""The examples' data: correct and damaged IDX files, the download, the bundled digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public namespaces hold what users are to find there: JAX's names, and few of ours."""
+"""Public namespaces hold the names that users expect: JAX's, and a few of hloom's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole programs on the Numba backend: random modules, promises about sizes, memory, donation, concurrency."""
+"""Whole programs on the Numba backend: random modules; promises about sizes, memory, donation, concurrency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorts on the Numba backend: digit by digit or by merging, what is recognised, and comparators that make no sense."""
+"""Sorts on the Numba backend: by digits or by merging, which comparators are recognised, and invalid comparators."""
 
 from __future__ import annotations
 

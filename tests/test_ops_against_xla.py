@@ -1,4 +1,4 @@
-"""The evaluator against real XLA, over the table of op cases: with XLA's recorded answers, and with XLA itself if it is
+"""The evaluator against real XLA, over the table of op cases: with XLA's recorded results, and with XLA itself if it is
 installed."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/ops.md says what the tables say, and has no empty cell."""
+"""docs/ops.md agrees with the tables, and has no empty cell."""
 
 from __future__ import annotations
 

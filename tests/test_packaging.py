@@ -1,4 +1,4 @@
-"""What is installed, and what importing it pulls in."""
+"""What is installed, and what importing it imports."""
 
 from __future__ import annotations
 

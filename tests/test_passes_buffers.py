@@ -1,4 +1,4 @@
-"""Buffer assignment: who shares memory with whom, what must be copied, and that nothing is overwritten too early.
+"""Buffer assignment: which values share memory, which must be copied, and that nothing is overwritten too early.
 
 Every case runs on real bytes (support/byte_machine.py) and through the symbolic checker.
 """

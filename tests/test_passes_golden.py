@@ -1,5 +1,5 @@
-"""Golden files: every pass on small programs written for it. Each is also evaluated before and after, and printed and
-parsed again; those about layouts are also compiled."""
+"""Golden files: every pass on small programs written for it. Each program is also evaluated before and after, and
+printed and parsed again; those about layouts are also compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pass manager: order, fixed points, records, switches, dumps, and the verifier that names the culprit."""
+"""The pass manager: order, fixed points, records, switches, dumps, and the verifier, which names the wrong pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs through the pipeline: every pass, one after the other, keeps the meaning; text keeps the module."""
+"""Random programs through the pipeline: each pass, one after the other, keeps the meaning; text keeps the module."""
 
 from __future__ import annotations
 

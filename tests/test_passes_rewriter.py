@@ -1,4 +1,4 @@
-"""The rewriter: its record, its check of each application, its limits; and what holds for every rule of every table."""
+"""The rewriter: its record, its check of each application, its limits; and what every rule of every table promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of the algebraic simplifier: one minimal program that it rewrites, one near miss that it leaves alone.
+"""Every rule of the algebraic simplifier: one minimal program that it rewrites, one near miss that it does not.
 
 Both are also evaluated before and after on inputs with NaN, infinities and both zeros, and printed and parsed.
 """

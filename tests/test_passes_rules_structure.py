@@ -1,6 +1,6 @@
 """Rules for control flow, each with a program on which it fires and a near miss; and which expansions fire where.
 
-The rules of the algebraic simplifier have `test_passes_rules.py`.
+The rules of the algebraic simplifier are in `test_passes_rules.py`.
 """
 
 from __future__ import annotations

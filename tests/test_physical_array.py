@@ -1,4 +1,4 @@
-"""Whole arrays to buffers and back: against the oracle that pads, reshapes and transposes, for every element type."""
+"""Whole arrays to buffers and back: against an oracle that pads, reshapes and transposes, for every element type."""
 
 from __future__ import annotations
 

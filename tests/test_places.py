@@ -1,4 +1,4 @@
-"""Places in the code generator: index functions of all layouts, loops that go through tiles, packed elements."""
+"""Positions of elements in the code generator: index functions of all layouts, loops over tiles, packed elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Primitives: user-defined ones by hloom.extend, and what every primitive keeps to: a call in HLO, effects in order."""
+"""Primitives: user-defined ones with hloom.extend, and rules for every primitive: a call in HLO, effects in order."""
 
 from __future__ import annotations
 

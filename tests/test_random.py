@@ -1,4 +1,4 @@
-"""hloom.random: the bits are JAX's, recorded and live; the numbers follow; keys behave as JAX's."""
+"""hloom.random: the bits are JAX's, recorded and live; so are the numbers; keys behave as JAX's."""
 
 from __future__ import annotations
 

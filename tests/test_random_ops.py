@@ -1,5 +1,5 @@
-"""rng and the process's random state: distributions, order, sharing between backends; what bit generators cannot be
-compared with XLA for."""
+"""rng and the process's random state: distributions, order, sharing between backends; properties of the bit generators
+that cannot be compared with XLA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README's tour prints what the README says that it prints."""
+"""The code in the README prints what the README says."""
 
 from __future__ import annotations
 

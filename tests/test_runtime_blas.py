@@ -1,4 +1,4 @@
-"""Matrix products against NumPy: transposes, types, leading dimensions, batches, threads; limits that are honoured."""
+"""Matrix products against NumPy: transposes, types, leading dimensions, batches, threads; respect for limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel text to object code: what compiles, what is refused and how that is said, what LLVM makes of it."""
+"""Kernel text to object code: what compiles, what is refused with which message, what LLVM makes of it."""
 
 from __future__ import annotations
 

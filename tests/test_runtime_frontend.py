@@ -1,4 +1,4 @@
-"""The two ways from a kernel's text to LLVM IR agree: the single pass and all of Numba."""
+"""The two ways from a kernel's text to LLVM IR agree: the single pass and Numba's whole front end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of LAPACK for batches: natively as in Python, on threads, and with the threads of the BLAS as they were."""
+"""LAPACK over batches: native calls give what Python's give, on threads, and the BLAS keeps its thread setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linked images against LLVM's loader: the same code, and it works wherever it lies."""
+"""Linked images against LLVM's loader: the same code, and it works at every address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs: rows, jumps, callbacks, concurrent calls; nothing is written outside the buffers."""
+"""Programs: rows (a program's instructions), jumps, callbacks, concurrent calls; no write outside the buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel store: memory, disk, and everything that can be wrong with a disk."""
+"""The kernel store: memory, disk, and every failure of a disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thread pool: limits, concurrent and nested calls, fork, exit, idleness."""
+"""The thread pool: limits, concurrent and nested calls, fork, exit, idle threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example of the page "Broadcasting semantics", and what it calls illegal."""
+"""Every example of "Broadcasting semantics", a page of XLA's first documentation (2017), and what it calls illegal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The sections of "Operation Semantics" whose examples are not a function of their operands alone: Infeed, CustomCall,
-the Rng sections; and what the C++ interface says of Trace."""
+"""The sections of "Operation Semantics" (XLA's first documentation, 2017) whose examples do not depend on their
+operands alone: Infeed, CustomCall, the Rng sections; and the C++ interface's Trace."""
 
 from __future__ import annotations
 

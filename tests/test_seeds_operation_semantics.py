@@ -1,4 +1,4 @@
-"""Every worked example of "Operation Semantics", by section, in both backends and in XLA."""
+"""Every worked example of "Operation Semantics" (XLA's first documentation, 2017), in both backends and in XLA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jnp.int4, jnp.float8_e4m3fn and their kin: as in JAX, dtypes of arrays that nothing is promoted to implicitly."""
+"""jnp.int4, jnp.float8_e4m3fn and similar dtypes: as in JAX, no implicit promotion to them."""
 
 from __future__ import annotations
 

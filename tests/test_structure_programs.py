@@ -1,6 +1,7 @@
-"""Programs of unusual structure (tests/data/structure): what may be parameter, result, state, operand and callee.
+"""Programs of unusual structure (tests/data/structure): what may be a parameter, result, state, operand or callee.
 
-Each gives the same on the evaluator, compiled, and by XLA itself if it is installed; and survives printing and parsing.
+Each gives the same results on the evaluator, compiled, and in XLA if it is installed; and does not change when it is
+printed and parsed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`target`, by name or as an object, through every door: jit's setting, lower().compile, run_hlo, optimize, clients."""
+"""`target`, by name or as an object, in every interface: jit's setting, lower().compile, run_hlo, optimize, clients."""
 
 from __future__ import annotations
 

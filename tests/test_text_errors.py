@@ -1,4 +1,4 @@
-"""What is no HLO is refused with line, column and what was expected; nothing hangs, nothing else is raised."""
+"""Text that is not HLO is refused with line, column and what was expected; nothing hangs or raises another error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A file is data: no name, attribute, metadata or target in it changes what code is generated, and nothing is too long,
-too deep or too large to be refused or read in time that is linear in the text."""
+"""A file is data: no name, attribute, metadata or target in it changes the generated code. Text of any length, depth or
+size is read or refused in time linear in its length."""
 
 from __future__ import annotations
 

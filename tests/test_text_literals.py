@@ -1,4 +1,4 @@
-"""Constants in text: bit for bit, of every element type."""
+"""Constants in text: bit by bit, for every element type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules in text: what is printed reads back to the same, and what XLA and JAX write is understood."""
+"""Modules in text: printed text reads back to the same module, and text by XLA and JAX is read."""
 
 from __future__ import annotations
 

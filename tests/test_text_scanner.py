@@ -1,4 +1,4 @@
-"""The cursor over HLO text, and strings and names in it."""
+"""The cursor over HLO text, and the strings and names in the text."""
 
 from __future__ import annotations
 

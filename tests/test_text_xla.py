@@ -1,4 +1,4 @@
-"""Our text is XLA's: its parser takes what we print, and what it prints of that reads back to the same module."""
+"""Our text is XLA's: its parser reads what we print, and what it then prints reads back to the same module."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _sorted(text: str) -> list[list[str]]:
 
 
 def _xla_cannot_say(instruction: str) -> bool:
-    """The padding of a scalar: XLA's printer writes `padding=`, which its parser refuses. Bernoulli is of the seeds."""
+    """XLA's parser refuses `padding=`, which its printer writes for a scalar. It does not know rng_bernoulli either."""
     return instruction.endswith(("padding=", "distribution=rng_bernoulli"))
 
 

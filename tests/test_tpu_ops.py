@@ -1,8 +1,8 @@
 """Every op case, compiled for targets whose buffers have tiles, packing and padding, against the evaluator.
 
-Besides the TPU's layouts there are random ones, inside of programs and for what comes in and goes out. Kernels run on
-guarded memory: an access outside of a buffer ends the process. The buffers' bytes are all ones before the program
-runs, NaN as floats, so that padding that gets into a result is seen.
+There are also random layouts besides the TPU's, inside programs and for parameters and results. Kernels run on guarded
+memory: an access outside a buffer ends the process. All bits of the buffers are ones before the program runs (as
+floats, NaN), so that padding that gets into a result is seen.
 """
 
 from __future__ import annotations

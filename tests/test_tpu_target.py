@@ -1,4 +1,4 @@
-"""TpuTarget: the layout of every element type and rank, with where each row of the table was seen."""
+"""TpuTarget: the layout for every element type and rank, and where each row of the table was observed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users are told when numbers are asked of traced values, or when a traced value leaks: the class, their own line,
+"""The errors when code needs the numbers of traced values, or when a traced value leaks: the class, the user's line,
 and what to do."""
 
 from __future__ import annotations

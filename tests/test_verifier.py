@@ -1,4 +1,4 @@
-"""The verifier finds each violation, and says where."""
+"""The verifier finds each violation, and says where it is."""
 
 from __future__ import annotations
 

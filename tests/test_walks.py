@@ -1,4 +1,4 @@
-"""The walks of `docs/architecture.md`, step by step, by the means that anybody has: a backend, a target, a pass."""
+"""The guides of `docs/architecture.md`, step by step, with public means only: a backend, a target, a pass."""
 
 from __future__ import annotations
 

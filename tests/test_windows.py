@@ -1,4 +1,4 @@
-"""Windows beyond the op table: cumulative ones of all lengths, what compiled code is shared, what becomes a reduce."""
+"""Windows beyond the op table: cumulative ones of all lengths, which compiled code is shared, which become a reduce."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Modules as XLA's own CPU passes leave them (fusions, layouts, bitcasts, schedules, parallel calls, custom calls) run
-here and give what JAX gives. Needs JAX: `compile().as_text()` is printed anew each time."""
+"""Modules after XLA's own CPU passes (fusions, layouts, bitcasts, schedules, parallel calls, custom calls) run here and
+give JAX's results. Needs JAX: `compile().as_text()` is printed again each time."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """What the library makes of some 6,500 programs, as text: written to a file once, compared with it after a change.
 
-A change that is to move code and nothing else leaves every text as it was: modules as they are traced, printed, and
-optimised for each target, passes, memory, kernels, the rows of the native program, and what the evaluator computes.
+A change that should only move code leaves every text as it was: modules as traced, printed and optimised for each
+target, passes, memory, kernels, the rows of the native program (its instructions), and the evaluator's results.
 
     python tools/fingerprint.py write FILE      # before the change
     python tools/fingerprint.py compare FILE    # after it: says what differs; exit code 1 if anything does
 
-The library that the interpreter imports is looked at, with the tests of its repository, wherever this file lies. LLVM
-compiles nothing, so the machine code of a kernel's text does not show here; the tests see that.
+This looks at the library that the interpreter imports, with the tests of that library's repository, wherever this file
+is. LLVM compiles nothing here, so changes in the machine code of a kernel's text do not show; the tests check those.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from support.op_table import CASES, OpCase, build_module, make_inputs  # noqa: E
 TARGETS = ("cpu", "tpu")
 WORKERS = 2
 SHOWN_CASES, SHOWN_LINES = 40, 40
-"""Of cases that differ, and of the difference of one text."""
+"""How many differing cases are shown, and how many lines of each difference."""
 
 Parts = Iterator[tuple[str, str]]
-"""A case's texts with what they are, in the order in which the library makes them."""
+"""A case's texts with their names, in the order in which the library makes them."""
 Fingerprint = dict[str, dict[str, str]]
 """The parts of each case."""
 
@@ -136,7 +136,7 @@ def _newton(x: Any) -> Any:
 
 
 def _cholesky(a: Any) -> Any:
-    """Column by column, with traced positions."""
+    """Column by column, with traced indices."""
 
     def column(j: Any, lower: Any) -> Any:
         rest = a[:, j] - lower @ lower[j]
@@ -188,7 +188,7 @@ def _lax_movement(x: Any, i: Any, update: Any) -> Any:
 
 
 def _sum_of(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The sum of all that `f` returns: something to differentiate."""
+    """The sum of everything that `f` returns, so that it can be differentiated."""
     return lambda *args: sum(jnp.sum(y * y) for y in hloom.tree.leaves(f(*args)))
 
 
@@ -213,7 +213,7 @@ def _drawn_others(key: Any) -> Any:
 
 
 Program = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A function, and its arguments: shapes as text, in containers, beside numbers, which stay what they are."""
+"""A function and its arguments: shapes as text, in containers; numbers are passed as they are."""
 
 PROGRAMS: dict[str, Program] = {
     "arithmetic": (lambda x, y: (x * 2 + y / 3 - x**2, -x % 3, abs(x) // y, 1 - x), (_MATRIX, _ROW)),
@@ -420,13 +420,13 @@ def cases() -> dict[str, Callable[[], Parts]]:
 
 _cases = cache(cases)
 _NEXT_MODULE = "// -----\n"
-"""What stands between the modules of a file in `tests/golden`."""
+"""The line between the modules of a file in `tests/golden`."""
 
 
 def _of_op(case: OpCase) -> Parts:
     module = build_module(case)
     yield from _of_module(module)
-    if case.opcode is not hlo.Opcode.RNG_GET_AND_UPDATE_STATE:  # which is the process's
+    if case.opcode is not hlo.Opcode.RNG_GET_AND_UPDATE_STATE:  # the state is the process's
         yield "evaluated", _values(hlo.evaluate(module, *make_inputs(case)))
 
 
@@ -465,7 +465,7 @@ def _argument(leaf: Any) -> Any:
 
 
 def _of_compiled(target: str, compiled: Any) -> Parts:
-    """Of a Compiled or an Executable."""
+    """The parts of a Compiled or an Executable."""
     steps = (f"{p.name}: {p.instructions_before} -> {p.instructions_after}" for p in compiled.passes() if p.changed)
     yield f"passes for {target}", "\n".join(steps)
     yield f"optimised for {target}", compiled.as_text()
@@ -482,17 +482,17 @@ def _values(arrays: Iterable[np.ndarray[Any, Any]]) -> str:
     )
 
 
-# ---- the library's inside, without its compiler
+# ---- internals of the library, except its compiler
 
 _made = {"rows": ""}
-"""The rows of the program that was made last."""
+"""The rows of the last program."""
 _runtime: dict[str, str] = {}
-"""The source of each function of the runtime itself that a program has asked for."""
+"""The source of each function of the runtime itself that a program has used."""
 
 
 @cache
 def _inside(name: str) -> Any:
-    """What the library calls `name`, in whatever module it is: modules move, these few names stay."""
+    """The object that the library calls `name`, in whatever module it is: modules move, these few names stay."""
     for module in [m for key, m in sys.modules.items() if key.startswith("hloom.")]:
         found = vars(module).get(name)
         if getattr(found, "__module__", None) == module.__name__:
@@ -501,7 +501,7 @@ def _inside(name: str) -> Any:
 
 
 def _prepare() -> None:
-    """Programs get 0 for the addresses of their kernels, which are emitted but not compiled; so none can be run."""
+    """Programs get 0 for the addresses of their kernels, which are emitted but not compiled; so no program can run."""
     hloom.jit(lambda x: x + 1).lower(1.0).compile()  # loads the backend
     store, builder = _inside("KernelStore"), _inside("ProgramBuilder")
     get_many, build = store.get_many, builder.build
@@ -526,11 +526,11 @@ _NOT_COMPARED = re.compile(
     r' ?(source_file="[^"]*"|(source_(end_)?line|source_(end_)?column|stack_frame_id)=\d+)|'  # of metadata
     r"(?<=constant)@0x[0-9a-f]+| at 0x[0-9a-f]+|(?<=<function )\S+|\S+\.py:\d+( \(in [^)]*\))?"  # of rows, of errors
 )
-"""Places in source files, addresses, and names of Python functions that rows call."""
+"""Places in source files, addresses, and names of Python functions that rows call. They are not compared."""
 
 
 def look_at(name: str) -> Fingerprint:
-    """The parts of a case, and those functions of the runtime that were first asked for by it."""
+    """The parts of a case, and those functions of the runtime that it is the first to use."""
     known, parts = set(_runtime), {}
     try:
         with np.errstate(all="ignore"):
@@ -542,7 +542,7 @@ def look_at(name: str) -> Fingerprint:
 
 
 def fingerprint(pattern: str) -> Fingerprint:
-    """Of the cases whose names `pattern` is found in."""
+    """The fingerprint of the cases whose names match `pattern`."""
     found: Fingerprint = {}
     names = [name for name in _cases() if re.search(pattern, name)]
     with ProcessPoolExecutor(WORKERS, initializer=_prepare) as workers:
@@ -552,7 +552,7 @@ def fingerprint(pattern: str) -> Fingerprint:
 
 
 def differences(old: Fingerprint, new: Fingerprint) -> dict[str, list[str]]:
-    """The parts that differ of each case that is not as it was; a case of `new` alone is none."""
+    """The parts that differ, for each case that has changed; a case that only `new` has is not reported."""
     found = {}
     for name, parts in old.items():
         others = new.get(name, {})
@@ -563,7 +563,7 @@ def differences(old: Fingerprint, new: Fingerprint) -> dict[str, list[str]]:
 
 
 def report(old: Fingerprint, new: Fingerprint, diffs: int) -> Iterator[str]:
-    """Lines for people: what differs where, and how, of the first few."""
+    """Lines for people: what differs and where, for the first few."""
     found = differences(old, new)
     parts: dict[str, int] = {}
     for changed in found.values():

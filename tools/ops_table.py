@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The generated parts of docs/ops.md: what each opcode has in each layer, and the client interface's methods.
 
-Everything is read off the tables that the library works with, and off the cases that the tests run. A part stands
-between two comments, `<!-- made by tools/ops_table.py: NAME -->` and `<!-- end -->`.
+Everything is computed from the tables that the library uses, and from the cases that the tests run. A part is between
+two comments, `<!-- made by tools/ops_table.py: NAME -->` and `<!-- end -->`.
 
     python tools/ops_table.py            # says where the file differs from what the tables say
     python tools/ops_table.py --write    # writes it
@@ -46,11 +46,11 @@ import hloom.numba_backend.emit  # noqa: E402, F401  # isort: skip
 
 DOCUMENT = ROOT / "docs" / "ops.md"
 MISSING = "**missing**"
-"""What a cell says where a layer has neither a rule nor a reason. No cell of the document may say it."""
+"""The text of a cell where a layer has neither a rule nor a reason. No cell of the document may have it."""
 MANY = 12
-"""Opcodes of one expansion that are worth naming."""
+"""An expansion of more opcodes than this does not name them."""
 TEXT_CASES = 40
-"""Cases an opcode whose text is read back: enough for each attribute and element type."""
+"""Cases of an opcode whose text is read back: enough for each attribute and element type."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ load_all()
 
 
 def rows() -> list[Row]:
-    """One row an opcode, in the order of their families."""
+    """One row for each opcode, in the order of their families."""
     return [_row(spec) for spec in SPECS.values()]
 
 
@@ -93,7 +93,7 @@ def _row(spec: OpSpec) -> Row:
 
 @cache
 def _programs() -> tuple[HloModule, ...]:
-    """PROGRAMS as modules, whose roots are of the opcodes that one op on parameters does not show."""
+    """PROGRAMS as modules. Their roots are the ops that no module with one op on parameters can show."""
     return tuple(parse(f"HloModule m\n\nENTRY main {{{body}}}\n") for body in PROGRAMS)
 
 
@@ -143,7 +143,7 @@ PROGRAMS = (
   ROOT reshaped = f32[2,3] dynamic-reshape(x, m, n)
 """,
 )
-"""What stands in for the cases that `WITHOUT_CASES` says there are none of."""
+"""Modules for the opcodes without cases, which are in `WITHOUT_CASES`."""
 
 
 def _reason(why: str | None) -> str:
@@ -151,7 +151,7 @@ def _reason(why: str | None) -> str:
 
 
 def _shape_rule(spec: OpSpec) -> str:
-    """The labels that the rule's docstring lists: `c1–c4`. (c64 and c128 are types.)"""
+    """The labels in the rule's docstring: `c1–c4`. (c64 and c128 are types.)"""
     labels = sorted({int(n) for n in re.findall(r"\bc([1-9]|[1-3]\d)\b", spec.shape_rule.__doc__ or "")})
     if labels:
         return f"c1–c{labels[-1]}" if labels[-1] > 1 else "c1"
@@ -159,7 +159,7 @@ def _shape_rule(spec: OpSpec) -> str:
 
 
 def _numba(opcode: Opcode, modules: Sequence[HloModule]) -> str:
-    """How the backend does it: the element rule, the row, or what other ops it becomes."""
+    """How the backend runs it: with an element rule, with a row of the program, or as other ops."""
     if opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
         return "no code: memory" if opcode is Opcode.PARAMETER else "no code: memory, or a number in a kernel"
     found = []
@@ -180,7 +180,7 @@ def _numba(opcode: Opcode, modules: Sequence[HloModule]) -> str:
 
 
 def _fusable(opcode: Opcode, modules: Sequence[HloModule]) -> str:
-    """What fusion says of the cases."""
+    """Whether fusion takes the cases."""
     if opcode is Opcode.PARAMETER:
         return "no: it is what fusions read"
     found = {_fusion_of(module) for module in modules}
@@ -280,7 +280,7 @@ def _default(value: Any) -> str:
 
 
 def _dimensions(dims: Dims, named: str) -> str:
-    """What a field says about dimensions, in words."""
+    """A field's declaration about dimensions, in words."""
     found = []
     for of, words in ((dims.per, "one for each dimension of"), (dims.last, "one for each of the last dimensions of")):
         if of is not None:
@@ -308,7 +308,7 @@ def _first_sentence(documented: str | None) -> str:
 
 
 def methods(of: type) -> str:
-    """A class's methods with what their docstrings say first."""
+    """A class's methods with the first sentences of their docstrings."""
     lines = []
     for name, member in inspect.getmembers(of):
         if name.startswith("_") or name.isupper():
@@ -334,7 +334,7 @@ _PART = re.compile(_BEGIN + r".*?(?P<end><!-- end -->)", re.DOTALL)
 
 
 def with_parts(markdown: str) -> str:
-    """`markdown` with each part made anew. KeyError for a part that nobody makes."""
+    """`markdown` with each part made again. KeyError for an unknown part."""
     return _PART.sub(lambda m: f"{m['begin']}\n{PARTS[m['name']]()}\n\n{m['end']}", markdown)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The output blocks and pictures of a Markdown file, made by running its Python blocks and its `hloom` commands.
 
-Every ```python block runs, in order, in one namespace, and so does every ```sh block of `hloom` commands; what one
-prints belongs into the ```text block that follows it. All run in an empty folder. Pictures that a command writes there
+Every ```python block runs, in order, in one namespace, and so does every ```sh block of `hloom` commands; the output of
+a block belongs in the ```text block after it. All run in an empty folder. Pictures that a command writes there
 (`hloom layout ... --svg tiles.svg`) belong beside the file, in `images/NAME/` for `NAME.md`.
 
     python tools/readme.py README.md            # says where the file differs from what its code prints
@@ -27,7 +27,7 @@ _BLOCK = re.compile(r"^```(?P<kind>python|sh|text)\n(?P<body>.*?)^```$", re.MULT
 
 
 def with_real_output(markdown: str, name: str = "README.md") -> str:
-    """`markdown` with each text block replaced by what the block before it prints."""
+    """`markdown` with each text block replaced by the output of the block before it."""
     namespace: dict[str, Any] = {"__name__": name}
     printed = ""
 
@@ -50,7 +50,7 @@ def with_real_output(markdown: str, name: str = "README.md") -> str:
 
 
 def run_commands(lines: str, where: str) -> None:
-    """Run `hloom ...` lines in this process; a line that ends in a backslash goes on. Other commands are refused."""
+    """Run `hloom ...` lines in this process; a line that ends in a backslash continues. Other commands are refused."""
     from hloom.command_line import main
 
     for line in lines.replace("\\\n", " ").splitlines():
@@ -76,7 +76,7 @@ def main() -> int:
         with contextlib.chdir(folder):
             new = with_real_output(old, file.name)
             if options.write and new.count("\n") != old.count("\n"):
-                new = with_real_output(new, file.name)  # what names lines of the file names others now
+                new = with_real_output(new, file.name)  # in case the output names lines of the file, which have moved
         made = {path.name: path.read_text() for path in Path(folder).glob("*.svg")}
     if options.write:
         file.write_text(new)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """mypy over the library, as `pyproject.toml` configures it.
 
-The folders of the repository are not laid out as the package is (`hlo/` installs as `hloom.hlo`), and a type checker
-follows folders, not installers. So this lays links to the folders in a build folder, in the shape of the package,
-checks that, and names the files in the messages as they are named in the repository.
+The folders of the repository are not arranged like the package (`hlo/` installs as `hloom.hlo`), and a type checker
+follows folders, not installers. So this makes links to the folders in a build folder, arranged like the package, checks
+that, and gives the files their names in the repository in messages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LINKED = ROOT / "build" / "typecheck"
 
 
 def lay_links() -> dict[str, str]:
-    """Make the package's shape anew; from each path in it to the folder that it stands for."""
+    """Makes the links that form the package; gives, for each path in it, the folder in the repository."""
     folders: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
     package = LINKED / "hloom"
     package.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """From a fused computation to the text of one kernel: `emit_fusion`.
 
-`element.py` and the files named after op families say what one element is; `nest.py` and `nest_reduce.py` put loops
-around them; `collapse.py` and `sizes.py` make the text independent of ranks and sizes.
+`element.py` and the files named after op families emit one element; `nest.py` and `nest_reduce.py` put loops around
+elements; `collapse.py` and `sizes.py` make the text independent of ranks and sizes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs in step: the values of a fused computation that one loop nest has at the same index."""
+"""Which values of a fused computation have the same index in one loop nest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def roots_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Values with an element per element of the domain, and (in a nest with reductions) per kept index."""
+    """Values with one element for each element of the domain or (in a nest with reductions) for each kept index."""
 
     full: tuple[HloInstruction, ...]
     kept: tuple[HloInstruction, ...] = ()
@@ -24,7 +24,7 @@ class Alignment:
 
 
 def alignment_of(body: HloComputation) -> Alignment:
-    """The roots and reductions of a fused computation, by the index at which the nest meets them."""
+    """The roots and reductions of a fused computation, grouped by the index that the nest has for them."""
     roots = roots_of(body)
     reductions = [i for i in body.instructions if i.opcode is Opcode.REDUCE]
     if not reductions:

@@ -1,7 +1,7 @@
-"""Kernels that are written around scalar computations: reducers, selectors, combiners.
+"""Kernels that apply scalar computations: reducers, selectors, combiners.
 
-What a fusion's nest is to fused computations, `KernelText` is to them: it keeps the parameters of one kernel and its
-text, and writes a computation out where it is applied.
+`KernelText` does for them what the loop nest does for fused computations: it keeps the parameters and the text of one
+kernel, and writes out a computation where it is applied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .sizes import Sizes
 from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, Scope, SizeParameter, Writer
 
 LITERAL_LIMIT = 16
-"""Numbers up to here are written into the text, where the caller says that this makes better loops."""
+"""Numbers up to this one are written into the text, where the caller says that this makes better loops."""
 
 
 _PARAMETER = make_parameter(0, Shape.array(ElementType.F32))
@@ -43,7 +43,7 @@ class Buffer:
 
 
 class KernelText:
-    """One kernel as it is written. `computation`: a scalar one that it applies, if it applies any."""
+    """The text of one kernel. `computation`: the scalar computation that it applies, if any."""
 
     def __init__(self, name: str, computation: HloComputation = _NO_COMPUTATION) -> None:
         self.name = name
@@ -53,35 +53,35 @@ class KernelText:
         self._sizes: list[SizeParameter] = []
 
     def operand(self, name: str, element_type: ElementType, number: int) -> Buffer:
-        """Operand `number` of the row."""
+        """Operand `number` of the instruction."""
         self._pointers.append(PointerParameter(name, element_type, number, None))
         return Buffer(name, element_type)
 
     def output(self, name: str, element_type: ElementType, number: int) -> Buffer:
-        """Output `number` of the row; it may be read too."""
+        """Output `number` of the instruction; the kernel may read it too."""
         self._pointers.append(PointerParameter(name, element_type, None, number))
         return Buffer(name, element_type)
 
     def argument(self, name: str, value: int) -> str:
-        """A number that differs from row to row of one instruction."""
+        """A number that differs between the calls that one instruction makes."""
         self._sizes.append(SizeParameter(name, value))
         return name
 
     def size(self, name: str, value: int, *, literal: bool = False) -> str:
-        """A size or step: an argument of the kernel, but 0, 1, -1 and (if wanted) other small numbers are literals."""
+        """A size or step: an argument of the kernel. 0, 1, -1 and (if `literal`) other small numbers are literals."""
         if value in (0, 1) or (literal and 0 <= value <= LITERAL_LIMIT):
             return str(value)
         return self.argument(name, value)
 
     def block(self, header: str) -> AbstractContextManager[Scope]:
-        """Lines inside come under `header`."""
+        """Puts the lines emitted inside under `header`."""
         return self.writer.block(header, guarded=True)
 
     def line(self, text: str) -> None:
         self.writer.line(text)
 
     def combine(self, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Expr]) -> list[Expr]:
-        """The accumulators after elements have joined them, as expressions."""
+        """The accumulators combined with new elements, as expressions."""
         return combined(self._elements, reduce, accumulators, elements)
 
     def apply(self, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
@@ -89,7 +89,7 @@ class KernelText:
         return applied(self._elements, computation, arguments)
 
     def assign(self, names: Sequence[str], values: Sequence[Expr]) -> None:
-        """All at once: new values may depend on each other's old ones."""
+        """Assigns all at once: a new value may depend on the old values of the others."""
         if len(names) == 1:
             self.line(f"{names[0]} = {values[0].text}")
             return
@@ -108,7 +108,7 @@ class KernelText:
 
 
 def cost_of(computation: HloComputation) -> float:
-    """Nanoseconds that one application takes, roughly."""
+    """Nanoseconds of one application, estimated."""
     return sum(
         4.0 if has_trait(i.opcode, Trait.EXPENSIVE) else 0.3
         for i in computation.instructions

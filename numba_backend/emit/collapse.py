@@ -1,7 +1,7 @@
-"""Canonical fused computations: dimensions of size 1 removed, neighbours that always travel together merged.
+"""Canonical fused computations: no dimensions of size 1, and neighbours merged that are always next to each other.
 
-Both are changes of view, not of memory: arrays are row-major here, and where one is not, its `Place` says what may be
-merged. They make the loop nests as shallow as they can be, and equal for programs that differ in rank only: adding
+Both change the view, not the memory: arrays are row-major here, and for an array that is not, its `Place` says what may
+be merged. They make the loop nests as shallow as possible, and equal for programs that differ only in rank: adding
 [32,28,28,8] arrays is the same kernel as adding [802816] ones.
 """
 
@@ -32,17 +32,17 @@ from .places import Place, Places, place_of
 
 @dataclass(frozen=True, eq=False)
 class FusedBody:
-    """A canonical fused computation, and where its arrays lie that are not in row-major order."""
+    """A canonical fused computation, and the places of its arrays that are not in row-major order."""
 
     computation: HloComputation
     parameter_places: Places
-    """By parameter number."""
+    """By the number of the parameter."""
     root_places: Places
     """By the number of the output."""
 
     @property
     def is_identity(self) -> bool:
-        """True when the one output is the one operand, element by element in the same places."""
+        """True when the one output is the one operand, element by element, at the same positions in memory."""
         root = self.computation.root
         source = root.operands[0] if root.opcode is Opcode.COPY else root
         same = self.parameter_places.get(0) == self.root_places.get(0)
@@ -50,8 +50,8 @@ class FusedBody:
 
 
 def structure_of(computation: HloComputation) -> tuple[object, ...]:
-    """What `canonical` depends on: equal for computations that have equal kernels but for names, metadata and the
-    memory spaces of parameters and roots."""
+    """What `canonical` depends on. Computations for which it is equal have equal kernels; only names, metadata and the
+    memory spaces of parameters and roots may differ."""
     position: dict[HloInstruction, int] = {}
     found: list[object] = []
     for i in computation.instructions:
@@ -72,7 +72,7 @@ def structure_of(computation: HloComputation) -> tuple[object, ...]:
 
 
 def _plain_fields(attributes: Attributes) -> Iterator[object]:
-    """What attributes say besides the computations that they name."""
+    """The attributes, without the computations that they name."""
     for f in fields(attributes):
         value = getattr(attributes, f.name)
         if not isinstance(value, HloComputation):
@@ -80,7 +80,7 @@ def _plain_fields(attributes: Attributes) -> Iterator[object]:
 
 
 def canonical(computation: HloComputation) -> FusedBody:
-    """An equal computation on arrays of least rank; parameters and roots keep their order and element counts."""
+    """An equal computation on arrays of the lowest rank; parameters and roots keep their order and element counts."""
     computation = flattened(computation) or computation
     parameters = {p.attributes.number: place_of(p.shape) for p in computation.parameters}
     roots = {k: place_of(r.shape) for k, r in enumerate(roots_of(computation))}
@@ -94,7 +94,7 @@ def canonical(computation: HloComputation) -> FusedBody:
 
 
 def reshaped(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
-    """`operand` seen with other dimensions; itself if they are its own. Looks through a reshape."""
+    """`operand` seen with other dimensions; `operand` itself if they are the same. Looks through a reshape."""
     if operand.shape.dimensions == tuple(dimensions):
         return operand
     if operand.opcode is Opcode.RESHAPE:
@@ -179,7 +179,7 @@ def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloI
         return replace(old, shape=shape, operands=operands, attributes=reverse)
     if opcode is Opcode.GATHER:
         return replace(old, shape=shape, operands=operands, attributes=squeezed_gather(old))
-    # The others keep their rank between two changes of view.
+    # All other ops keep the rank until the next reshape.
     full = tuple(reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True))
     return reshaped(replace(old, shape=_array_like(old, old.shape.dimensions), operands=full), kept)
 
@@ -193,11 +193,11 @@ def _squeezed_reduce(old: HloInstruction, operands: tuple[HloInstruction, ...]) 
 
 
 Boundary = tuple[HloInstruction, int]
-"""Between dimension d and d + 1 of an instruction."""
+"""The boundary between dimensions d and d + 1 of an instruction."""
 
 
 class _Boundaries:
-    """Which boundaries between dimensions stand or fall together, and which must stand."""
+    """The boundaries between dimensions: which of them are kept or removed together, and which must be kept."""
 
     def __init__(self) -> None:
         self._parent: dict[Boundary, Boundary] = {}
@@ -264,7 +264,7 @@ def _collapse(fused: FusedBody) -> FusedBody:
 def _link_through(
     boundaries: _Boundaries, result: HloInstruction, operand: HloInstruction, source: Sequence[int | None]
 ) -> None:
-    """Dimension d of `result` is dimension `source[d]` of `operand` (None: it is not there)."""
+    """Dimension d of `result` is dimension `source[d]` of `operand` (None: `operand` does not have it)."""
     reached = set()
     for d in range(len(source) - 1):
         here, there = source[d], source[d + 1]
@@ -329,7 +329,7 @@ def _constrain_gather(boundaries: _Boundaries, instruction: HloInstruction) -> N
     for d, operand, e in merging_neighbours(instruction):
         boundaries.link((instruction, d), (instruction.operands[operand], e))
         linked |= {(None, d), (operand, e)}
-    # An array may be both operands, each with boundaries of its own that must stand.
+    # An array may be both operands, and each use may have boundaries that must be kept.
     for role, value in ((None, instruction), *enumerate(instruction.operands)):
         for d in range(value.shape.rank - 1):
             if (role, d) not in linked:
@@ -337,7 +337,7 @@ def _constrain_gather(boundaries: _Boundaries, instruction: HloInstruction) -> N
 
 
 def _touched(instruction: HloInstruction) -> list[bool]:
-    """For slice and reverse: which dimensions the op does something to."""
+    """For slice and reverse: which dimensions the op changes."""
     rank, attributes = instruction.shape.rank, instruction.attributes
     if instruction.opcode is Opcode.REVERSE:
         return [d in attributes.dimensions for d in range(rank)]

@@ -1,6 +1,6 @@
-"""What the canonical form does to gather's dimension numbers: dimensions of size 1 go, neighbours merge.
+"""gather's dimension numbers in the canonical form: dimensions of size 1 are removed, neighbours are merged.
 
-A gather of whole rows of [V, D1, D2] by [B, T, 1] indices is one of rows of [V, D] by [N] indices.
+A gather of whole slices of [V, D1, D2] by [B, T, 1] indices becomes a gather of slices of [V, D] by [N] indices.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ...hlo.ir import HloInstruction
 from ...hlo.ops.indexing import GatherAttributes
 
 NOWHERE = -1
-"""In start_index_map: the component is for a dimension of size 1, which is not there any more."""
+"""In start_index_map: the component belongs to a dimension of size 1, which has been removed."""
 
 
 def batch_pairs(gather: HloInstruction) -> list[tuple[int, int]]:
-    """(dimension of the result, dimension of the indices) for all that are no slice's."""
+    """(dimension of the result, dimension of the indices) for all dimensions of the result outside of the slices."""
     attributes, indices = gather.attributes, gather.operands[1]
     batch = [d for d in range(gather.shape.rank) if d not in attributes.offset_dims]
     partners = [d for d in range(indices.shape.rank) if d != attributes.index_vector_dim]
@@ -26,7 +26,7 @@ def batch_pairs(gather: HloInstruction) -> list[tuple[int, int]]:
 
 
 def offset_pairs(gather: HloInstruction) -> list[tuple[int, int]]:
-    """(dimension of the result, dimension of the array) for those of the slices."""
+    """(dimension of the result, dimension of the array) for the dimensions of the slices."""
     attributes, array = gather.attributes, gather.operands[0]
     left_out = (*attributes.collapsed_slice_dims, *attributes.operand_batching_dims)
     kept = [d for d in range(array.shape.rank) if d not in left_out]
@@ -34,7 +34,7 @@ def offset_pairs(gather: HloInstruction) -> list[tuple[int, int]]:
 
 
 def is_whole(gather: HloInstruction, dimension: int) -> bool:
-    """True when the slices have all of the array's dimension."""
+    """True when the slices cover the array's whole dimension."""
     return bool(gather.attributes.slice_sizes[dimension] == gather.operands[0].shape.dimensions[dimension])
 
 
@@ -43,7 +43,7 @@ def _kept_positions(dimensions: Sequence[int]) -> dict[int, int]:
 
 
 def squeezed_gather(old: HloInstruction) -> GatherAttributes:
-    """The attributes on arrays without dimensions of size 1. An array's dimension of which slices have one element
+    """The attributes on arrays without dimensions of size 1. A dimension of the array in which the slices have size 1
     becomes a collapsed one."""
     attributes: GatherAttributes = old.attributes
     array, indices = (o.shape.dimensions for o in old.operands)
@@ -69,7 +69,7 @@ def squeezed_gather(old: HloInstruction) -> GatherAttributes:
 
 
 def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, int, int]]:
-    """(d, k, e): dimensions d and d + 1 of the result are e and e + 1 of operand k, and may merge in both."""
+    """(d, k, e): dimensions d and d + 1 of the result are e and e + 1 of operand k, and may be merged in both."""
     batching = gather.attributes.start_indices_batching_dims
     pairs = batch_pairs(gather)
     for (d, b), (next_d, next_b) in pairwise(pairs):
@@ -82,11 +82,11 @@ def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, int, int]]
 
 
 Groups = Sequence[Sequence[int]]
-"""Which dimensions become one."""
+"""Which dimensions are merged into one."""
 
 
 def collapsed_gather(attributes: GatherAttributes, result: Groups, array: Groups, indices: Groups) -> GatherAttributes:
-    """The attributes on arrays of which the dimensions have been merged."""
+    """The attributes on arrays whose dimensions have been merged."""
     in_result, in_array, in_indices = ({d: i for i, g in enumerate(gs) for d in g} for gs in (result, array, indices))
     return replace(
         attributes,

@@ -1,15 +1,15 @@
 """Kernels of canonical convolutions: patches for a matrix product, and convolutions that are no matrix product.
 
-A patch matrix holds, for each place of the window, what the window sees there. With channels first its rows are the
-kernel's elements and its columns the places; with channels last it is the other way round, so that in both cases what
-lies together in the input lies together in it.
+A patch matrix holds what the window covers at each of its positions. With channels first, its rows are the kernel's
+elements and its columns the positions; with channels last it is transposed. In both cases, neighbours in the input are
+neighbours in the matrix.
 
     channels first                               channels last
-    for row in range(lo, hi):   # f, k0, k1      for row in range(lo, hi):   # places
+    for row in range(lo, hi):   # f, k0, k1      for row in range(lo, hi):   # positions
         for o0 in range(y0, y1):                     for k0 in range(3):
             out[...] = x[...]   # along o1               out[...] = x[...]   # along k1 and f
 
-Direct kernels add up in the result, a row at a time, as those of reduce-window do.
+Direct kernels accumulate in the result, one row at a time, as the kernels of reduce-window do.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from .window_places import NOTHING, Axis, Place, offset_of
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of a canonical convolution. The window moves along `axes`, of which there is at least one."""
+    """The sizes of a canonical convolution. The window moves along `axes`; there is at least one."""
 
     element_type: ElementType
     channels_last: bool
     batch: int
     groups: int
     inputs: int
-    """Features that a group takes."""
+    """Input features of one group."""
     outputs: int
-    """Features that a group makes."""
+    """Output features of one group."""
     axes: tuple[Axis, ...]
 
     @property
@@ -61,12 +61,12 @@ class Sizes:
 
     @property
     def depth(self) -> int:
-        """Products that are added up for a result."""
+        """How many products are added up for one result."""
         return self.inputs * self.taps
 
 
 def sizes_of(convolution: HloInstruction) -> Sizes:
-    """Of a canonical convolution; one without spatial dimensions gets one of size 1."""
+    """The sizes of a canonical convolution; one without spatial dimensions gets one of size 1."""
     attributes, (array, kernel) = convolution.attributes, (o.shape.dimensions for o in convolution.operands)
     numbers, window, groups = attributes.dimension_numbers, attributes.window, attributes.feature_group_count
     assert attributes.batch_group_count == 1, "a convolution that is not canonical"
@@ -97,7 +97,7 @@ def _zero(element_type: ElementType) -> str:
 
 
 def _take_apart(text: KernelText, value: str, names: Sequence[str], sizes: Sequence[str]) -> None:
-    """``name = value % size`` from the last name to the first, which gets the rest."""
+    """``name = value % size`` from the last name to the first; the first name gets the remaining quotient."""
     rest = value
     for position in range(len(names) - 1, 0, -1):
         text.line(f"{names[position]} = {rest} % {sizes[position]}")
@@ -107,7 +107,7 @@ def _take_apart(text: KernelText, value: str, names: Sequence[str], sizes: Seque
 
 
 def _span(place: Place, shift: str, low: str, high: str) -> tuple[str, str]:
-    """Between which places along a dimension cell `j * stride + shift` is inside of the array."""
+    """The range of positions along a dimension at which cell `j * stride + shift` is inside the array."""
     begin, end = f"-{shift}", f"{place.extent} - 1 - {shift}"
     if place.stride != "1":
         begin, end = f"({place.stride} - 1 - {shift}) // {place.stride}", f"({end}) // {place.stride}"
@@ -123,7 +123,7 @@ def _shift(place: Place, element: str) -> str:
 
 
 def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, end: int) -> EmittedKernel:
-    """Patches [image, feature, k..., place] of some images, and of the places from `first` to `end` along the first
+    """Patches [image, feature, k..., position] of some images, for positions `first` to `end` along the first
     dimension. Operand 0: the input; output 0: the patches."""
     text = KernelText("patches")
     element = sizes.element_type
@@ -181,7 +181,7 @@ def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, 
 
 
 def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: int) -> EmittedKernel:
-    """Patches [group, place, k..., input] of some places (of all images), and of the kernel's elements from `first` to
+    """Patches [group, position, k..., input] of some positions (of all images), for the kernel's elements `first` to
     `end` along its first dimension. Operand 0: the input; output 0: the patches."""
     text = KernelText("patches")
     element = sizes.element_type
@@ -255,7 +255,7 @@ def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: 
 
 
 def _added(element_type: ElementType, total: str, x: str, weight: str) -> str:
-    """``total + x * weight`` in the element type; or and and for pred."""
+    """``total + x * weight`` in the element type; for pred, `or` and `and`."""
     if element_type is ElementType.PRED:
         return f"uint8({total} | {x} & {weight})"
     if element_type.is_integral:
@@ -266,7 +266,8 @@ def _added(element_type: ElementType, total: str, x: str, weight: str) -> str:
 def _over_window(
     text: KernelText, stack: ExitStack, places: Sequence[Place], terms: list[str], weights: list[str]
 ) -> None:
-    """Loops over the window along `places`, left open on `stack`; the row and the weight of each go into the lists.
+    """Opens the loops over the window along `places` on `stack`; appends each dimension's index in the input and in the
+    weights to `terms` and `weights`.
 
         for k0 in range(window):
             cell0 = o0 * stride - low + k0 * dilation
@@ -284,7 +285,7 @@ def _over_window(
 
 
 def emit_direct_first(sizes: Sizes) -> EmittedKernel:
-    """The whole convolution, channels first. Operands: input, kernel; output 0: the result."""
+    """The whole convolution, channels first. Operand 0: the input; operand 1: the kernel; output 0: the result."""
     text = KernelText("convolution")
     element = sizes.element_type
     for number, name in enumerate("xw"):
@@ -323,7 +324,7 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
 
 
 def emit_direct_last(sizes: Sizes) -> EmittedKernel:
-    """A depthwise convolution (one input and one output a group), channels last. Operands as before."""
+    """A depthwise convolution (one input and one output feature a group), channels last. Operands as above."""
     assert sizes.inputs == sizes.outputs == 1, "a convolution that is not depthwise"
     text = KernelText("depthwise_convolution")
     element = sizes.element_type
@@ -349,7 +350,7 @@ def emit_direct_last(sizes: Sizes) -> EmittedKernel:
 
 
 def is_pointwise(sizes: Sizes) -> bool:
-    """True when each place sees its own element alone, so that the input is the patch matrix."""
+    """True when the window at each position covers one element, so that the input is the patch matrix."""
     return all(
         axis.size == axis.count and (axis.part.size, axis.part.stride, axis.part.padding_low) == (1, 1, 0)
         and dilated(axis.size, axis.part.base_dilation) == axis.size

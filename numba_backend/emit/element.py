@@ -1,9 +1,9 @@
-"""One element of one instruction, as kernel text: the recursion that all loop nests are made of.
+"""One element of one instruction, as kernel text: the recursion that all loop nests use.
 
-`ElementEmitter.value(instruction, index)` gives an expression for that element. The rules stand in the files of the
-op families. Elements are held in a type that Numba computes in: f16 and bf16 as float32 (rounded after every op, as
-HLO defines), pred as a boolean, integers of less than a byte as int8 and uint8, all others as themselves. Floats of a
-byte or less are held as the byte that stores them: kernels move and convert them, and compute in wider types
+`ElementEmitter.value(instruction, index)` gives an expression for that element. The rules are in the files of the op
+families. Elements are held in a type that Numba computes in: f16 and bf16 as float32 (rounded after every op, as HLO
+defines), pred as a boolean, integers of less than a byte as int8 and uint8, all others as themselves. Floats of a byte
+or less are held as the byte that stores them: kernels move and convert them, and compute in wider types
 (`hlo/passes/expand/small_types.py` sees to that).
 """
 
@@ -24,7 +24,7 @@ from .sizes import Sizes
 from .source import ZERO, Expr, Index, PointerParameter, ScalarParameter, Writer, binary, call
 
 MAX_INLINE = 72
-"""Characters up to which an expression that is used once is not given a name."""
+"""An expression that is used once and has at most this many characters gets no name."""
 
 CAST: dict[ElementType, str] = {
     **{t: "int8" if t.is_signed else "uint8" for t in ElementType if t.is_small and t.is_integral},
@@ -51,7 +51,7 @@ NARROW = frozenset(t for t in ElementType if t.is_integral and t.byte_width < 8)
 
 
 def storage_of(element_type: ElementType) -> ElementType:
-    """The type that kernels' pointers have for arrays of `element_type`: small types lie in memory as bytes."""
+    """The element type of kernels' pointers to arrays of `element_type`: small types are stored as bytes."""
     return ElementType.U8 if element_type.is_small else element_type
 
 
@@ -60,8 +60,8 @@ def _wide_integer(element_type: ElementType) -> str:
 
 
 def rounded(element_type: ElementType, value: Expr) -> Expr:
-    """The result of arithmetic done in f32, as f16 and bf16 have it, or in 8 bits, as integers of less have it; in
-    other types it is itself."""
+    """The result of arithmetic in f32 rounded to f16 or bf16, or of arithmetic in 8 bits wrapped to a smaller integer;
+    for other types, `value` itself."""
     if element_type.is_small and element_type.is_integral:
         wide, name = _wide_integer(element_type), element_type.value
         return call(f"{name}_to_{wide}", call(f"{wide}_to_{name}", value.closed()))
@@ -72,7 +72,7 @@ def rounded(element_type: ElementType, value: Expr) -> Expr:
 
 
 def loaded(element_type: ElementType, place: Expr) -> Expr:
-    """What is in memory, as it is held."""
+    """Converts a value from memory to the type in which it is held."""
     if element_type is ElementType.PRED:
         return binary("!=", place, ZERO)
     if element_type in (ElementType.F16, ElementType.BF16):
@@ -83,7 +83,7 @@ def loaded(element_type: ElementType, place: Expr) -> Expr:
 
 
 def stored(element_type: ElementType, text: str) -> str:
-    """What is held, as it goes to memory."""
+    """Converts a held value to the type in memory."""
     if element_type is ElementType.PRED:
         return f"uint8({text})"
     if element_type is ElementType.F16:
@@ -105,19 +105,19 @@ class ElementEmitter:
         self.scalars: list[ScalarParameter] = []
         self._scalar_names: dict[tuple[ElementType, bytes], Expr] = {}
         self.pointers: dict[int, PointerParameter] = {}
-        """By parameter number of the fused computation."""
+        """By the number of the fused computation's parameter."""
         self.places: dict[int, Place] = {}
-        """Of parameters that are not in row-major order, by their numbers."""
+        """By the number of the parameter, for those that are not in row-major order."""
         self.place_index = PlaceIndex(writer, sizes)
         self.used: set[int] = set()
         self.spilled: dict[tuple[HloInstruction, Index], Callable[[], Expr]] = {}
-        """Values that an earlier loop of the nest has left in an output, and what reads them back: where they lie is
-        computed anew in each loop."""
+        """Values that an earlier loop of the nest has left in an output, and the function that reads them back: their
+        position is computed anew in each loop."""
         self._uses = _count_uses(computation)
         self.literals = _bitwise_constants(computation)
 
     def _open_value(self, instruction: HloInstruction, index: Index) -> Expr:
-        """The element, perhaps not yet cast to its type. Chains of element-wise ops are walked without recursion."""
+        """The element, perhaps not yet cast to its type. Walks chains of element-wise ops without recursion."""
         known = self.writer.recall((instruction, index if instruction.shape.rank else ()))
         if known is not None:
             return known
@@ -155,20 +155,20 @@ class ElementEmitter:
         self.writer.remember((instruction, index), result)
 
     def operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
-        """The operands' elements at the same index (scalars at theirs)."""
+        """The operands' elements at the same index (for a scalar, its only element)."""
         return [v.closed() for v in self.open_operands(instruction, index)]
 
     def open_operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
-        """The same for operators of which the low bits depend on their operands' low bits only."""
+        """The same, for operators whose low result bits depend only on the low bits of their operands."""
         return [self._open_value(o, index if o.shape.rank else ()) for o in instruction.operands]
 
     def scalar(self, element_type: ElementType, value: object, *, literal: bool = False) -> Expr:
-        """A scalar constant: an argument of the kernel, unless it must be a literal or cannot travel as one."""
+        """A scalar constant: an argument of the kernel, unless it must be a literal or cannot be an argument."""
         array = np.asarray(value, element_type.dtype)
         if element_type is ElementType.PRED:
             return Expr("True" if array else "False")
         if element_type.is_small:
-            # As it is held: a float's byte, an integer's value.
+            # In the held form: a float's byte, an integer's value.
             is_byte = element_type.is_floating
             array = array.view(np.uint8) if is_byte else array.astype(np.int8 if element_type.is_signed else np.uint8)
             element_type = ElementType.S8 if element_type.is_signed and not is_byte else ElementType.U8
@@ -187,14 +187,14 @@ class ElementEmitter:
         return found
 
     def load(self, instruction: HloInstruction, index: Index) -> Expr:
-        """The element at `index` of a parameter."""
+        """The element of a parameter at `index`."""
         number = instruction.attributes.number
         self.used.add(number)
         place = self.places.get(number)
         return self.read(self.pointers[number], self.place_index.spot(place, instruction, index), place)
 
     def read(self, pointer: PointerParameter, spot: Spot, place: Place | None) -> Expr:
-        """An element of a buffer, as it is held."""
+        """An element of a buffer, in the type in which it is held."""
         text = f"{pointer.name}[{spot.at}]"
         if place is not None and spot.shift is not None:
             text = f"uint8((int64({text}) >> {spot.shift}) & {(1 << place.packed_bits) - 1})"
@@ -202,11 +202,11 @@ class ElementEmitter:
 
     @staticmethod
     def stem(instruction: HloInstruction) -> str:
-        """What names of this op's results begin with."""
+        """The first part of the names of this op's results."""
         return _STEM.get(instruction.opcode, instruction.opcode.name.lower())
 
     def add_uses(self, computation: HloComputation) -> None:
-        """Make the uses inside a reducer known."""
+        """Adds the uses inside a reducer to the known uses."""
         self._uses.update(_count_uses(computation))
         self.literals |= _bitwise_constants(computation)
 
@@ -271,7 +271,7 @@ _BITWISE = frozenset(
 
 
 def _bitwise_constants(computation: HloComputation) -> set[HloInstruction]:
-    """Masks and shift distances, with their broadcasts: as literals they let LLVM see a rotation, say."""
+    """Masks and shift distances, with their broadcasts: LLVM can recognise a rotation, say, if they are literals."""
     operands = {o for i in computation.instructions if i.opcode in _BITWISE for o in i.operands}
     sources = {b.operands[0] for b in operands if b.opcode is Opcode.BROADCAST}
     constants = {o for o in operands | sources if o.opcode is Opcode.CONSTANT}

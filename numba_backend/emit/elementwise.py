@@ -50,7 +50,7 @@ _FUNCTIONS: dict[Opcode, str] = {
     Opcode.TANH: "tanh",
     Opcode.ABS: "abs",
 }
-"""Ops that are one function of the dialect."""
+"""Ops that are one function of the dialect each."""
 
 _ARITHMETIC: dict[Opcode, str] = {Opcode.ADD: "+", Opcode.SUBTRACT: "-", Opcode.MULTIPLY: "*"}
 _BITWISE: dict[Opcode, str] = {Opcode.AND: "&", Opcode.OR: "|", Opcode.XOR: "^"}
@@ -69,7 +69,7 @@ def _call(instruction: HloInstruction, name: str, arguments: list[Expr]) -> Expr
 
 
 _LOGICAL: dict[Opcode, str] = {Opcode.ADD: "|", Opcode.MAXIMUM: "|", Opcode.MULTIPLY: "&", Opcode.MINIMUM: "&"}
-"""What these ops are on pred: numbers of one bit, of which 1 + 1 is 1."""
+"""These ops on pred: a pred is a number of one bit, with 1 + 1 = 1."""
 
 
 def _of_pred(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr | None:
@@ -163,7 +163,7 @@ def _compare(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 
 @ELEMENT.register(Opcode.REDUCE_PRECISION)
 def _reduce_precision(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    """``reduce_precision(x, 5, 7)``; f16 in its own bits, which differ from f32's where it is subnormal."""
+    """``reduce_precision(x, 5, 7)``; f16 in its own bits, which differ from f32's for subnormals."""
     (a,) = e.operands(instruction, index)
     attributes, element = instruction.attributes, instruction.shape.element
     bits = (Expr(str(min(n, 64))) for n in (attributes.exponent_bits, attributes.mantissa_bits))
@@ -216,7 +216,7 @@ def _convert(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 
 
 def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementType) -> Expr:
-    """`a`, held as a `source`, as it is held as a `target`."""
+    """`a`, held as `source`, converted to be held as `target`."""
     if source is target:
         return a
     if source.is_small and source.is_floating:
@@ -240,7 +240,7 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
 
 
 def _to_small(e: ElementEmitter, a: Expr, source: ElementType, target: ElementType) -> Expr:
-    """Floats: rounded once. Integers wrap; what was a float is first brought into the range."""
+    """Floats are rounded once. Integers wrap; a float is first clamped to the integer's range."""
     if target.is_floating:
         if source in (ElementType.F64, ElementType.C128):
             real = a if source is ElementType.F64 else call("real", a)
@@ -257,7 +257,7 @@ def _to_small(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
 
 
 def _to_half(a: Expr, source: ElementType, target: ElementType) -> Expr:
-    """Round to f16 or bf16; from f64 in one step, for rounding twice could differ."""
+    """Round to f16 or bf16; from f64 in one step, because rounding twice could give another result."""
     if source is ElementType.F64:
         return call(f"{target.value}_to_f32", call(f"f64_to_{target.value}", a))
     return rounded(target, a if source in (*_HALF, ElementType.F32) else call("float32", a))
@@ -282,7 +282,7 @@ def _bitcast_convert(e: ElementEmitter, instruction: HloInstruction, index: Inde
 
 
 def _small_bits(a: Expr, source: ElementType, target: ElementType) -> Expr:
-    """By way of the byte that lies in memory, which is how small floats are held."""
+    """Through the byte in memory, which is the form in which small floats are held."""
     byte = Expr(stored(source, a.text), a.depth)
     if source is ElementType.S8:
         byte = call("bitcast_s8_u8", a)

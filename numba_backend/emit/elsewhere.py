@@ -1,4 +1,4 @@
-"""Ops that have no element rule, because no loop nest holds them, and where they are done instead."""
+"""Ops that have no element rule, because they are in no loop nest, and where they are computed instead."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Element-wise computations on arrays that lie alike: one loop over the whole buffer, padding and all.
+"""Element-wise computations on arrays of one layout: one loop over the whole buffer, with its padding.
 
-Where every element of the results depends on the elements at the same place of the operands, and all of them have one
-layout, no loop needs to know the layout. What it computes of padding is written to padding::
+If every element of the results depends only on the elements of the operands at the same index, and all arrays have one
+layout, the loop does not need to know the layout. For padding it computes and writes values that are not used::
 
     for i in range(lo, hi):
         out[i] = x0[i] * c0 + x1[i]
 
-The buffers must be mostly elements: [1000,2] in tiles of 8 x 128 has 64 places for each.
+The buffers must not be mostly padding: [1000,2] in tiles of 8 x 128 has 64 positions for each element.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ...hlo.shape import Shape
 from .alignment import roots_of
 
 MOST_PADDING = 1.5
-"""Places for each element: beyond it, loops that know the layout do less."""
+"""Positions in the buffer for each element: above this, loops that know the layout do less work."""
 
 
 def flattened(computation: HloComputation) -> HloComputation | None:
-    """The fused computation on the places of its buffers, seen as arrays of one dimension; None if it is not of this
-    kind or all its arrays are dense already."""
+    """The fused computation on whole buffers, seen as arrays of one dimension; None if it is of another kind or all its
+    arrays are dense already."""
     roots = roots_of(computation)
     shape = roots[0].shape
     if not shape.is_array or shape.array_layout.is_dense or shape.bits_per_element % 8:

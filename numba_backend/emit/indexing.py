@@ -1,11 +1,11 @@
-"""Element rule of gather: a change of index by what another array holds.
+"""Element rule of gather: an index that is computed from another array.
 
     start0 = minimum(maximum(int64(x1[i]), 0), n0 - 1)
     for j in range(n1):
         out[i * n1 + j] = x0[start0 * n1 + j]
 
-The start depends on the batch dimensions only, so it is computed once for all elements of a slice where these are the
-inner loops.
+The start depends only on the batch dimensions, so it is computed once for all elements of a slice if the slice's
+dimensions are the inner loops.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch
 
 
 def as_signed(element_type: ElementType, value: Expr) -> Expr:
-    """An index as s64; unsigned ones beyond that stay large."""
+    """An index as s64; unsigned indices are limited to 2**62, which is larger than any dimension."""
     if element_type is ElementType.U64:
         value = call("minimum", value, Expr(f"uint64({1 << 62})"))
     return call("int64", value)

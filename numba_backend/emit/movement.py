@@ -23,7 +23,7 @@ def _broadcast(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
     operand = instruction.operands[0]
     value = e.value(operand, tuple(index[d] for d in instruction.attributes.dimensions))
     if value.depth < e.writer.depth and operand not in e.literals and not value.text.isidentifier():
-        # What does not change in the inner loop is computed outside of it.
+        # Values that do not change in the inner loop are computed outside of it.
         return e.writer.let(e.stem(operand), value)
     return value
 
@@ -68,7 +68,7 @@ def _reverse(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 
 @ELEMENT.register(Opcode.RESHAPE, Opcode.BITCAST)
 def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    """Through the row-major linear index; dimensions of size 1 only come and go."""
+    """Through the row-major linear index; where only dimensions of size 1 differ, without it."""
     operand = instruction.operands[0]
     source, target = operand.shape.dimensions, instruction.shape.dimensions
     if operand.shape.element is not instruction.shape.element:
@@ -92,7 +92,7 @@ def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 
 
 def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -> list[Expr]:
-    """The start indices of a dynamic slice or update, clamped so that it fits."""
+    """The start indices of a dynamic slice or update, clamped so that the slice fits."""
     operand, writer = instruction.operands[0], e.writer
     if instruction.opcode is Opcode.DYNAMIC_SLICE:
         slice_sizes = instruction.attributes.dynamic_slice_sizes
@@ -109,7 +109,7 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
         if found is None:
             raw = e.value(start, ())
             if start.shape.element is ElementType.U64:
-                # As XLA does, in the index's own type: an unsigned index beyond s64 is large, not negative.
+                # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
                 raw = call("minimum", raw, Expr(f"uint64({1 << 62})"))
             found = writer.let("start", call("minimum", call("maximum", call("int64", raw), ZERO), last))
             writer.remember(key, found)
@@ -175,7 +175,7 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
 
 @ELEMENT.register(Opcode.CONCATENATE)
 def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    """One branch an operand: ``if i < n0: ... elif i < n0 + n1: ... else: ...``."""
+    """One branch for each operand: ``if i < n0: ... elif i < n0 + n1: ... else: ...``."""
     axis, writer = instruction.attributes.dimension, e.writer
     parts = [o for o in instruction.operands if o.shape.dimensions[axis]]
     name = writer.fresh("part")
@@ -196,7 +196,7 @@ def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -
 
 @ELEMENT.register(Opcode.DYNAMIC_UPDATE_SLICE)
 def _dynamic_update_slice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    """Inside a fusion: the update where it lies, else the operand. At the root it is a loop over the update alone."""
+    """Inside a fusion: the update in its range, else the operand. At the root it is a loop over the update alone."""
     operand, update = instruction.operands[:2]
     if 0 in update.shape.dimensions:
         return e.value(operand, index)

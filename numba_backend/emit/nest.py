@@ -7,8 +7,8 @@ A fusion without reductions is one nest over its result::
             for j in range(n0):
                 out[i * n0 + j] = maximum(x0[i * n0 + j] + x1[j], c0)
 
-When an operand's neighbours lie along another loop than the innermost (it is transposed), the two loops go in tiles,
-so that each cache line that is read is used whole::
+When the neighbours of an operand are along another loop than the innermost one (the operand is transposed), the two
+loops are tiled, so that each cache line that is read is used whole::
 
     for i_tile in range(lo, hi, 32):
         for j_tile in range(0, n0, 32):
@@ -16,7 +16,7 @@ so that each cache line that is read is used whole::
                 for j in range(j_tile, minimum(j_tile + 32, n0)):
                     out[i * n0 + j] = x0[j * n1 + i]
 
-The nests of fusions with reductions are in `nest_reduce.py`, those that end in an in-place update in this file.
+The nests of fusions with reductions are in `nest_reduce.py`; nests that end in an in-place update are in this file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class NestEmitter:
     """Shared by all nests: one canonical fused computation, its pointers, and the text so far."""
 
     def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
-        """`sharing`: output -> operand whose buffer it overwrites."""
+        """`sharing`: output -> the operand whose buffer it overwrites."""
         body = fused.computation
         self.body = body
         self.fused = fused
@@ -64,7 +64,7 @@ class NestEmitter:
         self.elements.places.update(fused.parameter_places)
         self.sharing = sharing
         self._bytes: dict[tuple[int, str], list[str]] = {}
-        """By output and byte: the elements that are known of those that fill it."""
+        """By output and byte: the known elements of the byte."""
         self.outputs: list[PointerParameter] = []
         shared = {operand: output for output, operand in sharing.items()}
         for parameter in body.parameters:
@@ -81,15 +81,15 @@ class NestEmitter:
                 self.outputs.append(PointerParameter("out" if single else f"out{k}", root.shape.element, None, k))
 
     def spot(self, output: int, index: Index) -> Spot:
-        """Where the element of an output is."""
+        """The position of an output's element."""
         return self.elements.place_index.spot(self.fused.root_places.get(output), self.roots[output], index)
 
     def store(self, output: int, spot: Spot, value: Expr) -> None:
-        """Write an element of an output. Packed ones are written into the byte that they share with others::
+        """Write an element of an output. An element of a packed output is written into the byte that it shares::
 
             out[at0 // 2] = uint8((int64(out[at0 // 2]) & ~(15 << (at0 % 2 * 4))) | ((int64(x) & 15) << (at0 % 2 * 4)))
 
-        but for those of an unrolled loop, which fill the byte::
+        The elements of an unrolled loop fill the byte and are written together::
 
             out[i_0 * 32 + i_1] = uint8(((int64(x) & 15) << 0) | ((int64(y) & 15) << 4))
         """
@@ -111,7 +111,7 @@ class NestEmitter:
         self.writer.line(f"{pointer.name}[{spot.at}] = uint8({line})")
 
     def stored_value(self, output: int, spot: Spot) -> Expr:
-        """What an element of an output holds now."""
+        """The current value of an output's element."""
         return self.elements.read(self.outputs[output], spot, self.fused.root_places.get(output))
 
     def tile_loops(self, domain: HloInstruction, digits: Sequence[LoopDigit], names: Mapping[int, str]) -> TileLoops:
@@ -147,8 +147,8 @@ class NestEmitter:
             yield Expr(name, self.writer.depth)
 
     def finish(self, extent: int, elements_per_iteration: int, *, whole_bytes: bool = False) -> EmittedKernel:
-        """The kernel of all that was written. `whole_bytes`: no two iterations of the outer loop write to one byte of
-        a packed output, so that threads may share them."""
+        """The kernel with all text written so far. `whole_bytes`: no two iterations of the outer loop write to the same
+        byte of a packed output, so threads may split the loop."""
         packed = any(place.packed_bits for place in self.fused.root_places.values())
         e = self.elements
         inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
@@ -160,7 +160,7 @@ class NestEmitter:
         return EmittedKernel(source, parameters, extent, cost, is_serial=packed and not whole_bytes)
 
     def _element_cost(self) -> float:
-        """Nanoseconds an element, roughly: memory traffic plus arithmetic; it decides only how work is split."""
+        """Nanoseconds an element, estimated: memory traffic plus arithmetic; decides only how work is split."""
         cost = 0.1 * len(self.outputs) + 0.1
         for instruction in self.body.instructions:
             if has_trait(instruction.opcode, Trait.EXPENSIVE):
@@ -178,7 +178,7 @@ _UNNAMED = frozenset(
 
 
 def kernel_name(body: HloComputation) -> str:
-    """A name made of the last few opcodes, so that people recognise a kernel."""
+    """A name made of the last few opcodes, so that people recognise the kernel."""
     named = [i.opcode.name.lower() for i in body.instructions if i.opcode not in _UNNAMED]
     distinct = list(dict.fromkeys(named)) or [i.opcode.name.lower() for i in body.instructions[-1:]]
     return "fused_" + "_".join(distinct[-3:])
@@ -200,14 +200,14 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
 
 
 PACKED_BLOCK = 64
-"""Elements of a packed array of one dimension that one iteration of the outer loop reads or writes: whole bytes of any
-type."""
+"""For a packed array of one dimension: how many elements one iteration of the outer loop reads or writes. They are
+whole bytes of any type."""
 
 
 def _tiled_nest(
     nest: NestEmitter, domain: HloInstruction, digits: Sequence[LoopDigit], write: Callable[[Index], None]
 ) -> EmittedKernel:
-    """A nest that goes through an array as it lies; see `place_index.py`. The loops over tiles are sliced as one."""
+    """A nest in the physical order of an array; see `place_index.py`. The loops over tiles are sliced as one."""
     packed = [place for place in nest.fused.root_places.values() if place.packed_bits]
     places = (*nest.fused.root_places.values(), *nest.fused.parameter_places.values())
     linear = [place for place in places if place.packed_bits and place.is_linear]
@@ -257,8 +257,8 @@ def _tiled_nest(
 
 
 def _in_whole_bytes(place: Place, outer: Sequence[LoopDigit]) -> bool:
-    """True when the elements of a packed array for which the outer loops' digits are the same fill bytes of their own:
-    these digits are the most major ones of its places, and what lies below is a number of whole bytes."""
+    """True when elements of a packed array that differ in a digit of the outer loops never share a byte: these digits
+    are the most major ones of the place, and the digits below them fill whole bytes."""
     major, minor = place.digits[: len(outer)], place.digits[len(outer) :]
     known = {(digit.dimension, digit.divisor, digit.modulus) for digit in outer}
     if {(digit.source, digit.divisor, digit.modulus) for digit in major} != known:
@@ -298,7 +298,7 @@ def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Ind
 
 
 def strided_dimension(roots: Sequence[HloInstruction]) -> int | None:
-    """The domain dimension along which an operand lies contiguously, if it is not the innermost; None if there is none.
+    """The domain dimension along which an operand is contiguous, if it is not the innermost one; None if there is none.
 
     Dimensions are followed from the roots through element-wise ops, transposes and broadcasts; an operand that does
     not vary along the innermost dimension does not count.
@@ -311,9 +311,9 @@ def strided_dimension(roots: Sequence[HloInstruction]) -> int | None:
 
 
 def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
-    """A nest over the update of a dynamic-update-slice at the root, written at its place in the output.
+    """A nest over the update of a dynamic-update-slice at the root; writes the update into the output.
 
-    The output must hold the operand already: it shares the operand's buffer, or a copy goes before::
+    The output must already hold the operand: it shares the operand's buffer, or a copy is made before::
 
         def fused_add_dynamic_update_slice(lo, hi, io0, x1, x2, n0, n1, k0):
             start0 = minimum(maximum(int64(x1[0]), 0), n0 - k0)
@@ -336,7 +336,7 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
 
     place = fused.root_places.get(0)
     rank = update.shape.rank
-    elsewhere = [d for d, start in enumerate(starts) if start.text != "0"]  # places there do not follow from the loops
+    elsewhere = [d for d, start in enumerate(starts) if start.text != "0"]  # not known from the loops
     if place is not None and rank > len(elsewhere):
         kernel = _tiled_nest(nest, update, loop_digits(place, range(rank), rank, elsewhere), write)
     else:

@@ -1,7 +1,7 @@
-"""Loop nests with reductions in them. One fusion may hold several, and work before, between and after them.
+"""Loop nests with reductions. One fusion may hold several, and work before, between and after them.
 
-Rows: the most minor dimension is reduced. For each kept index, loops over the reduced dimensions follow one another,
-one per level of dependency, with the results in scalars; a softmax is three loops over a row::
+Rows: the most minor dimension is reduced. For each kept index there is one loop over the reduced dimensions for each
+level of dependency, one after the other, with the results in scalars; a softmax is three loops over a row::
 
     for i in range(lo, hi):
         acc0 = c0
@@ -15,9 +15,9 @@ one per level of dependency, with the results in scalars; a softmax is three loo
         for j in range(n0):
             out[i * n0 + j] = out[i * n0 + j] / acc1
 
-An expensive value that a later loop needs again waits in an output that is not written yet.
+An expensive value that a later loop needs again is kept in an output that is not written yet.
 
-Columns: the most minor dimension is kept. The accumulators are the output itself, a block of columns at a time::
+Columns: the most minor dimension is kept. The accumulators are in the output itself, a block of columns at a time::
 
     for start in range(lo, hi, 1024):
         stop = minimum(start + 1024, hi)
@@ -44,11 +44,11 @@ from .reduce import combined
 from .source import EmittedKernel, Expr, Index, binary
 
 COLUMN_BLOCK = 1024
-"""Columns whose accumulators stay in the first-level cache while the rows go by."""
+"""Columns whose accumulators stay in the first-level cache while the loop goes over the rows."""
 
 
 def emit_reduction(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
-    """The kernel of a canonical fused computation that has reductions; all over the same dimensions of one domain."""
+    """The kernel of a canonical fused computation with reductions, all over the same dimensions of one domain."""
     nest = _ReductionNest(fused, sharing)
     reduced, rank = nest.reduced, nest.domain.shape.rank
     if reduced and rank - 1 not in reduced:
@@ -76,7 +76,7 @@ class _ReductionNest(NestEmitter):
         self._digits = self._guide()
 
     def _guide(self) -> tuple[LoopDigit, ...]:
-        """In what order and by which tiles to go through the domain, where arrays have tiles; () if none has."""
+        """The order and the tiles for the loops over the domain, where arrays have tiles; () if no array has."""
         rank = self.domain.shape.rank
         everywhere = tuple(range(rank))
         starts = [(self.roots[k], everywhere, self.fused.root_places.get(k)) for k in self.full_roots]
@@ -126,7 +126,7 @@ class _ReductionNest(NestEmitter):
 
     @contextmanager
     def _kept_loops(self) -> Iterator[Index]:
-        """The sliced loop over all kept indices: one variable, or one that is taken apart."""
+        """The sliced loop over all kept indices: one variable, or one that is split into several indices."""
         if not self.kept:
             yield ()
             return
@@ -179,7 +179,7 @@ class _ReductionNest(NestEmitter):
         self.writer.line(f"{targets} = {', '.join(v.text for _, v in updates)}")
 
     def _publish(self, reduce: HloInstruction, kept_index: Index, accumulators: list[Expr]) -> None:
-        """Let the rest of the nest find the results."""
+        """Make the results available to the rest of the nest."""
         remember = self.writer.remember
         if not reduce.shape.is_tuple:
             remember((reduce, kept_index if reduce.shape.rank else ()), accumulators[0])
@@ -190,7 +190,7 @@ class _ReductionNest(NestEmitter):
                 remember((user, kept_index if user.shape.rank else ()), accumulator)
 
     def _plan_spill(self, stages: int) -> tuple[HloInstruction, int, int] | None:
-        """(value, stage, output): an expensive value of one loop that a later one needs, and where it can wait."""
+        """(value, stage, output): an expensive value of one loop that a later one needs; the output keeps it."""
         free = [k for k in self.full_roots if k not in self.sharing]
         if not free:
             return None
@@ -278,7 +278,7 @@ class _ReductionNest(NestEmitter):
     def _column_block(
         self, outer: Mapping[int, Expr], minor: list[int], block: tuple[str, str] | None
     ) -> None:
-        """`block` bounds the first minor dimension."""
+        """`block`: the bounds of the first minor dimension."""
         self._accumulate(outer, lambda position: self._minor_loops(minor, block, position), len(outer))
 
     def _accumulate(
@@ -287,7 +287,7 @@ class _ReductionNest(NestEmitter):
         minor_loops: Callable[[int], AbstractContextManager[Mapping[int, Expr]]],
         position: int,
     ) -> None:
-        """Initialise, then accumulate row by row. Loop variables are named from `position` on."""
+        """Initialise the accumulators, then accumulate row by row. Loop variables are named from `position` on."""
         with minor_loops(position) as minor:
             kept_index = self._kept_index({**outer, **minor})
             for reduce in self.reductions:
@@ -348,7 +348,7 @@ class _ReductionNest(NestEmitter):
                 self.store(output, self.spot(output, kept_index), result)
 
     def _outputs_of(self, reduce: HloInstruction) -> list[int | None]:
-        """Which output each result of a reduction is."""
+        """For each result of a reduction, its output."""
         if not reduce.shape.is_tuple:
             return [self.roots.index(reduce)]
         found: list[int | None] = [None] * len(reduce.shape.elements)
@@ -359,7 +359,7 @@ class _ReductionNest(NestEmitter):
 
 
 def _levels(body: HloComputation) -> dict[HloInstruction, int]:
-    """For a reduction, how many others its operands wait for, one after the other; for other values, the same."""
+    """For a reduction: how many others its operands depend on, in a chain. The same for other values."""
     levels: dict[HloInstruction, int] = {}
     for instruction in body.instructions:
         level = 0

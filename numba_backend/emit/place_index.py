@@ -1,6 +1,6 @@
 """Places as kernel text: the index function of an array that is not row-major, and loops that run tile by tile.
 
-A loop nest over f32[m,n]{1,0:T(8,128)} goes through the buffer as it lies, and knows the digits of its index::
+A loop nest over f32[m,n]{1,0:T(8,128)} follows the physical order of the buffer, and knows the digits of its index::
 
     for tile in range(lo, hi):
         j_0 = tile % m0
@@ -11,7 +11,7 @@ A loop nest over f32[m,n]{1,0:T(8,128)} goes through the buffer as it lies, and 
                 j = j_0 * 128 + j_1
                 out[((i_0 * m0 + j_0) * 8 + i_1) * 128 + j_1] = ...
 
-Whoever then asks for ``j % 128`` is given ``j_1``; of an index that no such loop runs over, digits are computed.
+Code that then asks for ``j % 128`` gets ``j_1``; for an index without such a loop, the digits are computed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .source import ZERO, Expr, Index, Writer, binary, minus, plus, times
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where an element is: the number of the pointer's element, and if that is a byte that holds several, how many bits
-    are below it."""
+    """Where an element is: the position of the pointer's element; if that is a byte with several elements, also the
+    number of bits below the element."""
 
     at: Expr
     shift: Expr | None = None
@@ -39,8 +39,8 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Of `count` elements that lie next to each other and are written one after the other: number `number`, of which
-    `component` is the index."""
+    """One of `count` elements that are next to each other and are written one after the other: its number is `number`,
+    and `component` is its index."""
 
     component: Expr
     count: int
@@ -54,10 +54,10 @@ class PlaceIndex:
         self._writer = writer
         self._sizes = sizes
         self.row: Row | None = None
-        """What is being written where a loop is unrolled."""
+        """The element that an unrolled loop is writing now."""
 
     def spot(self, place: Place | None, instruction: HloInstruction, index: Index) -> Spot:
-        """Where the element of `instruction` at `index` is."""
+        """The position of the element of `instruction` at `index`."""
         if place is None:
             return Spot(self._sizes.offset(instruction, index))
         if not place.packed_bits:
@@ -65,7 +65,7 @@ class PlaceIndex:
         return self._in_a_word(place, instruction, index) or self._in_a_byte(place, instruction, index)
 
     def _in_a_byte(self, place: Place, instruction: HloInstruction, index: Index) -> Spot:
-        """The first element of a byte has its lowest bits."""
+        """The first element in a byte has the lowest bits."""
         offset = self._number(place.digits, instruction, index)
         if not offset.text.isidentifier() and not offset.text.isdecimal():
             offset = self._writer.let("at", offset)
@@ -74,7 +74,7 @@ class PlaceIndex:
         return Spot(binary("//", offset, count), shift)
 
     def _in_a_word(self, place: Place, instruction: HloInstruction, index: Index) -> Spot | None:
-        """The same for one of several that fill whole bytes: which byte and which bits is known but for the word."""
+        """The same for one of several elements that fill whole bytes: its byte and bits in the word are constants."""
         row, bits = self.row, place.packed_bits
         if row is None or row.count * bits % 8 or not place.digits:
             return None
@@ -95,7 +95,7 @@ class PlaceIndex:
         return Spot(byte, Expr(str(row.number * bits % 8)))
 
     def know(self, component: Expr, divisor: int, modulus: int | None, value: Expr) -> None:
-        """``(component // divisor) % modulus`` is `value`, in the scope that is open."""
+        """Records that ``(component // divisor) % modulus`` is `value` in the scope that is open."""
         self._writer.scope.values["digit", component.text, divisor, modulus] = value
 
     def _number(self, digits: Sequence[Digit], instruction: HloInstruction, index: Index) -> Expr:
@@ -144,15 +144,15 @@ class LoopDigit:
     divisor: int
     modulus: int | None
     in_words: bool = False
-    """The most minor digit of a place, but not the innermost loop: the rows that lie in one word."""
+    """The most minor digit of a place, but not the innermost loop: it counts the rows of elements in one word."""
 
 
 def loop_digits(
     place: Place, where: Sequence[int], rank: int, besides: Collection[int] = ()
 ) -> tuple[LoopDigit, ...]:
-    """The loops, outermost first, that go through an array as it lies: its dimension d is dimension `where[d]` of the
-    loops' domain. Dimensions of the domain that the array lacks, or whose digits do not make up an index, come first,
-    and so do those `besides`.
+    """The loops, outermost first, that go through an array in its physical order. Dimension d of the array is dimension
+    `where[d]` of the loops' domain. First come the dimensions of the domain that the array lacks, those whose digits
+    do not make up an index, and those in `besides`.
     """
     splits = {where[d]: place.splits(d) for d in range(len(where)) if where[d] not in besides}
     split = {d for d, digits in splits.items() if digits}
@@ -173,18 +173,18 @@ def loop_digits(
 
 
 SHORT = 8
-"""A loop of so few iterations is not the innermost one: the rows that (8,128)(4,1) packs into words. Of more rows, as
-with single bits, it is the loop over so many."""
+"""A loop of so few iterations is not the innermost one: it counts the rows that (8,128)(4,1) packs into words. If a
+word has more rows, as with single bits, the loop is split, and this is the length of its inner part."""
 
 
 class TileLoops:
-    """Opens the loops of some dimensions of a domain, in the order of `digits`, and tells what they know."""
+    """Opens the loops of some dimensions of a domain, in the order of `digits`, and records the digits they give."""
 
     def __init__(
         self, places: PlaceIndex, writer: Writer, sizes: Sizes, domain: HloInstruction, digits: Sequence[LoopDigit],
         names: Mapping[int, str],
     ) -> None:  # fmt: skip
-        """`names`: of the index of each dimension."""
+        """`names`: the name of each dimension's index."""
         self._places, self._writer, self._sizes = places, writer, sizes
         self._domain, self._digits, self._names = domain, digits, names
         self._values: dict[int, list[tuple[LoopDigit, Expr]]] = {}
@@ -198,12 +198,12 @@ class TileLoops:
         return self._sizes.extent(self._domain, (digit.dimension,), digit.divisor, self.number(digit))
 
     def number(self, digit: LoopDigit) -> int:
-        """The same as a number."""
+        """The same, as a Python number."""
         return -(-self._domain.shape.dimensions[digit.dimension] // digit.divisor)
 
     @contextmanager
     def over(self, digits: Sequence[LoopDigit]) -> Iterator[None]:
-        """Loops over these digits, one in the other."""
+        """Nested loops over these digits."""
         with ExitStack() as stack:
             for digit in digits:
                 name = self.name(digit)
@@ -212,8 +212,8 @@ class TileLoops:
             yield
 
     def unrolled(self, digits: Sequence[LoopDigit]) -> LoopDigit | None:
-        """The loop over the rows that a tile packs into words, if all of them exist everywhere: written out within the
-        loop along the row, they let LLVM write whole words::
+        """The loop over the rows that a tile packs into words, if every word has all its rows. It is unrolled inside
+        the loop along the row, so that LLVM can write whole words::
 
             for j_1 in range(minimum(128, n1 - j_0 * 128)):
                 j = j_0 * 128 + j_1
@@ -230,7 +230,7 @@ class TileLoops:
 
     @contextmanager
     def row(self, digit: LoopDigit, number: int) -> Iterator[None]:
-        """The unrolled loop's body for one of its values."""
+        """The body of the unrolled loop for one value of its digit."""
         assert digit.modulus is not None
         self.set(digit, Expr(str(number)), f"row{number}")
         self._places.row = Row(self.index(digit.dimension), digit.modulus, number)
@@ -238,16 +238,16 @@ class TileLoops:
         self._places.row = None
 
     def let(self, digit: LoopDigit, value: Expr) -> None:
-        """A digit that is computed in the scope that is open, under its name."""
+        """Names the value of a digit that is computed in the scope that is open."""
         name = self.name(digit)
         self._writer.line(f"{name} = {value}")
         self.set(digit, Expr(name, self._writer.depth))
 
     def set(self, digit: LoopDigit, value: Expr, name: str = "") -> None:
-        """The value of a digit in the scope that is open. The last of a dimension gives the whole index, under its
-        dimension's name or one of its own."""
+        """Sets the value of a digit in the open scope. The last digit of a dimension gives the whole index, named
+        `name` or like the dimension's name."""
         known = self._values.setdefault(digit.dimension, [])
-        known[:] = [(d, v) for d, v in known if d.divisor > digit.divisor]  # the rest is of a loop that was closed
+        known[:] = [(d, v) for d, v in known if d.divisor > digit.divisor]  # the rest belongs to a closed loop
         known.append((digit, value))
         if digit.divisor == 1 and len(known) > 1:
             component = Expr(name or self._names[digit.dimension], self._writer.depth)
@@ -264,13 +264,13 @@ class TileLoops:
         return known[0][1] if len(known) == 1 else self._indices[dimension]
 
     def name(self, digit: LoopDigit) -> str:
-        """Of the loop's variable: the index's name, with the digit's number if there are several."""
+        """The name of the loop's variable: the index's name, with the digit's number if there are several."""
         name = self._names[digit.dimension]
         own = [d for d in self._digits if d.dimension == digit.dimension]
         return name if len(own) == 1 else f"{name}_{own.index(digit)}"
 
     def _base(self, dimension: int, divisor: int, unit: int = 1) -> Expr:
-        """What the digits say that are more major than one of `divisor`, in units of which all are multiples."""
+        """The part of the index from the digits more major than `divisor`, divided by `unit`."""
         result = ZERO
         for digit, value in self._values.get(dimension, ()):
             if digit.divisor > divisor:
@@ -289,8 +289,8 @@ class TileLoops:
 def reached_parameters(
     starts: Sequence[tuple[HloInstruction, tuple[int, ...]]],
 ) -> Iterator[tuple[HloInstruction, tuple[int, ...]]]:
-    """The parameters behind some values that have an index of the loops, each with the dimensions of the loops that
-    its own dimensions are. Followed are element-wise ops, transposes and broadcasts."""
+    """The parameters that some values depend on at the loops' index; for each, which dimensions of the loops its own
+    dimensions are. Follows element-wise ops, transposes and broadcasts."""
     stack, seen = list(starts), set(starts)
     while stack:
         node, where = stack.pop()
@@ -316,9 +316,9 @@ def reached_parameters(
 def guide_of(
     starts: Sequence[tuple[HloInstruction, tuple[int, ...], Place | None]], parameters: Mapping[int, Place], rank: int
 ) -> tuple[LoopDigit, ...]:
-    """The loops of the nest of some values that have an index of the loops (with where they are written, if they are):
-    through the first that does not lie in row-major order, else through the largest parameter that does not; () if
-    all do, and plain loops will do."""
+    """The loops of a nest over some values (each with the place where it is written, if any). They follow the first
+    place, which is not row-major; without one, the largest parameter that is not row-major; () if all arrays are
+    row-major, so that plain loops will do."""
     for _, where, place in starts:
         if place is not None:
             return loop_digits(place, where, rank)

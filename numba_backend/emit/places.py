@@ -1,12 +1,12 @@
-"""Where the elements of a fused computation's arrays lie, when that is not in row-major order one after the other.
+"""The positions in memory of the elements of a fused computation's arrays, where these are not row-major.
 
-A `Place` is the physical form of a layout (`hlo/physical_form.py`) cut down to what a loop nest needs: the digits of
-an index, major to minor, whose mixed-radix number is the element's place. For f32[m,n]{1,0:T(8,128)}::
+A `Place` is the physical form of a layout (`hlo/physical_form.py`), reduced to what a loop nest needs: the digits of an
+index, major to minor. As a mixed-radix number they are the element's position. For f32[m,n]{1,0:T(8,128)}::
 
     i // 8,  j // 128,  i % 8,  j % 128        ->        ((i // 8 * n_tiles + j // 128) * 8 + i % 8) * 128 + j % 128
 
-Digits that are always 0 are left out and neighbours that make up one larger digit are merged, so that many layouts
-turn out to be simpler than they are written: all arrays of one dimension with tiles, matrices of up to 128 columns.
+Digits that are always 0 are left out, and neighbours that make up one larger digit are merged. So many layouts become
+simple: all arrays of one dimension with tiles, and matrices of up to 128 columns.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from ...hlo.shape import Shape
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """``(source // divisor) % modulus``; the source is a dimension, or digits whose mixed-radix number counts (none:
-    the digit is 0, and only its extent matters). Of the first digit of a place the extent does not matter."""
+    """``(source // divisor) % modulus``. The source is a dimension, or a tuple of digits read as a mixed-radix number
+    (an empty tuple: the digit is 0, and only its extent matters). The extent of a place's first digit does not
+    matter."""
 
     source: int | tuple[Digit, ...]
     divisor: int
@@ -36,7 +37,7 @@ class Digit:
         return self.source == ()
 
     def dimensions(self) -> Iterator[int]:
-        """The dimensions that it depends on."""
+        """The dimensions that the digit depends on."""
         if isinstance(self.source, int):
             yield self.source
         else:
@@ -44,7 +45,7 @@ class Digit:
                 yield from digit.dimensions()
 
     def renumbered(self, number: Callable[[int], int | None]) -> Digit:
-        """With other numbers for the dimensions; None for one of which the index is always 0."""
+        """The digit with the dimensions renumbered; `number` gives None for a dimension whose index is always 0."""
         if isinstance(self.source, int):
             found = number(self.source)
             return replace(self, source=() if found is None else found)
@@ -56,18 +57,18 @@ class Digit:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The digits of an element's place, major to minor, and how many bits of a byte an element has if it is packed."""
+    """The digits of an element's position, major to minor; if elements are packed, the bits of one element."""
 
     digits: tuple[Digit, ...]
     packed_bits: int = 0
 
     @property
     def is_linear(self) -> bool:
-        """True for an array of one dimension whose elements follow one another."""
+        """True for an array of one dimension with contiguous elements."""
         return len(self.digits) == 1 and self.is_plain(0) == 0
 
     def is_plain(self, dimension: int) -> int | None:
-        """The number of the digit that is the index of `dimension` as it stands, if that is all there is of it."""
+        """The number of the digit that equals the index of `dimension`, if no other digit depends on that index."""
         found = [k for k, digit in enumerate(self.digits) if dimension in digit.dimensions()]
         if len(found) != 1:
             return None
@@ -75,12 +76,12 @@ class Place:
         return found[0] if (digit.source, digit.divisor, digit.modulus) == (dimension, 1, None) else None
 
     def may_merge(self, dimension: int, size: int) -> bool:
-        """True when `dimension` and the next, of `size` elements, lie like one dimension."""
+        """True when `dimension` and the next, of `size` elements, lie in memory like one dimension."""
         first, second = self.is_plain(dimension), self.is_plain(dimension + 1)
         return first is not None and second == first + 1 and self.digits[second].extent == size
 
     def merged(self, groups: Sequence[Sequence[int]]) -> Place:
-        """For the array whose dimension i is the dimensions `groups[i]` as one; `may_merge` holds within groups."""
+        """The place for the array whose dimension i merges the dimensions `groups[i]`; `may_merge` holds in groups."""
         position = {d: i for i, group in enumerate(groups) for d in group}
         digits: list[Digit] = []
         for digit in self.digits:
@@ -110,7 +111,7 @@ class Place:
 
 
 def place_of(shape: Shape) -> Place | None:
-    """The place of an array's elements by the index without its dimensions of size 1; None for row-major order."""
+    """The place of an array, for indices without its dimensions of size 1; None for row-major order."""
     layout = shape.array_layout
     bits = shape.bits_per_element if shape.bits_per_element < 8 else 0
     if layout.is_dense and layout.is_monotonic_with_dim0_major:
@@ -183,4 +184,4 @@ def _is_row_major(digits: Sequence[Digit], sizes: Sequence[int]) -> bool:
 
 
 Places = Mapping[int, Place]
-"""By parameter number, or by output."""
+"""By the number of the parameter or of the output."""

@@ -1,4 +1,4 @@
-"""Sorting rows by keys that are integers: digit by digit, from the least significant one, each time in a stable way.
+"""Sorting rows by integer keys: digit by digit, from the least significant one, with a stable pass for each.
 
     for i in <rows>:
         for t in range(n0):
@@ -12,9 +12,9 @@
                 w0[place] = w0[source + t]
             source, target = target, source
 
-Several keys are sorted by one after the other, the least significant first. Digits in which all elements agree are
-passed over. A single operand that is its own key is not carried along: it is made from the keys in the end; and where
-that loses which zero or NaN an element was, these are put back in the order in which they stood.
+Several keys are sorted one after the other, the least significant first. Digits in which all elements agree are
+skipped. A single operand that is its own key is not moved: it is computed from the keys at the end. If the key loses
+which zero or NaN an element was, these elements are put back in their original order.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RadixSort(RowSorter):
         self.outputs = [PointerParameter(f"out{k}", t, None, k) for k, t in enumerate(types)]
 
     def scratch_bytes(self) -> list[int]:
-        """For each group, two rows of keys and of what is carried along, and the counts of the digits."""
+        """For each group, two rows of keys and of the arrays that move with them, and the counts of the digits."""
         groups = self.groups
         counts = groups * (self.digits << self.digit_bits) * 4
         nbytes = [2 * groups * self.size * w.element_type.byte_width for w in self.work]
@@ -80,7 +80,7 @@ class RadixSort(RowSorter):
         return self.finish("radix_sort", self.size * (passes + 1) * _PASS_NANOSECONDS + 200.0 * passes)
 
     def _key(self, key: SortKey, position: str) -> Expr:
-        """The key of the element at a position of the row as it is now."""
+        """The key of the element at a position of the row in its current order."""
         scope = self.writer.scope
         outside = dict(scope.values)
         for parameter in self.elements.computation.parameters:
@@ -100,7 +100,7 @@ class RadixSort(RowSorter):
         return self.writer.let("v", element) if used > 1 else element
 
     def _fill(self, key: SortKey) -> None:
-        """Compute the keys, then count their digits: two loops, of which the first goes several elements at a time."""
+        """Compute the keys, then count their digits: two loops; the first handles several elements at a time."""
         digits, bits = -(-key.bits // self.digit_bits), self.digit_bits
         k, h = self.work[0].name, self.work[1].name
         with self.writer.block("for t in range(n0):"):
@@ -136,7 +136,7 @@ class RadixSort(RowSorter):
                 self.line("other = source", "source = target", "target = other")
 
     def _restore(self, key: SortKey) -> None:
-        """Make the elements from their keys."""
+        """Compute the elements from their keys."""
         out, k = self.outputs[0].name, self.work[0].name
         with self.writer.block("for t in range(n0):"):
             self.line(f"{out}[{self.at('t')}] = {element_of(key, f'{k}[source + t]')}")
@@ -165,7 +165,7 @@ class RadixSort(RowSorter):
 
 
 def radix_sort_of(instruction: HloInstruction) -> RadixSort | None:
-    """The kernel for a sort whose comparator compares keys, if its rows are long enough to gain by it."""
+    """The kernel for a sort whose comparator compares keys; None for others, or if rows are too short for a gain."""
     shape, attributes = instruction.operands[0].shape, instruction.attributes
     size = shape.dimensions[attributes.dimension]
     keys = keys_of(attributes.to_apply)

@@ -1,4 +1,4 @@
-"""Reducers: how one more element joins an accumulator, ``acc0 = reduce_add(acc0, x[i])``."""
+"""Reducers: combining an accumulator with one more element, ``acc0 = reduce_add(acc0, x[i])``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REORDERED: dict[Opcode, str] = {
     Opcode.MAXIMUM: "reduce_max",
     Opcode.MINIMUM: "reduce_min",
 }
-"""Float reductions whose order is open: the dialect's versions may be reassociated and so vectorise."""
+"""Float reductions in any order: the dialect's versions may be reassociated and so vectorise."""
 
 _SINGLE = (ElementType.F32, ElementType.F64)
 
@@ -27,7 +27,7 @@ _SINGLE = (ElementType.F32, ElementType.F64)
 def combined(
     e: ElementEmitter, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Expr]
 ) -> list[Expr]:
-    """The accumulators after `elements` (one an operand) have joined them."""
+    """The accumulators combined with `elements` (one for each operand)."""
     reducer = reduce.attributes.to_apply
     opcode = reducer_opcode(reducer)
     if opcode in _REORDERED and reduce.operands[0].shape.element in _SINGLE:
@@ -38,7 +38,7 @@ def combined(
 def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
     """A scalar computation written out on `arguments`, in the current scope.
 
-    UnsupportedError if it holds what no expression is, a matrix product on arrays made of its scalars, say.
+    UnsupportedError if it holds an op that is no expression, such as a matrix product on arrays made of its scalars.
     """
     for instruction in computation.instructions:
         if instruction.opcode is not Opcode.TUPLE and instruction.opcode not in ELEMENT:
@@ -62,5 +62,5 @@ def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[
 
 @ELEMENT.register(Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT)
 def _not_at_hand(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    """A reduction's result is set by the loop nest; it is looked up, never computed from here."""
+    """The loop nest sets a reduction's result; this looks it up and never computes it."""
     raise UnsupportedError(f"{instruction.opcode.value} at an index where its loop nest has not left it")

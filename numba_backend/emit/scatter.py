@@ -1,4 +1,4 @@
-"""The kernel of scatter: a loop over the indices, and for each that lies inside one over its window.
+"""The kernel of scatter: a loop over the indices; for each index inside the array, a loop over its window.
 
     def scatter_add(lo, hi, io0, x1, x2, n0, n1, n2):
         for i in range(n0):
@@ -9,9 +9,9 @@
                     from0 = i * n2 + j
                     io0[at0] = io0[at0] + x2[from0]
 
-Every array is dense, so a position in it is a sum of loop variables times strides; loops that are one walk through all
-arrays become one. Updates of one element happen in the order of the indices. What threads share is therefore the
-window, whose elements go to different places; or the indices, if they are said to be unique.
+Every array is dense, so a position in it is a sum of loop variables times strides; loops that step evenly through all
+arrays are merged. Updates of one element happen in the order of the indices. Threads therefore split the window, whose
+elements go to different positions, or the indices, if they are declared unique.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from .sizes import LITERAL_LIMIT, Sizes
 from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, SizeParameter, Writer, call, plus, times
 
 MIN_SHARED_WINDOW = 64
-"""Elements of the window from which on threads share it: each of them reads all indices."""
+"""The least number of elements of a window for which threads split it: each thread reads all indices."""
 
 _NANOSECONDS = 1.5
-"""One element's update, roughly."""
+"""Nanoseconds of one element's update, roughly."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """`extent` steps, and how far each goes in the array, in the indices and in the updates, in elements."""
+    """`extent` steps; the strides, in elements, in the array, in the indices and in the updates."""
 
     extent: int
     array: int
@@ -48,7 +48,7 @@ class _Loop:
     updates: int
 
     def around(self, inner: _Loop) -> _Loop | None:
-        """One loop for this one around `inner`, if all arrays are walked through evenly."""
+        """One loop that replaces this one around `inner`, if that gives the same positions in all arrays."""
         ours = (self.array, self.indices, self.updates)
         theirs = (inner.array, inner.indices, inner.updates)
         if any(a != b * inner.extent for a, b in zip(ours, theirs, strict=True)):
@@ -58,7 +58,7 @@ class _Loop:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A component of the index: where it lies from the first one on, what it steps over, and its largest value."""
+    """A component of the index: its offset from the first one, the stride that it multiplies, and its largest value."""
 
     place: int
     stride: int
@@ -73,7 +73,7 @@ def _strides(dimensions: Sequence[int]) -> list[int]:
 
 
 def _merged(loops: Sequence[_Loop]) -> list[_Loop]:
-    """Without loops of one step, and with neighbours made one where that is the same."""
+    """The loops without those of one step, and with neighbours merged where that gives the same positions."""
     result: list[_Loop] = []
     for loop in loops:
         if loop.extent == 1:
@@ -88,7 +88,7 @@ def _merged(loops: Sequence[_Loop]) -> list[_Loop]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The loops over the indices, those over a window, and what is read of an index."""
+    """The loops over the indices, those over a window, and the components of an index."""
 
     outer: tuple[_Loop, ...]
     inner: tuple[_Loop, ...]
@@ -126,7 +126,7 @@ def _plan(array: Shape, indices: Shape, update: Shape, attributes: ScatterAttrib
 
 
 def emit_scatter(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a scatter whose arrays (operands 0 to N - 1) lie in its outputs already."""
+    """The kernel of a scatter. Its outputs already hold its arrays (operands 0 to N - 1)."""
     return _ScatterEmitter(instruction).emit()
 
 
@@ -173,7 +173,7 @@ class _ScatterEmitter:
         return self._finish(extent, steps * window * _NANOSECONDS / max(extent, 1))
 
     def _sliced(self) -> _Loop | None:
-        """The loop that threads share, if they may."""
+        """The loop that threads may split, if any."""
         if self.attributes.unique_indices and self.plan.outer:
             return self.plan.outer[0]
         window = max(self.plan.inner, key=lambda loop: loop.extent, default=None)
@@ -182,7 +182,7 @@ class _ScatterEmitter:
     def _loops(
         self, stack: ExitStack, loops: Sequence[_Loop], sliced: _Loop | None, first: int
     ) -> tuple[Expr, Expr, Expr]:
-        """Open the loops; the offsets that their variables add to the array, the indices and the updates."""
+        """Opens the loops; gives the offsets that their variables add in the array, the indices and the updates."""
         offsets = [Expr("0"), Expr("0"), Expr("0")]
         for position, loop in enumerate(loops):
             name = loop_variable(first + position)
@@ -199,7 +199,7 @@ class _ScatterEmitter:
         return offsets[0], offsets[1], offsets[2]
 
     def _start(self, start: _Start, offset: Expr) -> tuple[str, Expr]:
-        """A component of the index, and the test that it leaves room for the window."""
+        """A component of the index, and the test that the window fits there."""
         pointer = self.pointers[self.count]
         place = plus(offset, self.size("t", start.place))
         value = call("int64", self._element(pointer, place))

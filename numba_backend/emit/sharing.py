@@ -1,4 +1,4 @@
-"""Which outputs of a kernel may lie over which of its operands: the rule that buffer assignment asks for."""
+"""Which outputs of a kernel may overwrite which of its operands: the rule that buffer assignment asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .collapse import FusedBody
 
 
 class Sharing:
-    """The rule for one canonical fused computation. Asked for many pairs, so what it finds out is kept."""
+    """The rule for one canonical fused computation. It is asked for many pairs, so it keeps what it has found."""
 
     def __init__(self, fused: FusedBody) -> None:
         self.fused = fused
@@ -33,9 +33,9 @@ class Sharing:
     def may_overwrite(self, operand: int, output: int) -> bool:
         """True when the kernel may write `output` over `operand`.
 
-        In a plain nest: when the operand is read at the output's own index only. At the end of a dynamic-update-slice:
-        its operand, when nothing else of it is read but what is being replaced. Never in a nest with reductions, which
-        reads its operands several times.
+        In a plain nest: if the operand is read only at the output's own index. In a nest that ends in
+        a dynamic-update-slice: its operand, if the nest reads of it only what it replaces. Never in a nest with
+        reductions, which reads its operands several times.
         """
         body, root = self.body, self._roots[output]
         parameter = body.parameters[operand]
@@ -51,7 +51,7 @@ class Sharing:
 
 def is_update(fused: FusedBody, root: HloInstruction) -> bool:
     """True for a fusion that is a nest over the update of a dynamic-update-slice, written into a copy of its operand:
-    when the operand comes from outside and lies as the output does."""
+    if the operand is a parameter with the layout of the output."""
     if root.opcode is not Opcode.DYNAMIC_UPDATE_SLICE or root.operands[0].opcode is not Opcode.PARAMETER:
         return False
     number = root.operands[0].attributes.number
@@ -59,7 +59,7 @@ def is_update(fused: FusedBody, root: HloInstruction) -> bool:
 
 
 def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:
-    """A dynamic-slice of the place that the update goes to, which the update is computed from element by element."""
+    """True for a dynamic-slice of the region that the update replaces, if the update uses it element by element."""
     update = root.operands[1]
     return (
         user.opcode is Opcode.DYNAMIC_SLICE
@@ -71,7 +71,7 @@ def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:
 
 
 def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
-    """What is (also) read at an index other than the roots' own."""
+    """The values that are read (perhaps also) at another index than the roots' own."""
     same: set[HloInstruction] = set()
     other: set[HloInstruction] = set()
     stack = [(r, True) for r in roots]

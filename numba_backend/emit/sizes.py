@@ -1,7 +1,7 @@
-"""The sizes of a fused computation: which dimensions are the same size by construction, and what a kernel calls them.
+"""The sizes of a fused computation: which dimensions always have the same size, and their names in the kernel.
 
-A size is an argument of the kernel, so that one compiled kernel serves all sizes. Two exceptions make better loops:
-sizes of an inner loop up to `LITERAL_LIMIT` are written into the text (they unroll), and dimensions of size 1 have
+A size is an argument of the kernel, so one compiled kernel serves all sizes. Two exceptions make better loops:
+sizes of an inner loop up to `LITERAL_LIMIT` are written into the text (the loops unroll), and dimensions of size 1 have
 been removed before.
 """
 
@@ -24,8 +24,8 @@ Dimension = tuple[HloInstruction, int]
 class Sizes:
     """Names for the dimensions of all instructions in one fused computation.
 
-    Dimensions that must be equal whatever their value share a name; two that happen to be equal do not, for then
-    the text would depend on the value.
+    Dimensions that must be equal share a name; two that happen to be equal do not, because the text would then depend
+    on their values.
     """
 
     def __init__(self, computation: HloComputation) -> None:
@@ -94,7 +94,7 @@ class Sizes:
                 self._same((first, d), (instruction, i))
 
     def mark_outer(self, instruction: HloInstruction, dimension: int) -> None:
-        """This dimension is sliced by `lo, hi`: it stays an argument however small it is."""
+        """This dimension is sliced by `lo, hi`: its size is an argument even if it is small."""
         self._outer.add(self._find((instruction, dimension)))
 
     def of(self, instruction: HloInstruction, dimension: int) -> Expr:
@@ -114,7 +114,7 @@ class Sizes:
 
     def extent(self, instruction: HloInstruction, dimensions: tuple[int, ...], divisor: int, value: int) -> Expr:
         """How many values ``index // divisor`` has in memory: the number of tiles, perhaps with padding. It is an
-        argument, but where it is a size of the array."""
+        argument of the kernel, unless it is a size of the array."""
         if divisor == 1 and len(dimensions) == 1 and instruction.shape.dimensions[dimensions[0]] == value:
             return self.of(instruction, dimensions[0])
         key = (tuple(self._find((instruction, d)) for d in dimensions), divisor, value)
@@ -136,7 +136,7 @@ class Sizes:
         return found
 
     def step(self, value: int) -> Expr:
-        """A stride or a distance between holes: no size, and LLVM divides by a literal in a fraction of the time."""
+        """A stride or a distance between holes. A literal if it is small: LLVM divides by literals much faster."""
         return Expr(str(value)) if 0 < value <= LITERAL_LIMIT else self.constant(value)
 
     def product(self, instruction: HloInstruction, dimensions: range) -> Expr:

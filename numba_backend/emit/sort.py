@@ -1,4 +1,4 @@
-"""Sorting with any comparator: a merge sort of each row, with the comparator written out in it.
+"""Sorting with any comparator: a merge sort of each row, with the comparator written out in the kernel.
 
     def sort(lo, hi, x0, w0, out0, n0, n1, n2):
         for group in range(lo, hi):
@@ -12,9 +12,8 @@
                     source, target = target, source
                 for t in range(n0):
                     out0[base + t * n1] = w0[source + t]
-
-It is stable. Bounds come from the loops, never from the comparator, so one that is no strict weak order leaves the row
-in some order and does no harm. Elements are moved as they lie in memory.
+It is stable. Bounds come from the loops, never from the comparator, so a comparator that is no strict weak order leaves
+the row in some order and does no harm. Elements are moved as they are stored.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ from .sizes import Sizes
 from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, SizeParameter, Writer
 
 RUN = 8
-"""Elements that are put in order by insertion."""
+"""The number of elements that are sorted by insertion."""
 
 MAX_GROUPS = 64
-"""Rows go in so many groups at most: what threads share, and each has scratch memory of its own."""
+"""The largest number of groups of rows. Threads share the groups; each group has its own scratch memory."""
 
 _NANOSECONDS = 3.0
-"""One element's part in one merge."""
+"""Nanoseconds of one element in one merge."""
 
 
 class RowSorter:
-    """What all kernels that sort rows share: rows along one dimension of some arrays, their scratch, and the text.
+    """What all kernels that sort rows share: the rows along one dimension of the arrays, scratch memory, and the text.
 
-    Operands of the kernel are the arrays, then one block of scratch memory for each of `scratch`.
+    The operands of the kernel are the arrays, then one block of scratch memory for each entry of `scratch`.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class RowSorter:
 
     @contextmanager
     def row(self) -> Iterator[None]:
-        """The loops over groups and their rows, with `base`."""
+        """Opens the loops over groups and their rows, and defines `base`."""
         block = self.writer.block
         rows = "for i in range(group * m0, minimum(group * m0 + m0, m1)):"
         with block("for group in range(lo, hi):"), block(rows):
@@ -80,15 +79,15 @@ class RowSorter:
             yield
 
     def at(self, position: str) -> str:
-        """Where the element at a position of the row lies in the arrays."""
+        """The position in the arrays of the element at a position of the row."""
         return f"base + {position}" if self.stride == 1 else f"base + {position} * n1"
 
     def element(self, pointer: PointerParameter, place: str) -> Expr:
-        """An element, as it is held."""
+        """An element, in the type in which it is held."""
         return loaded(pointer.element_type, Expr(f"{pointer.name}[{place}]", self.writer.depth))
 
     def finish(self, name: str, cost: float) -> EmittedKernel:
-        """`cost` is that of one row, in nanoseconds."""
+        """`cost`: nanoseconds of one row."""
         parameters: tuple[KernelParameter, ...] = (
             *self.inputs, *self.work, *self.outputs, *self.sizes, *self.elements.scalars,
         )  # fmt: skip
@@ -135,13 +134,13 @@ class MergeSort(RowSorter):
         return self.finish("sort", self.size * (levels + 2) * _NANOSECONDS * self.count)
 
     def before(self, first: list[Expr], second: list[Expr]) -> str:
-        """Whether the comparator puts `first` before `second`."""
+        """The test whether the comparator puts `first` before `second`."""
         arguments = [e for pair in zip(first, second, strict=True) for e in pair]
         (result,) = applied(self.elements, self.comparator, arguments)
         return result.text
 
     def _insert(self) -> None:
-        """Put each run of a few elements in order by insertion."""
+        """Sort each run of a few elements by insertion."""
         writer = self.writer
         starts, run = f"for start in range(0, n0, {RUN}):", f"for t in range(start + 1, minimum(start + {RUN}, n0)):"
         with writer.block(starts), writer.block(run):
@@ -162,7 +161,7 @@ class MergeSort(RowSorter):
                 self.line(f"{w.name}[source + p] = {k}")
 
     def _merge(self) -> None:
-        """Merge runs in pairs until there is one. Which side an element comes from is computed and not branched on."""
+        """Merge runs in pairs until there is one. The side that an element comes from is computed, without a branch."""
         writer = self.writer
         self.line(f"width = {RUN}")
         with writer.block("while width < n0:"):

@@ -1,8 +1,8 @@
-"""Comparators that compare keys, one after the other: what they are, and keys as unsigned integers of the same order.
+"""Comparators that compare keys, one after the other: recognising them, and keys as unsigned integers in that order.
 
 Such a comparator is `f(a) < f(b)`, or `f(a) < f(b) or (f(a) == f(b) and <such a comparator>)`, or the same with a
-select, where f is any computation. That is what JAX writes for sort, argsort and lexsort. Integers of a known number of
-bits can be sorted without comparing any (see radix_sort.py).
+select, where f is any computation. JAX writes such comparators for sort, argsort and lexsort. Integers with a known
+number of bits can be sorted without comparisons (see radix_sort.py).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _KEY_TYPES = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """What is compared: `value`, computed from the first element's parameters (those of even number)."""
+    """One key of a comparator: `value`, computed from the first element's parameters (those with even numbers)."""
 
     value: HloInstruction
     descending: bool
     total: bool
-    """Floats in their total order; else -0.0 and 0.0 are equal. (NaN, which such a comparison has no place for, is
-    put where the total order has it.)"""
+    """Floats are in their total order; else -0.0 and 0.0 are equal. (Such a comparison does not order NaN; NaN is put
+    where the total order has it.)"""
 
     @property
     def element_type(self) -> ElementType:
@@ -42,12 +42,12 @@ class SortKey:
 
     @property
     def bits(self) -> int:
-        """How many bits an integer key has."""
+        """The number of bits of an integer key."""
         return self.element_type.bit_width
 
     @property
     def canonical_constants(self) -> tuple[HloInstruction, HloInstruction] | None:
-        """(zero, NaN) that stand for all zeros and all NaN, if the key is made in that way."""
+        """(zero, NaN) that replace all zeros and all NaN, if the key is computed in that way."""
         if _uncanonical(self.value) is None:
             return None
         _, nan, number = self.value.operands
@@ -55,15 +55,15 @@ class SortKey:
 
     @property
     def operand(self) -> int | None:
-        """The operand that is the key itself, if it is one, or one with its zeros made equal, and its NaN."""
+        """The operand that is the key; its zeros or NaN may have been made equal. None if no operand is."""
         source = _uncanonical(self.value)
         source = self.value if source is None else source
         return source.attributes.number // 2 if source.opcode is Opcode.PARAMETER else None
 
     @property
     def is_invertible(self) -> bool:
-        """False when more is lost than which zero or NaN it was: kernels hold f16 and bf16 as f32, which may change the
-        payload of a NaN."""
+        """False when the key loses more than which zero or NaN it was: kernels hold f16 and bf16 as f32, and this may
+        change the payload of a NaN."""
         return self.element_type not in _HALF or self.canonical_constants is not None
 
     @property
@@ -86,7 +86,7 @@ def keys_of(comparator: HloComputation) -> tuple[SortKey, ...] | None:
 
 
 def _first_key(node: HloInstruction) -> tuple[SortKey, HloInstruction | None] | None:
-    """(key, what decides when it is equal or None): a comparator taken apart."""
+    """(the first key, the comparison if it is equal or None): takes a comparator apart."""
     if node.opcode is Opcode.COMPARE:
         key = _key(node)
         return None if key is None else (key, None)
@@ -108,7 +108,7 @@ def _first_key(node: HloInstruction) -> tuple[SortKey, HloInstruction | None] | 
 
 
 def _key(node: HloInstruction) -> SortKey | None:
-    """`f(a) < f(b)`, in any of the ways to say it."""
+    """`f(a) < f(b)`, in any of its forms."""
     if node.opcode is not Opcode.COMPARE or node.attributes.direction not in (_D.LT, _D.GT):
         return None
     x, y = node.operands
@@ -136,7 +136,7 @@ def _same(a: tuple[HloInstruction, ...], b: tuple[HloInstruction, ...]) -> bool:
 
 
 def _side(node: HloInstruction) -> int | None:
-    """0 when the value depends on parameters of even number only, 1 for odd ones; else None."""
+    """0 when the value depends only on parameters with even numbers, 1 for odd numbers; else None."""
     found: set[int] = set()
     stack, seen = [node], {node}
     while stack:
@@ -151,7 +151,7 @@ def _side(node: HloInstruction) -> int | None:
 
 
 def _mirrored(x: HloInstruction, y: HloInstruction) -> bool:
-    """True when y is computed from the second element as x is from the first, or the other way round."""
+    """True when y is computed from one element as x is from the other."""
     stack, seen = [(x, y)], {(x, y)}
     while stack:
         a, b = stack.pop()
@@ -184,7 +184,7 @@ def _reads_parameters(node: HloInstruction) -> bool:
 
 
 def _uncanonical(value: HloInstruction) -> HloInstruction | None:
-    """x, when `value` is x with all zeros and all NaN made equal: `select(x != x, nan, select(x == 0, 0, x))`."""
+    """x, if `value` is x with all zeros and all NaN made equal: `select(x != x, nan, select(x == 0, 0, x))`."""
     if value.opcode is not Opcode.SELECT:
         return None
     is_nan, nan, number = value.operands
@@ -206,7 +206,7 @@ def _is_constant(node: HloInstruction, value: float) -> bool:
 
 
 def integer_key(key: SortKey, value: Expr) -> Expr:
-    """The key, held as its element type, as an unsigned integer: u64 for 64 bits, else u32."""
+    """The key, given in the held form of its element type, as an unsigned integer: u64 for 64 bits, else u32."""
     element, depth = key.element_type, value.depth
     if element.is_floating and not key.total:
         zero = "float64(0)" if element is ElementType.F64 else "float32(0)"
@@ -233,7 +233,7 @@ def integer_key(key: SortKey, value: Expr) -> Expr:
 
 
 def _wide_key(key: SortKey, value: Expr) -> Expr:
-    """s64, u64, f64: the sign bit turned round where there is one."""
+    """s64, u64, f64: with the sign bit flipped where there is one."""
     if key.element_type is ElementType.F64:
         value = call("total_order_key", value)
     number = call("uint64", value)
@@ -245,7 +245,7 @@ def _wide_key(key: SortKey, value: Expr) -> Expr:
 
 
 def element_of(key: SortKey, number: str) -> str:
-    """The inverse of `integer_key`: the element, as it goes to memory."""
+    """The inverse of `integer_key`: the element, in the form in which it is stored."""
     element = key.element_type
     if key.bits == 64:
         text = f"bit_not({number})" if key.descending else number
@@ -265,5 +265,5 @@ def element_of(key: SortKey, number: str) -> str:
 
 
 def _unordered(number: str, bits: int) -> str:
-    """The bits of a float from its place in the total order."""
+    """The bits of a float from its number in the total order."""
     return f"select({number} < 0, {number} ^ {(1 << bits - 1) - 1}, {number})"

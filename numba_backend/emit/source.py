@@ -1,7 +1,7 @@
-"""Kernel text as it is written: scopes of lines, names, parameters.
+"""Kernel text while it is written: scopes of lines, names, parameters.
 
-A kernel is a function of `lo, hi`, pointers, sizes and scalars. Its text is canonical: names depend on the order in
-which things are met and on nothing that a user or a file chose, so that equal computations give equal text.
+A kernel is a function of `lo, hi`, pointers, sizes and scalars. Its text is canonical: names depend only on the order
+in which the emitter meets things, not on names that a user or a file chose, so equal computations give equal text.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Expr:
     text: str
     depth: int = 0
     precedence: int = ATOM
-    """How strongly the outermost operator of the text binds."""
+    """The precedence of the outermost operator of the text."""
     cast: str = ""
-    """The type that the value must yet be brought back to: integer arithmetic is done in 64 bits, and what is in the
-    upper ones does not matter to more of it."""
+    """The type to which the value must still be cast: integer arithmetic is done in 64 bits, and further
+    arithmetic does not need the upper bits."""
 
     def closed(self) -> Expr:
-        """The value in its own type."""
+        """The value, cast to its own type."""
         return Expr(f"{self.cast}({self.text})", self.depth) if self.cast else self
 
     def within(self, precedence: int) -> str:
-        """The text as an operand of something that binds like `precedence`, in parentheses where that needs them."""
+        """The text as an operand of an operator of this precedence, in parentheses if needed."""
         return self.text if self.precedence >= precedence else f"({self.text})"
 
     def __str__(self) -> str:
@@ -49,13 +49,13 @@ class Expr:
 
 
 Index = tuple[Expr, ...]
-"""One expression a dimension."""
+"""One expression for each dimension."""
 
 ZERO = Expr("0")
 
 
 def binary(sign: str, a: Expr, b: Expr, cast: str = "") -> Expr:
-    """``a + b``; operators of equal strength group from the left, comparisons not at all."""
+    """``a + b``; operators of equal precedence are grouped from the left; comparisons are not chained."""
     own = _PRECEDENCE[sign]
     left = own + 1 if own == _COMPARISON else own
     return Expr(f"{a.within(left)} {sign} {b.within(own + 1)}", depth_of(a, b), own, cast)
@@ -89,7 +89,7 @@ def plus(a: Expr, b: Expr) -> Expr:
 
 
 def minus(a: Expr, b: Expr) -> Expr:
-    """a - b as an index, without a zero and without two signs."""
+    """a - b as an index; leaves out a zero b and avoids two signs."""
     if b.text == "0":
         return a
     if b.text.startswith("-"):
@@ -134,7 +134,7 @@ class ScalarParameter:
 
     @property
     def bits(self) -> int:
-        """The value as the 64-bit pattern (signed) that travels in the argument table."""
+        """The value as a (signed) 64-bit pattern, its form in the argument table."""
         raw = np.asarray(self.value, self.element_type.dtype).tobytes().ljust(8, b"\0")
         return int(struct.unpack("<q", raw)[0])
 
@@ -144,7 +144,7 @@ KernelParameter = PointerParameter | SizeParameter | ScalarParameter
 
 @dataclass(frozen=True, slots=True)
 class EmittedKernel:
-    """One kernel call: the text, its parameters in order with this call's values, and how its outer loop splits."""
+    """One kernel call: the text, the parameters with this call's values, and how the outer loop may be split."""
 
     source: str
     parameters: tuple[KernelParameter, ...]
@@ -160,12 +160,12 @@ class EmittedKernel:
 
 @dataclass
 class Scope:
-    """A block of lines. Lines of an outer scope that are emitted while an inner one is open come before it."""
+    """A block of lines. Lines that an outer scope gets while an inner one is open come before the inner scope."""
 
     depth: int
     header: str = ""
     guarded: bool = False
-    """True for a branch: nothing that is computed inside may be moved out of it."""
+    """True for a branch: a value that is computed inside may not be moved out of it."""
     lines: list[str | Scope] = field(default_factory=list)
     values: dict[Any, Expr] = field(default_factory=dict)
 
@@ -198,14 +198,14 @@ class Writer:
         return self.scope.depth
 
     def fresh(self, stem: str) -> str:
-        """A new name: the stem with the next number of its own."""
+        """A new name: the stem with the next number for this stem."""
         number = self._names.get(stem, 0)
         self._names[stem] = number + 1
         return f"{stem}{number}"
 
     @contextmanager
     def block(self, header: str, guarded: bool = False) -> Iterator[Scope]:
-        """Lines inside go into a new scope under `header`, which joins its parent when it closes."""
+        """Puts lines into a new scope under `header`; the scope joins its parent when it closes."""
         parent = self.scope
         scope = Scope(parent.depth + 1, header, guarded or parent.guarded)
         self.scopes.append(scope)
@@ -217,12 +217,12 @@ class Writer:
             parent.lines.append(scope)
 
     def placement(self, depth: int) -> Scope:
-        """The scope where a value of `depth` is computed: as far out as it may go."""
+        """The scope where a value of `depth` is computed: the outermost possible one."""
         scope = self.scope
         return scope if scope.guarded else self.scopes[depth]
 
     def let(self, stem: str, value: Expr) -> Expr:
-        """Name a value: `stem3 = ...` in the outermost scope that has all it needs."""
+        """Name a value: `stem3 = ...` in the outermost scope that has all the values it needs."""
         scope = self.placement(value.depth)
         name = self.fresh(stem)
         scope.lines.append(f"{name} = {value.text}")
@@ -232,7 +232,7 @@ class Writer:
         self.scope.lines.append(text)
 
     def recall(self, key: Any) -> Expr | None:
-        """A value that an open scope has computed already."""
+        """A value that an open scope has already computed."""
         for scope in reversed(self.scopes):
             found = scope.values.get(key)
             if found is not None:
@@ -240,7 +240,7 @@ class Writer:
         return None
 
     def remember(self, key: Any, value: Expr) -> Expr:
-        """Keep `value` for as long as the scope that holds it (or, if it is not named, the current one) is open."""
+        """Keep `value` while the scope that defines it (the current one, if the value has no name) is open."""
         self.placement(value.depth).values[key] = value
         return value
 

@@ -1,4 +1,4 @@
-"""The kernel of topk for a small k: one walk over the row, with the best elements so far in order in the result.
+"""The kernel of topk for a small k: one pass over the row; the result holds the best elements so far, in order.
 
     for i in <rows>:
         base, top, count, worst = i * n0, i * n1, 0, 0
@@ -8,7 +8,7 @@
                 ...                                     those that it is better than move up; it takes its place
                 worst = <the key of the last one, once there are n1>
 
-An element that is no better than another one that came before it stays behind it.
+An element whose key equals that of an earlier one comes after it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Kernels of reduce-window, except cumulative ones, for which see `window_scan.py`.
+"""Kernels of reduce-window. Cumulative windows are in `window_scan.py`.
 
-Along the last dimension results are computed a block at a time, so that loops vectorise; the loop over all others is
-the one that is sliced::
+Along the last dimension, results are computed a block at a time, so that loops vectorise; the loop over all other
+dimensions is the one that is sliced::
 
     for row in range(lo, hi):
         for k0 in range(3):                                  # the window, dimension by dimension
@@ -13,12 +13,12 @@ the one that is sliced::
                     for j in range(low, high):
                         out[first + j] = maximum(out[first + j], x[base + j * 2])
 
-Between two elements of the window the results wait in the output, in the first-level cache. A small window is unrolled
-where it lies inside of the array altogether: `acc = maximum(acc, x[...])`, once an element of it; the few results at an
-edge are then computed one by one.
+From one element of the window to the next, the results stay in the output, in the first-level cache. Where the whole
+window is inside the array, a small window is unrolled: `acc = maximum(acc, x[...])`, once for each of its elements; the
+few results at an edge are then computed one by one.
 
-Windows have kernels of their own and no element rule in fusions: loops with a padded window in them do not vectorise
-unless the edges are taken apart, and overlapping windows would compute what is fused into them again and again.
+Windows have separate kernels and no element rule in fusions: loops over a padded window vectorise only if the edges
+are handled separately, and overlapping windows would compute fused operands again and again.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .source import EmittedKernel, Expr
 from .window_places import MANY_ROWS, UNROLLED, Axis, Place, axes_of, offset_of
 
 BLOCK = 1024
-"""Results of a row that wait in the cache together; few long rows are cut into blocks, which threads share."""
+"""Results of a row that stay in the cache together. A few long rows are cut into blocks, which threads share."""
 SHORT = 8
-"""Results at an edge of the array up to which loops over the window do not pay."""
+"""At an edge with fewer results than this, loops over the window do not pay."""
 
 class _Rows:
-    """The loops over all places but those along the last dimension."""
+    """The loops over all positions of the window except those along the last dimension."""
 
     def __init__(self, text: KernelText, axes: Sequence[Axis]) -> None:
         self.text = text
@@ -50,7 +50,7 @@ class _Rows:
         self.by_rows = self.count >= MANY_ROWS or self.last.axis.count < 2 * BLOCK
 
     def loop(self, body: Callable[[], None]) -> None:
-        """`body` inside of loops that set row, its places along the outer dimensions, first, start and stop."""
+        """Calls `body` inside loops that set row, the positions along the outer dimensions, first, start and stop."""
         text = self.text
         with ExitStack() as stack:
 
@@ -89,7 +89,7 @@ class _Rows:
                 self.text.line(f"at{place.number} = {place.origin(f'o{place.number}')}")
 
     def windows(self, stack: ExitStack) -> str:
-        """Enter the loops over the window along the outer dimensions; where the row of the array begins."""
+        """Opens the loops over the window along the outer dimensions; gives the offset of the array's row."""
         terms = []
         for place in self.outer:
             if not place.moves:
@@ -110,12 +110,12 @@ class _Rows:
 
     @property
     def others(self) -> int:
-        """Places in one iteration of the sliced loop."""
+        """The positions in one iteration of the sliced loop."""
         return self.last.axis.count if self.by_rows else self.count
 
 
 def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a reduce-window; operands and outputs are numbered as the instruction's leaves."""
+    """The kernel of a reduce-window; its operands and outputs have the numbers of the instruction's leaves."""
     count = len(instruction.operands) // 2
     arrays = [o.shape for o in instruction.operands[:count]]
     results = list(instruction.shape.leaves())
@@ -185,7 +185,7 @@ class _ReduceWindow:
                 self._by_element("begin", "end")
 
     def _interior(self) -> tuple[str, str]:
-        """The places along the last dimension at which the whole window is inside of the array."""
+        """The positions along the last dimension at which the whole window is inside the array."""
         last = self.rows.last
         if not last.moves:
             return "start", "stop"
@@ -199,7 +199,7 @@ class _ReduceWindow:
         )
 
     def _unrolled(self, low: str, high: str) -> None:
-        """Each result from the whole window, one after the other."""
+        """Computes the results one after the other, each from the whole window."""
         text, rows = self.text, self.rows
         with text.block(f"for j in range({low}, {high}):"):
             names = [f"acc{k}" for k in range(len(self.sources))]
@@ -231,7 +231,7 @@ class _ReduceWindow:
         return offset_of(terms, [p.size for p in self.rows.places])
 
     def _by_element(self, low: str, high: str) -> None:
-        """All results, one element of the window after the other."""
+        """Computes all results together, with one element of the window after the other."""
         text, last = self.text, self.rows.last
         with text.block(f"for j in range({low}, {high}):"):
             for k, output in enumerate(self.outputs):
@@ -261,7 +261,7 @@ class _ReduceWindow:
                 self._join(f"base + cell // {last.holes}")
 
     def _one_by_one(self, low: str, high: str) -> None:
-        """A few results at the edge, each from what its window has of the array."""
+        """Computes the few results at an edge, each from the part of its window that is inside the array."""
         text, last = self.text, self.rows.last
         names = [f"acc{k}" for k in range(len(self.sources))]
         with text.block(f"for j in range({low}, {high}):"):

@@ -1,7 +1,8 @@
-"""The places of a window along the dimensions of an array, as numbers and as kernel text.
+"""The positions of a window along the dimensions of an array, as numbers and as kernel text.
 
-Dimensions along which the window does nothing are merged with their neighbours; the others have a `Place`, which knows
-at which cell the window begins, which of its elements are inside of the array, and which element lies in a cell.
+A cell is an index of the array after base dilation. Dimensions that the window does not change are merged with their
+neighbours; each other dimension has a `Place`. It knows the cell at which the window begins, which elements of the
+window are inside the array, and which element is in a cell.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from ...hlo.window import Window, WindowDimension, dilated, is_plain, is_trivial
 from .applied import LITERAL_LIMIT, KernelText
 
 UNROLLED = 32
-"""Elements of a window, times operands, up to which it is unrolled."""
+"""A window is unrolled up to this many elements (times the number of operands)."""
 MANY_ROWS = 16
-"""Rows from which on threads share them."""
+"""From this number of rows on, threads share them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension of the array after merging: its size, how many places the window has, and the window."""
+    """One dimension of the array after merging: its size, the number of positions of the window, and the window."""
 
     size: int
     count: int
@@ -28,7 +29,7 @@ class Axis:
 
     @property
     def extent(self) -> int:
-        """Cells once it is dilated."""
+        """The number of cells: the size after base dilation."""
         return dilated(self.size, self.part.base_dilation)
 
 
@@ -36,7 +37,7 @@ NOTHING = WindowDimension()
 
 
 def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list[Axis]:
-    """The dimensions, neighbours merged along which the window does nothing; those of size 1 left out."""
+    """The dimensions; neighbours that the window does not change are merged, and those of size 1 are left out."""
     axes: list[Axis] = []
     for size, count, part in zip(sizes, counts, window, strict=True):
         if not is_trivial(part):
@@ -50,10 +51,10 @@ def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list
 
 
 class Place:
-    """The text of one dimension: its numbers, and the places of the window along it."""
+    """The text of one dimension: its numbers, and the positions of the window along it."""
 
     def __init__(self, text: KernelText, number: int, axis: Axis, *, moves: bool = False) -> None:
-        """`moves`: write the window even where it does nothing."""
+        """`moves`: write the loop over the window even if it does nothing."""
         part = axis.part
         self.axis, self.number = axis, number
         self.moves = moves or part is not NOTHING
@@ -74,15 +75,15 @@ class Place:
         return scaled if self.low == "0" else f"{scaled} - {self.low}"
 
     def shift(self, element: str) -> str:
-        """How far an element of the window is from its first one."""
+        """The distance of an element of the window from the first one."""
         return element if self.dilation == "1" else f"{element} * {self.dilation}"
 
     def row(self, cell: str) -> str:
-        """Which element lies in a cell."""
+        """The index of the element in a cell."""
         return cell if self.axis.part.base_dilation == 1 else f"{cell} // {self.holes}"
 
     def elements(self, at: str) -> str:
-        """The loop over the window at cell `at`: all of it if it is small, else what is inside of the array."""
+        """The loop over the window at cell `at`: all of it if it is small, else the part inside the array."""
         part = self.axis.part
         if part.size <= LITERAL_LIMIT or is_plain(part):
             return f"range({self.window})"
@@ -93,7 +94,7 @@ class Place:
         return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
 
     def elements_between(self, low: str, high: str) -> str:
-        """The same for the places from `low` to `high`: what is inside of the array at one of them."""
+        """The same for positions `low` to `high`: the part that is inside the array at one of them at least."""
         part = self.axis.part
         if part.size <= LITERAL_LIMIT or is_plain(part):
             return f"range({self.window})"
@@ -102,7 +103,7 @@ class Place:
         return f"range(maximum(0, {begin}), minimum({self.window}, {end}))"
 
     def tests(self, cell: str) -> list[str]:
-        """What must hold for a cell to have an element."""
+        """The conditions for a cell to have an element."""
         part, tests = self.axis.part, []
         if part.padding_low > 0:
             tests.append(f"{cell} >= 0")

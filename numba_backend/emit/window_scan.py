@@ -1,7 +1,7 @@
-"""Kernels of cumulative windows (cumsum and the like): each place's window reaches from one end to the place itself.
+"""Kernels of cumulative windows (cumsum and the like): each window reaches from one end to its own position.
 
-Each result is the one before it, combined with one more element: n steps instead of n * n. As in every reduction the
-order is open, and the init value enters each result once.
+Each result combines the one before it with one more element: n steps instead of n * n. As in every reduction, the order
+is open, and the init value enters each result once.
 
 Across columns (the scanned dimension is not the last) all columns advance together::
 
@@ -9,8 +9,9 @@ Across columns (the scanned dimension is not the last) all columns advance toget
         for j in range(start, stop):
             out[(r * n1) + j] = out[((r - 1) * n1) + j] + x[(r * n1) + j]
 
-Along rows a step must wait for the one before, so that several rows advance side by side, as lanes. Few long rows are
-cut into pieces: one kernel adds up each piece, one scans the sums, and the last scans all pieces as if they were rows.
+Along rows, each step must wait for the one before, so several rows advance side by side, as lanes. If there are few
+long rows, they are cut into pieces: one kernel reduces each piece, one scans the sums, and the last one scans all
+pieces as if they were rows.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from .window_places import grouped
 BLOCK = 1024
 """Columns that advance together."""
 PIECE = 1040
-"""Elements of a piece of a long row; no power of two, so that the lanes' places in the cache differ."""
+"""Elements of a piece of a long row; no power of two, so that the lanes use different sets of the cache."""
 FEW_ROWS = 16
 LANES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """An array seen as [outer, size, inner], scanned along the middle."""
+    """An array seen as [outer, size, inner], with a scan along the middle dimension."""
 
     outer: int
     size: int
@@ -44,7 +45,7 @@ class Scan:
 
     @property
     def pieces(self) -> int:
-        """Into how many pieces a row is cut; 1 for columns and where there are rows enough."""
+        """The number of pieces of a row; 1 for columns and where there are enough rows."""
         if self.inner > 1 or self.outer >= FEW_ROWS or self.size < 4 * PIECE:
             return 1
         return -(-self.size // PIECE)
@@ -86,13 +87,13 @@ class _Scans:
         return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.types)]
 
     def combined(self, names: Sequence[str], values: Sequence[Expr]) -> list[Expr]:
-        """One more element; to a suffix it joins from the left."""
+        """The values combined with one more element; in a suffix scan, the element is on the left."""
         sides = ([Expr(n) for n in names], values)
         before, after = sides[::-1] if self.scan.backwards else sides
         return self.text.combine(self.instruction, before, after)
 
     def join(self, names: Sequence[str], values: Sequence[Expr]) -> None:
-        """names = names combined with values."""
+        """Assigns to `names` the names combined with `values`."""
         held = [self._held(v) for v in values] if len(values) > 1 else values
         self.text.assign(names, self.combined(names, held))
 
@@ -147,12 +148,12 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 
 def _place(scan: Scan, size: str, step: str) -> str:
-    """Where step `step` of the row is, relative to the row."""
+    """The offset of step `step` from the start of the row."""
     return f"{size} - 1 - ({step})" if scan.backwards else step
 
 
 def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
-    """Output k: the elements of each piece, combined. Operands: the instruction's."""
+    """Output k: the elements of each piece, combined. The operands are the instruction's."""
     own = _Scans(instruction, scan, "scan_sums")
     text = own.text
     sources, outputs = own.sources(), own.outputs("sums")
@@ -172,7 +173,7 @@ def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 
 def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
-    """Output k: in place of a piece's sum, what its results begin with. Operands: the instruction's."""
+    """Output k: replaces each piece's sum with the piece's start value. The operands are the instruction's."""
     own = _Scans(instruction, scan, "scan_starts")
     text = own.text
     inits, outputs = own.inits(), own.outputs("sums")
@@ -189,7 +190,7 @@ def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 
 def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
-    """The scan along rows, or along their pieces, whose starts are then in outputs count, count + 1, ..."""
+    """The scan along rows, or along their pieces, whose start values are then in outputs count, count + 1, ..."""
     own = _Scans(instruction, scan, "scan_rows")
     text = own.text
     cut = scan.pieces > 1

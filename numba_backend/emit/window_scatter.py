@@ -1,7 +1,7 @@
 """The kernel of select-and-scatter, the gradient of max-pooling.
 
-What the result keeps of the init value is written first, then each place of the window finds its element and scatters,
-in order. Small windows are unrolled, without branches, which would be taken at random::
+It first writes the init value to the result; then each position of the window finds its element and scatters, in
+order. Small windows are unrolled without branches, because branches here would be unpredictable::
 
     keep = best >= value
     best = select(keep, best, value)
@@ -25,8 +25,8 @@ from .window_places import MANY_ROWS, UNROLLED, Place, axes_of, offset_of
 def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     """The kernel of a select-and-scatter.
 
-    Threads share the places along which the window does nothing: the leading ones, or the trailing ones if the window
-    moves along the first dimension; what one thread scatters, no other touches. For each of them, in order::
+    Threads share the dimensions that the window does not change: the leading ones, or the trailing ones if the window
+    moves along the first dimension. No two threads scatter to the same element. For each of its indices, in order::
 
         found = -1
         for k0 in range(2):
@@ -62,7 +62,7 @@ def _select_and_scatter(
     text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
     places: Sequence[Place], sliced: int | None, shared: int,
 ) -> None:  # fmt: skip
-    """Fill, then scatter, inside of `shared` loops: what is filled is then still in the cache. Windows that neither
+    """Fill, then scatter, inside `shared` loops: the filled part is then still in the cache. Windows that neither
     overlap nor leave the array are written whole, which vectorises."""
     moving = [place for place in places if place.moves]
     disjoint = all(
@@ -89,7 +89,7 @@ def _select_and_scatter(
 def _select(
     text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
 ) -> None:
-    """Set `found` to where the selected element of one place lies, or to -1."""
+    """Set `found` to the position of the selected element for one position of the window, or to -1."""
     moving = [place for place in places if place.moves]
     taps = math.prod(place.axis.part.size for place in moving)
     if taps > UNROLLED or any(place.axis.part.base_dilation != 1 for place in moving):
@@ -114,7 +114,7 @@ def _select(
 def _select_unrolled(
     text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
 ) -> None:
-    """Without branches, which would be taken at random."""
+    """The same without branches, which would be unpredictable."""
     for number, cell in enumerate(_cells(places, terms)):
         text.line(f"cell = {cell}")
         text.line(f"value = {values.load('cell')}")
@@ -184,7 +184,7 @@ def _select_in_loops(
 
 
 def _shared_dimension(places: Sequence[Place]) -> int | None:
-    """The dimension whose places are sliced: the largest of those along which the window does nothing."""
+    """The dimension to slice, of those that the window does not change: the first if long enough, else the largest."""
     still = [p.number for p in places if not p.moves]
     if not still:
         return None
@@ -194,7 +194,7 @@ def _shared_dimension(places: Sequence[Place]) -> int | None:
 def _loops(
     text: KernelText, stack: ExitStack, places: Sequence[Place], sliced: int | None, shared: int, bounds: Sequence[str]
 ) -> list[str]:
-    """Enter a loop for each dimension from `shared` on; the variables of all."""
+    """Opens a loop for each dimension from `shared` on; gives the variables of all dimensions."""
     for place, bound in list(zip(places, bounds, strict=True))[shared:]:
         limits = "lo, hi" if place.number == sliced else bound
         stack.enter_context(text.block(f"for o{place.number} in range({limits}):"))
@@ -202,7 +202,7 @@ def _loops(
 
 
 def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[Place], terms: Sequence[str]) -> str:
-    """Enter the loops over the window, where it is inside of the array; the position of the element."""
+    """Opens the loops over the window, as far as it is inside the array; gives the element's position."""
     cells = []
     for place, term in zip(places, terms, strict=True):
         if not place.moves:

@@ -1,6 +1,5 @@
-"""What the pass `expand` does for this backend: the rules of `hlo/passes/expand/`, and those for what its kernels, BLAS
-and LAPACK have no types or forms for. A rule that helps every backend belongs there, not here.
-"""
+"""The rules of the pass `expand` for this backend: those of `hlo/passes/expand/`, and those for types and forms that
+its kernels, BLAS and LAPACK do not support. A rule that helps every backend belongs in `hlo/passes/expand/`. """
 
 from __future__ import annotations
 

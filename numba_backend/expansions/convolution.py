@@ -1,6 +1,6 @@
 """Expansion of convolution into one of the canonical forms, for which this backend has rows.
 
-What this adds are transposes, which fuse with their neighbours.
+It adds transposes, which fuse with their neighbours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers
 
 FEW_PLACES = 64
-"""With fewer places than this an image is a narrow matrix: with channels last, all images together are one."""
+"""An image with fewer positions of the window is a narrow matrix. With channels last all images together are one
+matrix."""
 
 
 def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
@@ -40,7 +41,8 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
 
 
 def _wants_channels_last(convolution: HloInstruction) -> bool:
-    """As the input lies; but an image of few places is no good matrix, and what BLAS does not multiply goes by rows."""
+    """Follows the layout of the input. But few positions make a poor matrix, and BLAS does not take all element
+    types."""
     attributes: ConvolutionAttributes = convolution.attributes
     numbers = attributes.dimension_numbers
     sizes = convolution.shape.dimensions
@@ -69,7 +71,7 @@ def _result(numbers: ConvolutionDimensionNumbers) -> tuple[int, ...]:
 
 
 def _moved(source: Sequence[int], target: Sequence[int]) -> list[int]:
-    """The permutation that takes dimensions in the places `source` to the places `target`."""
+    """The permutation that moves the dimensions at `source` to `target`."""
     order = [0] * len(source)
     for old, new in zip(source, target, strict=True):
         order[new] = old

@@ -1,4 +1,4 @@
-"""Expansions of factorisations: f16 and bf16 are computed in f32 and rounded once, as LAPACK has no such types."""
+"""Expansions of factorisations: f16 and bf16 are computed in f32 and rounded once, because LAPACK lacks these types."""
 
 from __future__ import annotations
 

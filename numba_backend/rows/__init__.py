@@ -1,6 +1,7 @@
-"""Rows of a program that are no fusion: `table.py` has their rules by opcode, `<family>.py` makes them.
+"""The rows of operations that are not fused. A row is an instruction of a program's table (`runtime/program.py`).
 
-A family's file is loaded when a program first needs it; most programs need none.
+`table.py` has the rules by opcode, `<family>.py` implements them. A family's file is loaded when a program first needs
+it; most programs need none.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ __all__ = ["FAMILIES", "HOW", "ROWS", "RowContext", "RowRule", "load_all", "row_
 FAMILIES = (
     "asynchronous", "collective", "convolution", "custom_call", "indexing", "linalg", "random", "sort", "window",
 )  # fmt: skip
-"""Those that have rows; each is the name of a file."""
+"""The families with rows; each is the name of a file."""
 
 
 def row_rule(opcode: Opcode) -> RowRule | None:
-    """The rule that makes the rows of `opcode`, or None if it has none of its own."""
+    """The rule that makes the rows of `opcode`, or None if `rows` has none."""
     family = spec_of(opcode).family
     if family in FAMILIES:
         import_module(f".{family}", __name__)
@@ -34,6 +35,6 @@ def share_rule(opcode: Opcode) -> ShareRule | None:
 
 
 def load_all() -> None:
-    """Load the rules of all families into `ROWS`, for who lists them."""
+    """Load the rules of all families into `ROWS`, for code that lists them."""
     for family in FAMILIES:
         import_module(f".{family}", __name__)

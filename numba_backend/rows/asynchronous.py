@@ -41,7 +41,7 @@ def _outfeed(context: RowContext, instruction: HloInstruction) -> None:
 
 @register(Opcode.SEND, how="Python: puts into the channel's queue")
 def _send(context: RowContext, instruction: HloInstruction) -> None:
-    """The result is (data, context, token); nobody reads the data there but it must hold them."""
+    """The result is (data, context, token). Nobody reads the data there, but its buffer must hold them."""
     data, name = instruction.operands[0].shape, channel(instruction.attributes.channel_id)
 
     def put(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
@@ -55,7 +55,7 @@ def _send(context: RowContext, instruction: HloInstruction) -> None:
 
 @register(Opcode.RECV, how="Python: begins, the done takes")
 def _recv(context: RowContext, instruction: HloInstruction) -> None:
-    """The context holds the channel, for the done, which takes the data."""
+    """The context holds the channel for recv-done, which takes the data from the queue."""
     number = (instruction.attributes.channel_id or 0) % 2**32
 
     def begin(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
@@ -78,7 +78,7 @@ def _recv_done(context: RowContext, instruction: HloInstruction) -> None:
 
 @register(Opcode.SEND_DONE, how="no code: the send has put")
 def _send_done(context: RowContext, instruction: HloInstruction) -> None:
-    """What was sent lies in its queue already."""
+    """Nothing to do: the data are in the queue already."""
 
 
 def _fill(results: Sequence[NDArray], value: Any) -> None:

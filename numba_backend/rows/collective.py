@@ -1,4 +1,4 @@
-"""The row of ragged-all-to-all, the one collective that does something on a single device: rows are put in place."""
+"""The row of ragged-all-to-all, the one collective that does work on a single device: it writes rows of an array."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Rows of a canonical convolution.
 
-What BLAS multiplies becomes matrix products: the input is copied into patch matrices (`emit/convolution.py`), a block
-at a time so that a block is still in the cache when it is multiplied, and both kernels and products are shared between
-threads. With 1 x 1 windows the input itself is the patch matrix. Depthwise convolutions, and element types that BLAS
-does not know, have kernels that do it all.
+Convolutions that BLAS can do become matrix products: the input is copied into patch matrices (`emit/convolution.py`), a
+block at a time, so that the block is still in the cache when it is multiplied. Threads share both the kernels and the
+products. With 1 x 1 windows the input itself is the patch matrix. Depthwise convolutions, and element types that BLAS
+does not know, have kernels that do all the work.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..runtime.program import Argument
 from .table import RowContext, register
 
 BLOCK_BYTES = 1 << 21
-"""Patches of one block: about what the second-level caches hold together."""
+"""The patches of one block: about the size of all second-level caches together."""
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
 MANY_PLACES = 256
-"""With channels last, rows of a block from which on the product runs at full speed."""
+"""With channels last: the rows of a block from which on the product runs at full speed."""
 
 
 @register(Opcode.CONVOLUTION, how="BLAS gemm on patches; depthwise and integers: a kernel of its own")
@@ -45,7 +45,7 @@ def _convolution(context: RowContext, instruction: HloInstruction) -> None:
 
 
 def _at(argument: Argument, sizes: Sizes, elements: int) -> Argument:
-    """The place `elements` further on."""
+    """The argument moved by `elements` elements."""
     return argument._replace(word=argument.word + elements * sizes.element_type.byte_width)
 
 
@@ -54,7 +54,7 @@ def _limit(total: int) -> int:
 
 
 def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
-    """result[b, g] = kernel[g] @ patches[b, g]: a product an image and group, places beside one another."""
+    """result[b, g] = kernel[g] @ patches[b, g]: one product an image and group; the positions are the columns."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
     dtype, depth, places = sizes.element_type.value, sizes.depth, sizes.places
@@ -88,8 +88,8 @@ def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Siz
 
 
 def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
-    """result[b, s, g] = patches[g, (b, s)] @ kernel[g]: all images are one matrix; cut along the places, and along the
-    first dimension of the kernel where there are few places."""
+    """result[b, s, g] = patches[g, (b, s)] @ kernel[g]: all images are one matrix. It is cut along the positions, or
+    along the first dimension of the kernel if there are few positions."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
     dtype, width = sizes.element_type.value, sizes.element_type.byte_width

@@ -1,4 +1,4 @@
-"""custom-call: a row that calls the registered function, natively if it is a native one."""
+"""custom-call: a row that calls the registered function; a native function is called without Python."""
 
 from __future__ import annotations
 

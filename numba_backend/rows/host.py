@@ -1,7 +1,7 @@
-"""Rows that call Python: for what a library does best (LAPACK, FFT, big sorts), and for user-given functions.
+"""Rows that call Python: for work that a library does best (LAPACK, FFT, big sorts), and for users' functions.
 
-The function gets NumPy views of the operands and of the results, and fills the latter. A call costs a few
-microseconds and takes the GIL.
+The function gets NumPy views of the operands and of the results, and fills the results. A call costs a few microseconds
+and takes the GIL.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def host_row(context: RowContext, instruction: HloInstruction, function: HostFun
 
 
 class _Viewer:
-    """Makes the view of one array from its address. A custom call may want its dimensions in any order in memory."""
+    """Makes the view of one array from its address. A custom call may want any order of dimensions in memory."""
 
     def __init__(self, shape: Shape) -> None:
         order = shape.array_layout.minor_to_major[::-1]

@@ -1,4 +1,4 @@
-"""The row of scatter: a copy of the arrays, where they may not be written over, and a kernel that updates them."""
+"""The row of scatter: a kernel that updates the arrays, after a copy if they may not be overwritten."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _scatter(context: RowContext, instruction: HloInstruction) -> None:
 
 
 def _in_place(instruction: HloInstruction, operand: int, output: int) -> bool:
-    """An array may be updated where it lies."""
+    """An array may be updated in its buffer."""
     return operand == output
 
 

@@ -1,7 +1,7 @@
 """cholesky, triangular-solve and fft: rows that call LAPACK and SciPy's FFT.
 
-A row-major matrix is the transpose of what LAPACK sees there, so triangles and sides are named the other way round, and
-nothing is transposed in memory.
+LAPACK sees a row-major matrix as its transpose. So triangles and sides are swapped in the calls, and nothing is
+transposed in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ use_loop(loop_natively)
 
 
 def _flat(array: NDArray) -> NDArray:
-    """The matrices of a batch one after the other; the same memory."""
+    """The matrices of a batch along one dimension; the same memory."""
     count = math.prod(array.shape[:-2])
     return array.reshape(count, *array.shape[-2:])
 
@@ -44,7 +44,7 @@ def _cholesky(context: RowContext, instruction: HloInstruction) -> None:
         factor[...] = np.tril(a) if lower else np.triu(a)
         info = np.zeros(len(factor), np.int32)
         each("potrf", element_type, len(factor), "U" if lower else "L", n, factor, n, info)
-        # LAPACK reports a pivot that is not positive; NaN it lets pass.
+        # LAPACK reports a pivot that is not positive, but not NaN.
         diagonal = np.diagonal(factor, axis1=1, axis2=2).real
         factor[(info != 0) | ~(diagonal > 0).all(1)] = np.nan
 
@@ -74,7 +74,7 @@ def _triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
 
 @register(Opcode.FFT, how="SciPy's pocketfft")
 def _fft(context: RowContext, instruction: HloInstruction) -> None:
-    """SciPy's pocketfft, which computes in the operand's precision and splits batches over threads."""
+    """SciPy's pocketfft; it computes in the operand's precision and splits batches over threads."""
     try:
         from scipy import fft
     except ImportError as error:
@@ -83,7 +83,7 @@ def _fft(context: RowContext, instruction: HloInstruction) -> None:
     lengths = attributes.fft_length
     work = shape.num_elements * math.log2(max(2, math.prod(lengths)))
     name = attributes.fft_type.value.lower()
-    if len(lengths) == 1:  # for one axis SciPy has functions with less around them
+    if len(lengths) == 1:  # for one axis SciPy has functions with less overhead
         transform = functools.partial(getattr(fft, name), n=lengths[0])
     else:
         axes = tuple(range(shape.rank - len(lengths), shape.rank))
@@ -98,4 +98,4 @@ def _fft(context: RowContext, instruction: HloInstruction) -> None:
 
 
 _SPLIT_WORK = 1 << 18
-"""n log n of a transform that pays for handing pieces to threads, which SciPy starts anew each time."""
+"""The n log n of a transform from which threads pay, because SciPy starts them anew for each call."""

@@ -1,7 +1,7 @@
 """The row that reads and advances the process's random state.
 
-A Python call, as the state is a Python object that every backend shares; its lock makes it safe for executions that
-run at the same time.
+It is a Python call, because the state is a Python object that all backends share; the object's lock makes it safe for
+executions that run at the same time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules of ops that get rows of their own in a program, and what a rule may ask for."""
+"""The rules of operations that have their own rows in a program, and what a rule may use."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from ..runtime.program import Argument, ProgramBuilder
 
 
 class RowContext(Protocol):
-    """What lowering offers to a rule."""
+    """What lowering offers to a rule. A row is an instruction of the program's table."""
 
     @property
     def builder(self) -> ProgramBuilder:
         """The program so far; rules add rows."""
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
-        """Where the leaves of all operands lie, in order: dense and row-major."""
+        """The addresses of the leaves of all operands, in order; the arrays are dense and row-major."""
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
-        """Where the leaves of the result lie. They overlap no operand unless `can_share` of lowering.py allows it."""
+        """The addresses of the result's leaves. A leaf may share an operand's buffer only if `SHARE` allows it."""
 
     def scratch(self, nbytes: int) -> Argument:
-        """Memory of this row alone, aligned to 64 bytes; what it holds before is arbitrary."""
+        """Memory for the rows of this instruction, aligned to 64 bytes; its contents are arbitrary."""
 
     def kernel(
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
     ) -> None:
-        """Add a row that calls an emitted kernel; `name` is what people see. Pointer parameters of the kernel are
-        numbered in `operands` and `outputs`."""
+        """Add a row that calls an emitted kernel; `name` is shown to people. The kernel's pointer parameters are
+        numbers in `operands` and `outputs`."""
 
 
 RowRule = Callable[[RowContext, HloInstruction], None]
@@ -44,7 +44,7 @@ ShareRule = Callable[[HloInstruction, int, int], bool]
 """rule(instruction, operand leaf, result leaf): may the result be written over the operand?"""
 
 SHARE: dict[Opcode, ShareRule] = {}
-"""Of the others no result may."""
+"""For opcodes that are not here, no result may."""
 
 HOW: dict[Opcode, str] = {}
 """What computes the row, in a few words for `docs/ops.md`."""

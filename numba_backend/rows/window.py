@@ -1,4 +1,4 @@
-"""Rows of reduce-window and select-and-scatter: one kernel, or for cumulative windows the kernels of a scan."""
+"""Rows of reduce-window and select-and-scatter: one kernel, or the kernels of a scan for cumulative windows."""
 
 from __future__ import annotations
 

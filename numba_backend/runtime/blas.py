@@ -1,17 +1,18 @@
-"""Matrix products by the BLAS that SciPy is linked with, without importing SciPy, and how they use threads.
+"""Matrix products by SciPy's BLAS, without importing SciPy, and how they use threads.
 
-A GEMM row computes, row-major and for every index of the batch,
+A GEMM row (a row is an instruction of a program's table) computes, row-major and for every index of the batch,
 
     C[m, n] = alpha * op(A)[m, k] @ op(B)[k, n] + beta * C,      op(X) = X, X^T or X^H
 
-BLAS is column-major, so it is asked for the transpose: C^T = op(B)^T op(A)^T, with no copy of anything.
+BLAS is column-major, so it is called for the transpose: C^T = op(B)^T op(A)^T, without any copy.
 
-Threads are ours, not the BLAS's: big products are cut along n or m, whichever is longer (or along the batch), and each
-piece is a single-threaded call; halves cost 1.00 to 1.09 of the whole together, along n less than along m. OpenBLAS's
-own threads spin for tens of milliseconds after each product, at the cost of the kernels that follow, and suffer much
-more on a busy machine. While any product runs, OpenBLAS is told to use one thread, and afterwards what it was told
-before, so that a limit from threadpoolctl or `OPENBLAS_NUM_THREADS` holds: it bounds the pieces too. A BLAS that has
-no such setting keeps its own threads and gets products whole.
+The runtime's threads are used, not those of the BLAS: big products are cut along n or m, whichever is longer (or along
+the batch), and each piece is one single-threaded call. Two halves together take 1.00 to 1.09 times as long as the
+whole; a cut along n costs less than one along m. OpenBLAS's own threads spin for tens of milliseconds after each
+product, which slows the kernels that follow, and suffer much more on a busy machine. While any product runs, OpenBLAS
+is set to one thread, and afterwards to its previous number, so that a limit from threadpoolctl or
+`OPENBLAS_NUM_THREADS` holds: it also limits the number of pieces. A BLAS without such a setting keeps its own threads
+and gets whole products.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}
 """The element types that BLAS multiplies."""
 
 Transpose = Literal["N", "T", "C"]
-"""As it is, transposed, or transposed and conjugated."""
+"""Unchanged, transposed, or transposed and conjugated."""
 
 MAX_BATCH_DIMENSIONS = 6
 
-# Words of a GEMM row, counted from its opcode. Integers are read by BLAS as int32, from the low half of their word.
+# Words of a GEMM row, counted from its opcode. BLAS reads integers as int32, from the low half of their word.
 _RUN, _GEMM, _TRANS_B, _TRANS_A, _M, _N, _K, _LDA, _LDB, _LDC = range(1, 11)
 _ALPHA, _BETA, _A, _B, _C, _ELEMENT, _ROW_A, _COLUMN_B, _ITEM, _GET, _SET, _BATCH, _DIMENSIONS = (
     11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
 )  # fmt: skip
-_DIMENSION = 26  # then per batch dimension, minor to major: count, byte strides of A, B, C
+_DIMENSION = 26  # then for each batch dimension, minor to major: count, byte strides of A, B, C
 assert _DIMENSION + 4 * MAX_BATCH_DIMENSIONS == GEMM_WORDS
-_PIECE_FLOP = 1 << 20  # a piece of less than this is not worth a thread
-_LONG_PIECE = 512  # long enough for two pieces a thread, of which one that comes late gets one; shorter ones cost 10 %
+_PIECE_FLOP = 1 << 20  # a smaller piece is not worth a thread
+_LONG_PIECE = 512  # long enough for two pieces a thread, so that a late thread gets only one; shorter pieces cost 10 %
 
 
 def _word(index: int) -> str:
@@ -154,7 +155,7 @@ GEMM_ITEMS = native_function("gemm_items", _GEMM_ITEMS, 3)
 
 @dataclass(frozen=True, slots=True)
 class BatchDimension:
-    """One dimension of a batch of products: how many, and how many elements lie from one matrix to the next."""
+    """One dimension of a batch of products: its size, and the number of elements from one matrix to the next."""
 
     count: int
     a_stride: int
@@ -164,7 +165,7 @@ class BatchDimension:
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
-    """What a GEMM row computes, in elements and row-major: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C.
+    """What a GEMM row computes; in elements, and row-major: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C.
 
     `lda` is the distance between the rows of A as stored: at least k, or m when A is transposed; `ldb` and `ldc` alike.
     `batch` is major to minor.
@@ -206,8 +207,8 @@ class Gemm:
         return not (self.m and self.n and all(dimension.count for dimension in self.batch))
 
     def operands(self, a: int, b: int, c: int) -> tuple[int | KernelSource, ...]:
-        """The words of the row after its opcode; a, b and c are indices of arguments. Functions are yet to be
-        compiled."""
+        """The words of the row after its opcode; a, b and c are indices of arguments. Functions in it are not compiled
+        yet."""
         size = ELEMENT_BYTES[self.dtype]
         get, set_ = thread_setting()
         alpha, beta = (_words(value, self.dtype) for value in (self.alpha, self.beta))
@@ -228,7 +229,7 @@ class Gemm:
 
 
 def _words(value: complex, dtype: str) -> tuple[int, int]:
-    """A number of the given type, in memory, as two int64 words."""
+    """A number of the given type as it is stored in memory, as two int64 words."""
     form = {"f32": "<fxxxxxxxxxxxx", "f64": "<dxxxxxxxx", "c64": "<ffxxxxxxxx", "c128": "<dd"}[dtype]
     parts = (value.real, value.imag) if dtype in ("c64", "c128") else (value.real,)
     first, second = struct.unpack("<qq", struct.pack(form, *parts))
@@ -237,7 +238,7 @@ def _words(value: complex, dtype: str) -> tuple[int, int]:
 
 @functools.cache
 def _library() -> ctypes.CDLL | None:
-    """SciPy's `cython_blas` extension as a shared library, through which its BLAS can be reached.
+    """SciPy's `cython_blas` extension as a shared library, which gives access to its BLAS.
 
     Importing it as a module would import all of scipy.linalg: 260 ms, against 5 ms.
     """
@@ -251,12 +252,12 @@ def _library() -> ctypes.CDLL | None:
 
 
 def load() -> None:
-    """Load the BLAS now; otherwise the first program with a product does."""
+    """Load the BLAS now; otherwise the first program with a product loads it."""
     _library()
 
 
 def _symbol(*names: str) -> int:
-    """The address of the first of these that SciPy's BLAS has; 0 when it has none."""
+    """The address of the first of these names that SciPy's BLAS has; 0 when it has none."""
     for name in names:
         function = getattr(_library(), name, None)
         if function is not None:

@@ -1,17 +1,17 @@
-"""From Python into a program: a built-in function object made of native code, so that a call costs what a call of C
-does.
+"""From Python into a program: a built-in function object with native code, so that a call costs as little as a call
+of a C extension.
 
-Going through ctypes costs 0.4 us, three times what a small program takes to run. Here the runtime's own `call_program`,
+Through ctypes a call costs 0.4 us, three times the run time of a small program. Here the runtime's own `call_program`,
 compiled and stored like every kernel, follows CPython's calling convention for built-in functions of one argument: it
-takes the bases out of the sequence it is given, calls the executor, and returns None. CPython's functions that it needs
-are reached through a table of their addresses.
+takes the bases from the given sequence, calls the executor, and returns None. It calls CPython's functions through a
+table of their addresses.
 
     run = program_function(block)         block: a ProgramBlock, the words of a program
     run([x_address, y_address])           as fast as a call of a C extension
 
-Whatever is unusual (too few bases, something that is no integer, a pool not started yet, a program that stops) is
-left to `block.slow`, in Python. A program that is known to be brief keeps the GIL: giving it up takes longer than the
-program, and in a process with other busy Python threads getting it back can take milliseconds.
+`block.slow`, in Python, handles all unusual cases (too few bases, a value that is no integer, a pool not started yet, a
+program that stops). A program that is known to be brief keeps the GIL: giving it up takes longer than the program, and
+in a process with other busy Python threads getting it back can take milliseconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .executor import EXECUTOR, HEADER_WORDS, native_function
 from .store import default_store
 from .threads import pool_pointer
 
-# Words of a program's header that are for `call_program` (the executor's own are the first 6).
+# Words of a program's header for `call_program` (the first 6 words are for the executor).
 BASES, PARALLEL, BRIEF, SLOW, FAILED, EXECUTE, API, POOL = range(8, 16)
 assert POOL < HEADER_WORDS
 
@@ -39,7 +39,7 @@ _SIZE, _ITEM, _INTEGER, _OCCURRED, _CLEAR, _DECREF, _INCREF, _SAVE, _RESTORE, _V
 _NONE = f"load(api + {8 * len(_FUNCTIONS)})"
 
 _DATA = bytes.__basicsize__ - 1
-"""Where the bytes of a bytes object begin."""
+"""The offset of the bytes in a bytes object."""
 
 
 def _word(index: int) -> str:
@@ -92,7 +92,7 @@ CALLER = native_function("call_program", _CALL_PROGRAM, 2)
 
 
 class ProgramBlock(bytes):
-    """The words of a program, and with them what must live as long as they do."""
+    """The words of a program, and references to the objects that must live as long."""
 
     slow: Callable[[Sequence[int]], None]
     failed: Callable[[Sequence[int]], None]
@@ -100,7 +100,7 @@ class ProgramBlock(bytes):
 
     @property
     def address(self) -> int:
-        """Where the words lie."""
+        """The address of the words."""
         return id(self) + _DATA
 
 
@@ -117,7 +117,7 @@ _ONE_ARGUMENT = 0x0008  # METH_O
 
 @functools.cache
 def _api() -> array[int]:
-    """The table of addresses behind the header's word API."""
+    """The table of addresses that the header's word API points to."""
     functions = (getattr(ctypes.pythonapi, name) for name in _FUNCTIONS)
     return array("q", [*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions), id(None)])
 
@@ -130,7 +130,7 @@ def _definition() -> _MethodDefinition:
 
 
 def header_words(bases: int, parallel: bool, brief: bool, slow: object, failed: object) -> list[int]:
-    """The words BASES to POOL of a program's header; `slow` and `failed` must be kept by the block."""
+    """The words BASES to POOL of a program's header; the block must keep `slow` and `failed` alive."""
     api, _ = _api().buffer_info()
     return [bases, parallel, brief, id(slow), id(failed), default_store().get(EXECUTOR), api, pool_pointer()]
 

@@ -1,4 +1,4 @@
-"""Kernel text -> object code. This is where Numba and LLVM get imported: only once a kernel must be compiled."""
+"""Kernel text -> object code. Numba and LLVM are imported here, and only when a kernel must be compiled."""
 
 from __future__ import annotations
 

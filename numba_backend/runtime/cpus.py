@@ -1,4 +1,4 @@
-"""The CPUs of this process: how many, and of what kind."""
+"""The CPUs of this process: their number and kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 
 
 def available_cpus() -> int:
-    """How many CPUs this process may use: its affinity mask, and the quota of its control group."""
+    """How many CPUs this process may use, by its affinity mask and the quota of its control group."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         with open("/sys/fs/cgroup/cpu.max") as file:
@@ -25,9 +25,9 @@ _IDENTIFYING = (
 
 
 def cpu_description() -> str | None:
-    """What instructions the CPU has, in the system's words; None where the system does not say.
+    """The CPU's instruction sets, in the system's words; None where the system does not tell.
 
-    The same words mean that LLVM would describe the CPU in the same way; but LLVM is not needed to get them.
+    If two CPUs have the same words, LLVM would describe them in the same way; but these words can be read without LLVM.
     """
     try:
         with open("/proc/cpuinfo", "rb") as file:

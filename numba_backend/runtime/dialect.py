@@ -1,15 +1,15 @@
 """The kernel dialect: every name that a kernel's text may use, as the scope in which it is executed.
 
-A kernel calls `exp(x[i])`, `maximum(a, b)`, `convert_f32_s32(v)`: one name for all types, resolved by the (equal)
-types of the arguments; explicit names where the type is in the result. Each is an `@intrinsic` that emits LLVM IR in
-place, so that using it costs Numba next to nothing, and is written so that LLVM vectorises the loop around it.
-Semantics are HLO's as XLA's CPU compiler has them, but denormals are kept.
+A kernel calls `exp(x[i])`, `maximum(a, b)`, `convert_f32_s32(v)`. A name serves all types and is resolved by the type
+of the arguments, which all have one type; where the result's type differs, the name contains it. Each is an
+`@intrinsic` that emits LLVM IR in place, so that it costs Numba next to nothing, and is written so that LLVM vectorises
+the loop around it. The semantics are HLO's as XLA's CPU compiler implements them, but denormals are kept.
 
 Importing this module imports numba; only what compiles kernels may do so.
 
-Rules for the texts: operands of one call have one type (write ``float32(0.5)``, not ``0.5``); pred is uint8 0 or 1,
-f16 and bf16 are uint16 that are converted explicitly; ``+ - *`` on floats are Python's operators, on integers Numba
-widens their results (wrap them in a cast, or use `add`, `subtract`, `multiply`).
+Rules for the texts: the operands of one call have one type (write ``float32(0.5)``, not ``0.5``); pred is uint8 0 or 1,
+f16 and bf16 are uint16 and are converted explicitly; ``+ - *`` on floats are Python's operators; on integers Numba
+widens the results of these (wrap them in a cast, or use `add`, `subtract`, `multiply`).
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _complex_parts() -> dict[str, Any]:
 
 
 def _select() -> Any:
-    """select(p, a, b): p is a pred or a Numba boolean, a and b of one type; both have been computed."""
+    """select(p, a, b): p is a pred or a Numba boolean, a and b have one type; both are computed before."""
 
     def resolve(condition: Any, chosen: Any, otherwise: Any) -> Any:
         if condition not in (types.uint8, types.boolean) or chosen != otherwise:
@@ -239,7 +239,7 @@ def _select() -> Any:
                 flag = builder.icmp_unsigned("!=", flag, ir.Constant(flag.type, 0))
             if not isinstance(chosen, types.Complex):
                 return builder.select(flag, raw[1], raw[2])
-            # Pairs are selected part by part: the vectoriser does not take a select of structs.
+            # Pairs are selected part by part: the vectoriser cannot handle a select of structs.
             result = raw[1]
             for part in (0, 1):
                 sides = [builder.extract_value(pair, part) for pair in raw[1:]]
@@ -279,7 +279,7 @@ def _conversions() -> dict[str, Any]:
 
 
 def _version() -> str:
-    """Of the files that decide what a dialect name means."""
+    """A hash of the files that define the dialect's names."""
     folder = pathlib.Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted([*folder.glob("dialect*.py"), *(folder / "math").glob("*.py")]):

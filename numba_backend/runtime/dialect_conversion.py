@@ -57,8 +57,8 @@ def bf16_to_f32(x: Integer) -> Float:
 
 
 def f32_to_bf16(x: Float) -> Integer:
-    """Half of the dropped part is added, less one if the kept part is even; NaN is made quiet so that it cannot
-    become infinity."""
+    """Adds half of the dropped part, less one if the kept part is even; makes NaN quiet, so that it cannot become
+    infinity."""
     bits = x.to_bits()
     upper = bits.shift_right_logical(16)
     rounded = (bits + ((upper & 1) + 0x7FFF)).shift_right_logical(16)
@@ -68,7 +68,7 @@ def f32_to_bf16(x: Float) -> Integer:
 def float_to_integer(x: Float, bits: int, signed: bool) -> Integer:
     """Truncated and saturated, NaN to 0. (LLVM's own saturating conversion takes four times as long in vectors.)"""
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if signed else (0.0, 2.0**bits)
-    # What lies between low - 1 and low truncates to low, where the format has such numbers.
+    # Values between low - 1 and low truncate to low, if the format has such values.
     above = x > low - 1.0 if x.format.mantissa_bits >= bits else x >= low
     type_ = ir.IntType(bits)
     convert = x.builder.fptosi if signed else x.builder.fptoui
@@ -110,7 +110,7 @@ def _encode_float(name: str, x: Float) -> Float | Integer:
 
 
 def converter(source: str, target: str) -> Callable[[Any], Any]:
-    """The conversion as a function over the mathematics' values."""
+    """The conversion as a function on the values of `math`."""
     signed = source.startswith("s")
 
     def convert(x: Any) -> Any:
@@ -149,7 +149,7 @@ def conversions() -> dict[str, Any]:
 
 
 def bit_casts() -> dict[str, Any]:
-    """``bitcast_<from>_<to>`` for every pair of different real types of one width; pred has none."""
+    """``bitcast_<from>_<to>`` for every pair of different real types of one width; not for pred."""
     widths = {name: 16 if name == "bf16" else int(name[1:]) for name in (*_INTEGERS, *_FLOATS)}
     functions = {}
     for source, width in widths.items():

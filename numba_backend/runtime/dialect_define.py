@@ -1,12 +1,11 @@
-"""How a dialect function is defined: one name, one implementation per family of types, no Numba callee.
+"""How a dialect function is defined: one name, one implementation for each family of types, no Numba callee.
 
 `define` makes an `@intrinsic` that resolves by the (common) type of its arguments and emits LLVM IR in place:
 
     EXP = define("exp", 1, real=exponential.exp, complex=complex_functions.exp)
 
-Implementations are written over `math.value.Float`, `Integer`, `Boolean` and `math.complex_value.Complex`; `wrap` and
-`unwrap` are the border between those and Numba's values. Storage follows the kernel contract: pred is uint8, f16 and
-bf16 are uint16.
+Implementations work on `math.value.Float`, `Integer`, `Boolean` and `math.complex_value.Complex`; `wrap` and `unwrap`
+convert between these and Numba's values. Storage follows the kernel contract: pred is uint8, f16 and bf16 are uint16.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FAMILIES: dict[Any, str] = {
 
 
 def wrap(builder: Any, type_: Any, raw: Any) -> Any:
-    """A Numba value of `type_` as a value of the mathematics."""
+    """A Numba value of `type_` as a value of `math`."""
     if isinstance(type_, types.Float):
         return Float(builder, raw)
     if isinstance(type_, types.Complex):
@@ -57,8 +56,8 @@ def unwrap(builder: Any, value: Any) -> Any:
 def define(
     name: str, arity: int, result: ResultType = lambda type_: type_, **implementations: Implementation
 ) -> Any:
-    """An intrinsic of `arity` arguments of one type. `implementations` are by family: real, complex, signed, unsigned;
-    `integer` stands for the last two. `result` maps the argument type to the result type."""
+    """An intrinsic of `arity` arguments of one type. `implementations` by family: real, complex, signed, unsigned;
+    `integer` means the last two. `result` maps the argument type to the result type."""
     if "integer" in implementations:
         integer = implementations.pop("integer")
         implementations = {"signed": integer, "unsigned": integer, **implementations}

@@ -1,4 +1,4 @@
-"""Plain floating-point operations of the dialect: what needs no approximation."""
+"""Plain floating-point operations of the dialect, which need no approximation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .math.value import (
     type_suffix,
 )
 
-# What a kernel's own arithmetic may have (a * b + c may fuse), as Numba gives it.
+# The fast-math flag of a kernel's own arithmetic (a * b + c may fuse), as Numba takes it.
 _CONTRACT = ("contract",)
 _REASSOCIATE = ("contract", "reassoc")
 
@@ -50,7 +50,7 @@ def _extremum(name: str, a: Float, b: Float) -> Float:
 
 
 def sign(x: Float) -> Float:
-    """-1, 1; zeros and NaN as they are."""
+    """-1 or 1; zeros and NaN are returned unchanged."""
     unit = copysign(x.constant(1.0), x)
     return choose(x.equals(0.0) | x.is_nan(), x, unit, x)
 
@@ -60,7 +60,7 @@ def is_finite(x: Float) -> Boolean:
 
 
 def compare(relation: str) -> Callable[[Float, Float], Boolean]:
-    """IEEE: with NaN only != holds."""
+    """IEEE: with a NaN only != is true."""
 
     def holds(a: Float, b: Float) -> Boolean:
         builder: Any = a.builder
@@ -77,8 +77,8 @@ def total_order_key(x: Float) -> Integer:
 
 
 def reduce_precision(x: Float, exponent_bits: int, mantissa_bits: int) -> Float:
-    """x rounded (to nearest even) to a format of so many exponent and mantissa bits, in x's own format: overflow
-    gives infinity, what is below the narrow format's smallest normal gives zero, NaN stays NaN."""
+    """x rounded (to nearest even) to a format with this many exponent and mantissa bits, in x's own format: overflow
+    gives infinity, values below the narrow format's smallest normal give zero, NaN stays NaN."""
     bits = reduce_precision_bits(x.to_bits(), x.format.mantissa_bits, exponent_bits, mantissa_bits)
     rounded = Float(x.builder, x.builder.bitcast(bits.raw, x.raw.type))
     return select(x.is_nan(), x, rounded)
@@ -91,7 +91,7 @@ def reduce_precision_f16(code: Integer, exponent_bits: int, mantissa_bits: int) 
 
 
 def reduce_precision_bits(bits: Integer, own_mantissa: int, exponent_bits: int, mantissa_bits: int) -> Integer:
-    """The same for the bits of an IEEE float with so many bits of mantissa, NaN aside."""
+    """The same for the bits of an IEEE float with `own_mantissa` bits of mantissa, except NaN."""
     sign_mask = 1 << (bits.bits - 1)
     own_exponent = bits.bits - 1 - own_mantissa
     exponent_mask = ((1 << own_exponent) - 1) << own_mantissa

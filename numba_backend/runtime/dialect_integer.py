@@ -19,8 +19,8 @@ def _lowest(a: Integer) -> int:
 
 
 def _quotient(a: Integer, b: Integer, signed: bool) -> Integer:
-    """trunc(a / b) for b != 0 and no overflow. No CPU divides vectors of integers, so that up to 32 bits float divides:
-    a / b is at least 1 / |b| away from the next whole number, which is far more than the rounding error."""
+    """trunc(a / b) for b != 0 and no overflow. No CPU divides vectors of integers, so integers of up to 32 bits are
+    divided as floats: a / b is at least 1 / |b| from the next whole number, far more than the rounding error."""
     builder = a.builder
     if a.bits == 64:
         return Integer(builder, (builder.sdiv if signed else builder.udiv)(a.raw, b.raw))
@@ -31,8 +31,8 @@ def _quotient(a: Integer, b: Integer, signed: bool) -> Integer:
 
 
 def _safe_divisor(a: Integer, b: Integer, signed: bool) -> Integer:
-    """b, but 1 where the division has no quotient: by zero, and the lowest number by -1 (where 1 gives what HLO
-    wants)."""
+    """b, but 1 where the division has no quotient: division by zero, and of the lowest number by -1 (1 gives HLO's
+    result there)."""
     undefined = b.equals(0)
     if signed:
         undefined = undefined | (a.equals(_lowest(a)) & b.equals(-1))
@@ -51,7 +51,7 @@ def _remainder(a: Integer, b: Integer, signed: bool) -> Integer:
 
 
 def divide_signed(a: Integer, b: Integer) -> Integer:
-    """Truncates; x / 0 == -1, lowest / -1 == lowest, as XLA."""
+    """Truncates; x / 0 == -1, lowest / -1 == lowest, as in XLA."""
     return _divide(a, b, signed=True)
 
 
@@ -61,7 +61,7 @@ def divide_unsigned(a: Integer, b: Integer) -> Integer:
 
 
 def remainder_signed(a: Integer, b: Integer) -> Integer:
-    """The sign of a; x % 0 == x, lowest % -1 == 0."""
+    """Has the sign of a; x % 0 == x, lowest % -1 == 0."""
     return _remainder(a, b, signed=True)
 
 
@@ -71,19 +71,19 @@ def remainder_unsigned(a: Integer, b: Integer) -> Integer:
 
 
 def upper_half_signed(a: Integer, b: Integer) -> Integer:
-    """The upper half of the product in twice the width."""
+    """The upper half of the product, computed in twice the width."""
     wide = a.extend_signed(2 * a.bits) * b.extend_signed(2 * a.bits)
     return wide.shift_right_logical(a.bits).truncate(a.bits)
 
 
 def upper_half_unsigned(a: Integer, b: Integer) -> Integer:
-    """The same of numbers without a sign."""
+    """The same for unsigned numbers."""
     wide = a.extend_unsigned(2 * a.bits) * b.extend_unsigned(2 * a.bits)
     return wide.shift_right_logical(a.bits).truncate(a.bits)
 
 
 def shift_left(a: Integer, count: Integer) -> Integer:
-    """0 where the count, read as unsigned, is the width or more; the other shifts likewise leave zeros or signs."""
+    """0 where the count, read as unsigned, is the width or more; the other shifts likewise give zeros or sign bits."""
     return select(count.below_unsigned(a.bits), a << count, a.constant(0))
 
 
@@ -158,7 +158,7 @@ def power_signed(base: Integer, exponent: Integer) -> Integer:
 
 
 def power_unsigned(base: Integer, exponent: Integer) -> Integer:
-    """By squaring, in a function of its own: a loop is no matter for the vectoriser."""
+    """By squaring, in a separate function: the vectoriser cannot handle its loop."""
     builder = base.builder
     module = builder.module
     name = f"hloom.power.i{base.bits}"

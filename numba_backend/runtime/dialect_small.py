@@ -1,12 +1,12 @@
 """Elements of less than a byte, and floats of a byte: how the dialect reads them from memory and writes them.
 
-All are stored one to a byte (uint8), the value in the low bits. The floats are read as f32, exactly, and written with
-one rounding to nearest even; the integers are read as int8 or uint8 and written without their upper bits. Everything
-is integer arithmetic and selects, so that loops around it vectorise; nothing here makes or reads a subnormal f32,
-which would be slow.
+Each is stored in one byte (uint8), with the value in the low bits. The floats are read as f32, exactly, and written
+with one rounding to nearest even; the integers are read as int8 or uint8 and written without their upper bits. All code
+is integer arithmetic and selects, so that loops around it vectorise; it neither makes nor reads a subnormal f32, which
+would be slow.
 
-Source: the formats of the OCP 8-bit and microscaling specifications and of ml_dtypes; what overflows and NaN become is
-as XLA's CPU compiler has it.
+Source: the formats of the OCP 8-bit and microscaling specifications and of ml_dtypes; overflow and NaN as in XLA's CPU
+compiler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _F32_MANTISSA, _F32_BIAS, _F32_SIGN, _F32_NAN = 23, 127, 1 << 31, 0x7FC00000
 
 @dataclass(frozen=True, slots=True)
 class SmallFloat:
-    """A sign bit, then exponent and mantissa. Codes are without the sign."""
+    """A sign bit, then exponent and mantissa. Codes do not include the sign."""
 
     exponent_bits: int
     mantissa_bits: int
@@ -35,11 +35,11 @@ class SmallFloat:
     largest: int
     """The code of the largest finite number."""
     overflow: int
-    """What larger numbers and infinity become."""
+    """The code for larger numbers and infinity."""
     nan: int | None
-    """What NaN becomes, and every code from here on is; None: there is no NaN, and -0 is what becomes of it."""
+    """The code for NaN; it and all larger codes are NaN. None: there is no NaN, and NaN becomes -0."""
     negative_zero: bool = True
-    """False: the code of -0 is the only NaN, which numbers too large become as well."""
+    """False: the code of -0 is the only NaN; numbers that are too large become NaN too."""
 
     @property
     def bits(self) -> int:
@@ -59,11 +59,11 @@ SMALL_FLOATS: dict[str, SmallFloat] = {
 SMALL_INTEGERS: dict[str, tuple[int, bool]] = {
     f"{sign}{bits}": (bits, sign == "s") for sign in ("s", "u") for bits in (1, 2, 4)
 }
-"""Bits, and whether there is a sign."""
+"""Number of bits, and whether there is a sign."""
 
 
 def decode(f: SmallFloat, code: Integer) -> Float:
-    """The f32 that the stored `code` is."""
+    """The f32 with the value of the stored `code`."""
     wide = code.extend_unsigned(32)
     magnitude = wide & ((1 << (f.bits - 1)) - 1)
     sign = (wide & (1 << (f.bits - 1))) << (32 - f.bits)
@@ -91,8 +91,8 @@ def encode(f: SmallFloat, x: Float) -> Integer:
     last_kept = bits.shift_right_logical(shift) & 1
     rebiased = bits - ((_F32_BIAS - f.bias) << _F32_MANTISSA)
     normal = (rebiased + (last_kept + ((1 << (shift - 1)) - 1))).shift_right_arithmetic(shift)
-    # Below the smallest normal number: adding this constant rounds to multiples of the smallest number, and leaves how
-    # many in the low bits.
+    # Below the smallest normal number: adding this constant rounds to multiples of the smallest number, and leaves the
+    # multiple in the low bits.
     rounder = x.constant(2.0 ** (1 - f.bias - f.mantissa_bits + _F32_MANTISSA))
     smallest = 2.0 ** (1 - f.bias)
     is_below = from_bits(bits) < smallest
@@ -111,15 +111,16 @@ def encode(f: SmallFloat, x: Float) -> Integer:
 
 
 def decode_power_of_two(code: Integer) -> Float:
-    """f8e8m0fnu: an exponent alone, 2**(code - 127); 255 is NaN. (Code 0 is the one subnormal f32 made here.)"""
+    """f8e8m0fnu: an exponent without sign and mantissa, 2**(code - 127); 255 is NaN. (Only code 0 makes a subnormal
+    f32.)"""
     wide = code.extend_unsigned(32)
     bits = select(wide.equals(0), wide.constant(1 << (_F32_MANTISSA - 1)), wide << _F32_MANTISSA)
     return from_bits(select(wide.equals(255), wide.constant(_F32_NAN), bits))
 
 
 def encode_power_of_two(x: Float) -> Integer:
-    """Halfway between two powers (in value, not in exponent) the larger; what is not positive and finite is NaN.
-    Positive numbers below the smallest power become that one."""
+    """Halfway between two powers (in value, not in exponent) the larger one; numbers that are not positive and finite
+    become NaN. Positive numbers below the smallest power become that power."""
     bits = x.to_bits()
     half = 1 << (_F32_MANTISSA - 1)
     is_subnormal = bits < 1 << _F32_MANTISSA
@@ -131,8 +132,8 @@ def encode_power_of_two(x: Float) -> Integer:
 
 
 def round_to_odd(x: Float) -> Float:
-    """f64 as f32: towards zero, and to an odd last bit where anything was lost. Rounding that to a small float gives
-    what rounding the f64 gives."""
+    """f64 to f32: towards zero, with an odd last bit if anything was lost. Rounding the result to a small float gives
+    the same as rounding the f64."""
     single = x.to_format(F32)
     back = single.to_format(F64)
     bits = single.to_bits()
@@ -155,8 +156,8 @@ def _to_storage(bits: int) -> Callable[[Integer], Integer]:
 
 
 def conversions() -> dict[str, Any]:
-    """``f8e5m2_to_f32(code)``, ``f32_to_f8e5m2(x)``; ``s4_to_s8(code)``, ``s8_to_s4(x)``: of and to stored bytes;
-    ``f64_to_odd_f32(x)``: what comes before these for an f64."""
+    """``f8e5m2_to_f32(code)``, ``f32_to_f8e5m2(x)``; ``s4_to_s8(code)``, ``s8_to_s4(x)``: from and to stored bytes;
+    ``f64_to_odd_f32(x)``: the step before these for an f64."""
     functions = {}
 
     def add(name: str, result: Any, argument: Any, implementation: Callable[[Any], Any]) -> None:

@@ -1,15 +1,15 @@
-"""The executor: one native function that walks a program's words. It is compiled once, for all programs, and stored.
+"""The executor: one native function that runs a program. It is compiled once, for all programs, and stored.
 
-A program (program.py builds them) is one block of int64 words:
+A program (program.py builds it) is one block of int64 words:
 
     header      number of arguments; word offsets of the values, the bases, the code; addresses of malloc, free;
                 then what call.py needs
-    values      one word an argument: a 64-bit pattern, or a byte offset from a base
-    bases       one word an argument: which base it is an offset from; base 0 is address 0, for everything absolute
-    code        rows, see `Op`
+    values      one word for each argument: a 64-bit pattern, or a byte offset from a base
+    bases       one word for each argument: the base of its offset; base 0 is address 0, for absolute values
+    code        rows (the program's instructions), see `Op`
 
-`execute` first resolves every argument once (value + bases[base]) into memory of its own, so one program may run in
-several threads at once; then it walks the rows, where an operand is an index into the resolved arguments.
+`execute` first resolves every argument once (value + bases[base]) into separate memory, so that one program may run in
+several threads at once; then it runs the rows, whose operands are indices into the resolved arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .kernel import KernelSource, Parameter
 
 
 class Op(enum.IntEnum):
-    """The first word of a row, and what follows it. Targets are words from the code's start."""
+    """The first word of a row; the comments list the words after it. Targets are counted in words from the code's
+    start."""
 
     END = 0
     KERNEL = 1  # entry, first argument, extent, grain (0: never split)
@@ -28,9 +29,9 @@ class Op(enum.IntEnum):
     ZERO = 3  # destination, bytes
     JUMP = 4  # target
     JUMP_IF_FALSE = 5  # pred, target
-    SWITCH = 6  # s32 index, count, target...: an index out of range takes the last, as XLA's conditional
+    SWITCH = 6  # s32 index, count, target...: an index out of range selects the last target, as in XLA's conditional
     CALLBACK = 7  # function(arguments) -> 0, or a status that stops the program; first argument
-    GEMM = 8  # run_gemm, ...: see blas.py, which says what the words mean
+    GEMM = 8  # run_gemm, ...: blas.py explains the words
 
 
 HEADER_WORDS = 16
@@ -100,7 +101,7 @@ def execute(program, bases, pool):
 
 
 def native_function(name: str, source: str, count: int) -> KernelSource:
-    """A function of the runtime itself, of `count` int64 parameters, to be had from the store like any kernel."""
+    """A function of the runtime itself, with `count` int64 parameters; the store compiles it like any kernel."""
     return KernelSource(name, source, (Parameter("size", "s64"),) * count, "native")
 
 

@@ -1,6 +1,6 @@
-"""What a kernel is before it is compiled: its text, its parameters, its identity. Needs only the standard library.
+"""A kernel before it is compiled: its text, its parameters, its identity. Needs only the standard library.
 
-A kernel's text is a Python function that Numba compiles (see `KernelSource`); its identity is a hash of all that
+A kernel's text is a Python function that Numba compiles (see `KernelSource`). Its identity is a hash of everything that
 decides its machine code, so equal texts share one compilation, in memory and on disk, across programs and processes.
 """
 
@@ -20,7 +20,7 @@ ParameterKind = Literal["pointer", "size", "scalar"]
 
 
 class Parameter(NamedTuple):
-    """One kernel parameter after `lo, hi`. A plain `("pointer", "f32")` tuple is accepted wherever one is taken.
+    """One kernel parameter after `lo, hi`. A plain tuple `("pointer", "f32")` may be given instead.
 
     `pointer` points to elements of `dtype` (pred is stored as uint8, f16 and bf16 as uint16); `size` is an int64;
     `scalar` is one element, which travels as a 64-bit pattern (so c128 cannot be one).
@@ -69,7 +69,7 @@ class KernelSource:
 
 
 def digest(parts: Iterable[str]) -> str:
-    """A hex SHA-256 of the parts; where one part ends and the next begins is part of what is hashed."""
+    """A hex SHA-256 of the parts and of the boundaries between them."""
     state = hashlib.sha256()
     for part in parts:
         data = part.encode()

@@ -1,8 +1,8 @@
-"""Calls of a LAPACK routine for every matrix of a batch, natively and on the runtime's threads.
+"""Calls of a LAPACK routine for every matrix of a batch, in native code and on the runtime's threads.
 
-A batch of small matrices is cut into pieces, one single-threaded call after the other in each; a matrix that is large
-enough is left to OpenBLAS's own threads, of which there are no more than the runtime may have. The setting of their
-number is shared with the matrix products: see blas.py.
+A batch of small matrices is cut into pieces; a piece makes single-threaded calls one after the other. Large matrices
+are left to OpenBLAS's own threads, at most as many as the runtime may use. The matrix products set the number of these
+threads too: see blas.py.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .threads import BLAS_DEPTH, BLAS_LOCK, BLAS_SAVED, RUN_PARALLEL, get_num_th
 NDArray = np.ndarray[Any, Any]
 
 _SPLIT_NANOSECONDS = 40_000
-"""A batch that takes less is not split over threads."""
+"""A batch that takes less time is not split over threads."""
 _LARGE_BYTES = 1 << 20
-"""A matrix of so many bytes or more has the threads for itself."""
+"""A matrix of this many bytes or more uses all threads."""
 
-# Words of a job: the routine, how many calls, how many a piece; then for each argument address, step, step of a piece.
+# Words of a job: routine, number of calls, calls in a piece; then for each argument: address, step, step of a piece.
 _ROUTINE, _COUNT, _PIECE, _ARGUMENTS = 0, 8, 16, 24
 
 
 @functools.cache
 def _pieces_function(count: int) -> KernelSource:
-    """`lo, hi, job`: the calls of pieces lo to hi of a routine of `count` arguments."""
+    """`lo, hi, job`: calls a routine of `count` arguments for the pieces lo to hi."""
     words = [[f"load(job + {_ARGUMENTS + 24 * k + 8 * j})" for j in range(3)] for k in range(count)]
     arguments = ", ".join(f"{address} + i * {step} + piece * {work}" for address, step, work in words)
     name = f"lapack_pieces_{count}"
@@ -80,7 +80,7 @@ def lapack_run(pieces, entry, job, setting, pool):
 )
 
 def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
-    """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: it is given up."""
+    """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: this releases it."""
     threads = get_num_threads()
     item_bytes = int(steps.max(initial=0))
     pieces = 1
@@ -91,7 +91,7 @@ def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray,
     pieces = -(-count // size)
     addresses, kept = addresses.copy(), []
     if pieces > 1:
-        work = (work + 63) & -64  # pieces on cache lines of their own
+        work = (work + 63) & -64  # pieces on separate cache lines
         for k in np.flatnonzero(work):
             kept.append(np.empty(int(work[k]) * pieces, np.uint8))
             addresses[k] = kept[-1].ctypes.data

@@ -1,7 +1,7 @@
 """LLVM IR text -> optimised object code, and object code -> addresses. Needs llvmlite, not Numba.
 
-Every object is optimised for the CPU that this process runs on; `target_description` says which that is, and is part of
-every kernel's key in the store.
+Every object is optimised for this process's CPU; `target_description` describes that CPU and is part of every kernel's
+key in the store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _native_target() -> tuple[str, str, str]:
 
 @functools.cache
 def target_description() -> str:
-    """What the machine code depends on besides its source: llvmlite's version, triple, CPU and its features."""
+    """What the machine code depends on besides its source: llvmlite's version, the triple, the CPU and its features."""
     return " ".join((f"llvmlite {llvmlite.__version__}", *_native_target()))
 
 
@@ -53,14 +53,14 @@ def module_header() -> tuple[str, str]:
 
 
 _NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b|\b[su](div|rem) i\d+ [^,\n]+, \d")
-"""In LLVM IR: integers of 8 or 16 bits, and divisions by literals, whose operands LLVM narrows to such."""
+"""In LLVM IR: integers of 8 or 16 bits, and divisions by literals, whose operands LLVM narrows to these."""
 
 
 def widens_straight_lines(text: str) -> bool:
     """True for a module that LLVM may vectorise outside of loops too (SLP).
 
-    Not one with narrow integers: where two comparisons of them become one of `<2 x i8>`, and both results are used
-    one by one, LLVM 20's code for AVX-512 reads a mask register that nothing has set. (Numba leaves SLP out always.)
+    False if it has narrow integers: where two comparisons of them become one of `<2 x i8>`, and both results are used
+    one by one, LLVM 20's code for AVX-512 reads an uninitialised mask register. (Numba never enables SLP.)
     """
     return _NARROW.search(text) is None
 
@@ -77,7 +77,7 @@ def optimise(module: Any, straight_lines: bool) -> None:
 def emit_object(text: str) -> bytes:
     """Optimise a module of LLVM IR and translate it to an object file. Raises RuntimeError for invalid IR.
 
-    Several threads may do so at the same time, each in an LLVM context of its own.
+    Several threads may call this at the same time, each with its own LLVM context.
     """
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
         optimise(module, widens_straight_lines(text))
@@ -96,15 +96,16 @@ def emit_object(text: str) -> bytes:
 def _unlocked(function: Any) -> Any:
     """A function of llvmlite's library without the lock that llvmlite holds around each call.
 
-    The lock is there for LLVM's global context; modules in contexts of their own do not need it, and the two calls that
-    take long would otherwise wait for one another. (Where llvmlite has it in another form, the lock stays.)
+    The lock protects LLVM's global context. Modules in separate contexts do not need it, and the two calls that take
+    long would otherwise wait for each other. (If llvmlite has another form of lock, the lock stays.)
     """
     return getattr(function, "_cfn", function)
 
 
 @functools.cache
 def _engine() -> Any:
-    """One engine for all objects. It is never disposed: worker threads may sleep inside its code until the end."""
+    """One engine for all objects. It is never disposed: worker threads may sleep inside its code until the process
+    ends."""
     triple, cpu, features = _native_target()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, jit=True)
     backing = llvm.parse_assembly(f'target triple = "{triple}"\n')
@@ -114,10 +115,10 @@ def _engine() -> Any:
 
 
 def load_objects(objects: list[tuple[str, bytes]]) -> list[int]:
-    """Load object files [(symbol, code), ...] into this process; the symbols' addresses.
+    """Load object files [(symbol, code), ...] into this process; returns the symbols' addresses.
 
-    The code stays loaded until the process ends. Raises RuntimeError for what is not an object file, or does not define
-    its symbol.
+    The code stays loaded until the process ends. Raises RuntimeError for code that is not an object file, or does not
+    define its symbol.
     """
     with _lock:
         engine = _engine()

@@ -1,12 +1,13 @@
-"""Object files into memory, ready to be called; without LLVM where that can be.
+"""Loads object files into memory, ready to be called; without LLVM where possible.
 
-LLVM's own loader needs LLVM in the process, which takes longer to get there than many a program takes to run. But the
-objects that LLVM makes of kernels are simple: code and constants, code that refers to constants by their distance, and
-at most calls of memcpy and its like. So when a kernel has been compiled, `link` lays its sections out side by side and
-resolves the distances. The result, an `Image`, can be copied anywhere and be called there; the store keeps it beside
+LLVM's own loader needs LLVM in the process, and loading LLVM takes longer than many programs run. But the objects that
+LLVM makes of kernels are simple: code and constants, code that refers to constants by their distance, and at most calls
+of memcpy and similar functions. So when a kernel has been compiled, `link` places its sections side by side and
+resolves the distances. The result, an `Image`, can be copied to any address and called there; the store keeps it beside
 the object. Loading is then a copy into memory that is made executable (and no longer writable).
 
-On any other system than Linux on x86-64, and for an object with anything else in it, there is no image, and LLVM loads.
+On other systems than Linux on x86-64, and for an object with anything else in it, there is no image, and LLVM loads the
+object.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .libc import libc_address
 _LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
 
 # ELF, as the System V ABI and its AMD64 supplement define it.
-_HEADER = struct.Struct("<16x2xH20xQ10xHH2x")  # machine; where the section table is, the size of an entry, how many
+_HEADER = struct.Struct("<16x2xH20xQ10xHH2x")  # machine; section table: offset, size of an entry, length
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QIIq")
@@ -41,11 +42,11 @@ _PACKED = struct.Struct("<QQQQ")
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Machine code that runs wherever it lies.
+    """Machine code that runs at any address.
 
-    `code` ends in one stub for each of the functions of the C library that it calls, `externals`, whose addresses are
-    put in when it is loaded. `entry` is where the kernel begins; `frames`, if not 0, where it says how to unwind the
-    stack through it. (At exit Python ends daemon threads by unwinding, and they may be in code that has called Python.)
+    `code` ends in one stub for each function of the C library that it calls, `externals`; loading fills in their
+    addresses. `entry` is the offset of the kernel. `frames`, if not 0, is the offset of the tables for unwinding the
+    stack. (At exit Python ends daemon threads by unwinding, and they may be in code that has called Python.)
     """
 
     code: bytes
@@ -54,13 +55,13 @@ class Image:
     externals: tuple[str, ...]
 
     def to_bytes(self) -> bytes:
-        """The image as the store writes it."""
+        """The image as bytes, for the store."""
         names = "\n".join(self.externals).encode()
         return _PACKED.pack(self.entry, self.frames, len(self.code), len(names)) + self.code + names
 
     @staticmethod
     def from_bytes(data: bytes) -> Image:
-        """What `to_bytes` made."""
+        """The image from the bytes of `to_bytes`."""
         entry, frames, code, names = _PACKED.unpack_from(data)
         middle = _PACKED.size + code
         listed = data[middle : middle + names].decode()
@@ -86,14 +87,14 @@ def load_images(images: Sequence[Image]) -> list[int]:
 
 
 def load_objects(objects: Sequence[tuple[str, bytes]]) -> list[int]:
-    """Load object files [(symbol, code), ...] by LLVM; the symbols' addresses. The code stays until the process
+    """Load object files [(symbol, code), ...] with LLVM; the symbols' addresses. The code stays until the process
     ends."""
     addresses: list[int] = import_module(".llvm_backend", __package__).load_objects(list(objects))
     return addresses
 
 
 def link(symbol: str, code: bytes) -> Image | None:
-    """The image of an object file that defines `symbol`; None when it must be left to LLVM."""
+    """The image of an object file that defines `symbol`; None if LLVM must load the object."""
     try:
         return _Object(code).link(symbol) if _LINKS else None
     except _Unfamiliar:
@@ -101,7 +102,7 @@ def link(symbol: str, code: bytes) -> Image | None:
 
 
 class _Unfamiliar(Exception):
-    """An object with something in it that only LLVM's loader knows."""
+    """The object contains something that only LLVM's loader can handle."""
 
 
 class _Section(NamedTuple):
@@ -124,7 +125,7 @@ class _Symbol(NamedTuple):
 
 
 class _Object:
-    """An object file taken apart."""
+    """A parsed object file."""
 
     def __init__(self, code: bytes) -> None:
         self._code = code
@@ -172,7 +173,7 @@ class _Object:
         raise RuntimeError(f"the object file does not define {symbol}")
 
     def _relocate(self, block: bytearray, places: dict[int, int], stubs: dict[str, int], start: int, at: int) -> None:
-        """Put in the distance from where it is used to what is referred to."""
+        """Writes the distances between the places of use and the referenced data or functions."""
         offset, kind, index, addend = _RELOCATION.unpack_from(self._code, at)
         symbol = self._symbols[index]
         if kind == _R_PLT32 and symbol.section == _UNDEFINED:

@@ -1,7 +1,7 @@
-"""The machine as the runtime's own native functions see it: 64-bit loads and stores, indirect calls, atomics.
+"""Machine operations for the runtime's own native functions: 64-bit loads and stores, indirect calls, atomics.
 
-Everything here is an intrinsic over int64 addresses. Kernels never use these (they have `dialect.SCOPE`); the
-executor and the thread pool do. `SCOPE` is all that their source may name.
+All are intrinsics on int64 addresses. The executor and the thread pool use them; kernels never do (they have
+`dialect.SCOPE`). `SCOPE` has all names that their source may use.
 """
 
 from __future__ import annotations
@@ -153,5 +153,5 @@ SCOPE: dict[str, object] = {
     "pause": _define("pause", 0, _pause),
 }
 """`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`:
-memory until return; `callN(function, ...)`: a C function of N integers or pointers, `call_routineN`: one without a
-result; `atomic_add` returns the old value; `compare_exchange(address, expected, new)`: 1 when it did."""
+memory until the function returns; `callN(function, ...)`: a C function of N integers or pointers, `call_routineN`: one
+without a result; `atomic_add` returns the old value; `compare_exchange(address, expected, new)`: 1 if it succeeded."""

@@ -1,12 +1,12 @@
-"""Blocks of memory for outputs and arenas, recycled so that programs do not pay for fresh pages again and again.
+"""Blocks of memory for outputs and arenas, recycled, so that programs do not pay for fresh pages each time.
 
-The first touch of a fresh page is a fault: 0.25 us for each 4 KiB, more than computing what goes there. So a block
-whose last reference dies goes back to a bin of its size class, and the next allocation of that class takes it from
-there. Memory comes from `mmap`, 64-byte aligned, with transparent huge pages for blocks of several MiB; it is not
-zeroed on reuse.
+The first use of a fresh page is a page fault: 0.25 us for each 4 KiB, more than it takes to compute the contents. So
+when the last reference to a block dies, the block goes into a bin for its size class, and the next allocation of that
+class takes it from there. Memory comes from `mmap`, 64-byte aligned, with transparent huge pages for blocks of several
+MiB; reused memory is not zeroed.
 
-Sizes up to 32 KiB are cut from slabs and stay with the process; larger blocks
-are kept up to `set_pool_limit` bytes altogether, and beyond that given back to the system.
+Blocks of up to 32 KiB are cut from slabs and stay with the process; larger blocks are kept up to `set_pool_limit` bytes
+altogether, and the rest is given back to the system.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _advise = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctype
 
 
 class Block:
-    """`nbytes` bytes of uninitialised memory at `address`, a multiple of 64, for as long as the object lives.
+    """`nbytes` bytes of uninitialised memory at `address`, a multiple of 64, as long as the object lives.
 
     NumPy arrays made from it (`numpy.asarray(block)`: uint8; `block.array(...)`) keep it alive.
     """
@@ -45,7 +45,7 @@ class Block:
     address: int
     nbytes: int
     _free: list[int]
-    """Where the address goes when the block dies. (Attributes are set by `allocate`: an __init__ would double its
+    """The bin for the address when the block dies. (`allocate` sets the attributes: an __init__ would double its
     time.)"""
 
     def __del__(self) -> None:
@@ -56,7 +56,7 @@ class Block:
         return {"version": 3, "typestr": "|u1", "shape": (self.nbytes,), "data": (self.address, False)}
 
     def array(self, dtype: Any, shape: Sequence[int], offset: int = 0) -> np.ndarray:
-        """A row-major array over the bytes from `offset` on; ValueError when they do not suffice."""
+        """A row-major array over the bytes from `offset` on; ValueError if there are too few bytes."""
         dtype = np.dtype(dtype)
         count = dtype.itemsize
         for extent in shape:
@@ -71,7 +71,7 @@ class Block:
 
 
 class _LargeBlock(Block):
-    """A block that is kept after its death only when there is room under the limit."""
+    """A block that is kept after its death only if it fits under the limit."""
 
     __slots__ = ("_size",)
     _size: int
@@ -84,10 +84,10 @@ class _LargeBlock(Block):
 
 
 class _Large:
-    """The bins of large blocks, how many bytes lie in them, and how many may.
+    """The bins of large blocks, the bytes in them, and the limit of these bytes.
 
-    The lock guards only the count. Addresses move by list.append and list.pop, which are atomic, since `__del__` may
-    run at any allocation of an object, also in the middle of `allocate`.
+    The lock guards only the count. Addresses move by list.append and list.pop, which are atomic, because `__del__` may
+    run whenever an object is allocated, even in the middle of `allocate`.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class _Large:
             return True
 
     def take(self, size: int, free: list[int]) -> int:
-        """An address from the bin `free` of that size; 0 when it is empty."""
+        """An address from `free`, the bin of that size; 0 when it is empty."""
         try:
             address = free.pop()
         except IndexError:
@@ -152,7 +152,7 @@ def size_class(nbytes: int) -> int:
 
 
 def _small_bins() -> list[list[int]]:
-    """The bin for each multiple of 64 bytes; multiples of one size class share theirs."""
+    """The bin for each multiple of 64 bytes; multiples in one size class share a bin."""
     bins: dict[int, list[int]] = {}
     return [bins.setdefault(size_class(nbytes), []) for nbytes in range(0, _SMALL + 1, 64)]
 
@@ -205,7 +205,7 @@ def _fresh_small(nbytes: int, free: list[int]) -> int:
 
 
 def set_pool_limit(nbytes: int) -> None:
-    """Keep at most this many bytes of unused large blocks; what is kept beyond that is given back now."""
+    """Keep at most this many bytes of unused large blocks; bytes beyond that are given back now."""
     if nbytes < 0:
         raise ValueError(f"the limit must not be negative, got {nbytes}")
     _large.limit = nbytes

@@ -1,8 +1,8 @@
 """Kernel source -> LLVM IR text.
 
-Two ways lead there, both by Numba's typing rules and Numba's lowering: one_pass.py, which takes a few milliseconds and
-knows the language that kernels are written in; and for what that refuses, all of Numba's front end
-(numba_internals.py), which also words the errors.
+There are two ways, both with Numba's typing rules and lowering: one_pass.py, which takes a few milliseconds and
+supports the language of kernels; and, for what that refuses, Numba's whole front end (numba_internals.py), which also
+words the errors.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Way = Literal["one pass", "numba"]
 def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = None) -> str:
     """Lower a kernel to LLVM IR text that defines `kernel.symbol` with the machine-level signature of its convention.
 
-    `scope` holds the names that the source may use besides `range`; nothing else is visible to it. `way` forces one of
-    the two ways, for tests. Raises KernelCompilationError with the numbered source for what does not compile.
+    `scope` holds the names that the source may use besides `range`; it sees no others. `way` forces one of the two
+    ways, for tests. Raises KernelCompilationError with the numbered source if the kernel does not compile.
     """
     arguments = [numba_type(parameter) for parameter in kernel.parameters]
     if kernel.convention == "kernel":
@@ -58,7 +58,7 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
                 raise
     if function is None:
         function = _by_numba(kernel, scope, arguments)
-    function.attributes.add("alwaysinline")  # before all else, so that LLVM simplifies it once and not twice
+    function.attributes.add("alwaysinline")  # first of all, so that LLVM simplifies it once and not twice
     leading = len(function.args) - len(arguments)
     if kernel.convention == "kernel":
         for argument in function.args[leading:]:
@@ -97,7 +97,7 @@ def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[An
 
 
 def _function(kernel: KernelSource, namespace: dict[str, Any]) -> FunctionType:
-    """The Python function that the source defines. Nothing of the source is executed to get it."""
+    """The Python function that the source defines. Nothing in the source is executed for this."""
     module = compile(kernel.source, f"<hloom {kernel.name}>", "exec")
     for constant in module.co_consts:
         if isinstance(constant, CodeType) and constant.co_name == kernel.name:
@@ -111,8 +111,8 @@ _I64 = llir.IntType(64)
 def _call(builder: Any, function: Any, leading: int, values: list[Any]) -> Any:
     """Call a lowered function; the result, if it has one.
 
-    With Numba's calling convention the result is behind a leading pointer, an exception would be behind another, and
-    the status is returned; kernels cannot raise, so that is not looked at.
+    In Numba's calling convention a leading pointer is for the result, another one for an exception, and the status is
+    returned. Kernels cannot raise, so the status is ignored.
     """
     if not leading:
         return builder.call(function, values)

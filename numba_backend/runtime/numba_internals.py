@@ -1,12 +1,12 @@
-"""Numba's typing and lowering, reached without `njit`. What depends on the form of Numba's internals belongs here:
-other modules use its types, errors, compiler lock and `numba.extending`, and no more.
+"""Numba's typing and lowering, without `njit`. Code that depends on Numba's internals belongs here: other modules use
+Numba's types, errors, compiler lock and `numba.extending`, and no more.
 
-Numba's own driver spends most of a small kernel's compile time on passes that a kernel cannot need: inlining of
-closures, parfors, rewrites, SSA, reference counts, two code generations. `NumbaCompiler.lower` runs bytecode, Numba IR,
-type inference and lowering, and nothing else; `one_pass.py` uses only the two contexts.
+Numba's own driver spends most of a small kernel's compile time on passes that a kernel does not need: inlining of
+closures, parfors, rewrites, SSA, reference counts, two code generations. `NumbaCompiler.lower` runs only bytecode
+analysis, Numba IR, type inference and lowering; `one_pass.py` uses only the two contexts.
 
-The contexts are our own and hold only the registrations that kernels use: numbers, ranges, pointers, intrinsics. The
-global ones, which load all of Numba's NumPy support (0.4 s), stay untouched.
+The contexts are hloom's own and hold only the registrations that kernels use: numbers, ranges, pointers, intrinsics.
+Numba's global contexts, which load all of its NumPy support (0.4 s), stay untouched.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FASTMATH = FastMathOptions({"contract"})
 
 
 def allow_contraction(module: Any) -> None:
-    """Let each floating-point instruction that carries no flags of its own be fused into a multiply-add."""
+    """Allow each floating-point instruction without fast-math flags to be fused into a multiply-add."""
     rewrite_module(module, _FASTMATH)
 
 
@@ -112,14 +112,14 @@ class _TargetContext(cpu.CPUContext):  # type: ignore[misc]
     """Lowering of plain numbers and pointers only; no reference counts, no third-party extensions."""
 
     def load_additional_registries(self) -> None:
-        """Nothing: what kernels need registers itself when this module imports it."""
+        """Does nothing: importing this module registers what kernels need."""
 
     def post_lowering(self, module: Any, library: Any) -> None:
         allow_contraction(module)
 
 
 class _Library:
-    """What Numba's lowering needs of a code library: it hands out an empty module and takes it back, filled."""
+    """The part of a code library that Numba's lowering needs: gives out an empty module and takes the filled one."""
 
     def __init__(self) -> None:
         self.module: Any = None
@@ -135,19 +135,19 @@ class _Library:
 
 
 def _body_name(name: str, arguments: Any, **_: Any) -> str:
-    """The symbol of the Numba function. It is internal to its object, so that all can have the same."""
+    """The symbol of the Numba function. It is internal to its object, so all kernels can have the same one."""
     return "body"
 
 
 class _Lower(lowering.Lower):  # type: ignore[misc]
-    """Numba's lowering, without what only functions called from Python need."""
+    """Numba's lowering, without the parts for functions that Python calls."""
 
     def emit_environment_object(self) -> None:
-        """Nothing: a kernel has no Python objects."""
+        """Does nothing: a kernel has no Python objects."""
 
 
 class NumbaCompiler:
-    """The contexts, made once a process, and the way through all of Numba's front end."""
+    """The contexts, made once for a process, and Numba's whole front end."""
 
     def __init__(self) -> None:
         self.flags = Flags()
@@ -171,10 +171,10 @@ class NumbaCompiler:
     def lower(self, function: Any, arguments: list[Any], result: Any) -> Any:
         """Lower `function` to the LLVM function `body` of a new module, with Numba's calling convention.
 
-        That is: `int32 body(result *, exception **, arguments...)`. `result` is a type, `types.none` for no result.
+        This is `int32 body(result *, exception **, arguments...)`. `result` is a type; `types.none` means no result.
         """
         identity = bytecode.FunctionIdentity.from_function(function)
-        identity.unique_id, identity.unique_name = 0, "body"  # Numba counts; equal kernels must give equal objects
+        identity.unique_id, identity.unique_name = 0, "body"  # Numba counts up; equal kernels must give equal objects
         ir = interpreter.Interpreter(identity).interpret(bytecode.ByteCode(identity))
         if ir.arg_count != len(arguments):
             raise TypeError(f"the function takes {ir.arg_count} arguments, {len(arguments)} parameters are given")
@@ -203,7 +203,7 @@ class NumbaCompiler:
 
 @functools.cache
 def numba_compiler() -> NumbaCompiler:
-    """This process's compiler. RuntimeError when this version of Numba is not as expected."""
+    """This process's compiler. RuntimeError when this version of Numba does not have the expected internals."""
     try:
         with global_compiler_lock:
             return NumbaCompiler()

@@ -1,18 +1,18 @@
 """Kernel source -> LLVM IR in a single walk over its syntax tree, with Numba's typing rules and Numba's lowering.
 
 Numba's front end (bytecode, data flow, type inference to a fixed point, liveness, lowering) takes 70 ms for a kernel of
-25 lines. What makes it general is not needed here: in a kernel every variable has one type, known where it is first
-assigned. So each expression is typed when it is met, by asking Numba's typing context what `operator.add` of these
-types is, and lowered at once by the implementation that Numba's target context has for that signature. The answers
-are kept.
+25 lines. Kernels do not need its generality: in a kernel every variable has one type, which is known at its first
+assignment. So each expression is typed when the walk reaches it, by asking Numba's typing context what `operator.add`
+of these types is, and lowered at once by the implementation that Numba's target context has for that signature. The
+answers are kept.
 
     acc = float32(0)                          slot for acc: float32
     for j in range(columns):                  counter from 0 to columns, nothing else
         acc = reduce_add(acc, x[i * columns + j])      getitem(CPointer(float32), int64) -> float32, ...
 
-Python and types as in Numba: literals are int64 and float64, operands are promoted as Numba promotes them. What is
-not in this language (see `_STATEMENTS`, `_EXPRESSIONS`), and a variable that would change its type, is `Refused`;
-then numba_frontend.py sends the kernel through all of Numba.
+Semantics and types are Numba's: literals are int64 and float64, operands are promoted as Numba promotes them. Code
+outside this language (see `_STATEMENTS`, `_EXPRESSIONS`), or a variable that would change its type, raises `Refused`;
+then numba_frontend.py sends the kernel through Numba's whole front end.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _I32, _I64 = llir.IntType(32), llir.IntType(64)
 
 
 class Refused(Exception):
-    """The kernel uses something that needs all of Numba's front end."""
+    """The kernel uses something that needs Numba's whole front end."""
 
 
 class Value(NamedTuple):
-    """A Numba type and an LLVM value of it."""
+    """A Numba type and an LLVM value of that type."""
 
     type: Any
     value: Any
@@ -62,7 +62,7 @@ class _Loop(NamedTuple):
 
 
 class Rules:
-    """What Numba says about operations on types, asked once for each."""
+    """Numba's answers about operations on types; each question is asked once."""
 
     def __init__(self, typing: Any, target: Any) -> None:
         self.typing = typing
@@ -84,7 +84,7 @@ class Rules:
 
 
 class OnePass:
-    """One kernel on its way to LLVM IR."""
+    """The lowering of one kernel to LLVM IR."""
 
     def __init__(self, rules: Rules, scope: dict[str, Any], module: Any) -> None:
         self._rules = rules
@@ -167,7 +167,7 @@ class OnePass:
             raise Refused("this target")
 
     def _for(self, node: ast.For) -> None:
-        """A counter of its own, since the body may assign to the loop variable."""
+        """The loop has a separate counter, because the body may assign to the loop variable."""
         call = node.iter
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
             raise Refused("a loop over something else than range")
@@ -313,7 +313,7 @@ class OnePass:
 
     @contextmanager
     def _shortcut(self, first: Value, stop_at: bool) -> Iterator[Callable[[Value], None]]:
-        """Evaluate operands as long as none is `stop_at`; all must be booleans, as and, or of Python give an
+        """Evaluate operands until one is `stop_at`. All must be booleans, because Python's and, or return an
         operand."""
         slot = self._slot(llir.IntType(1))
         end = self._block("decided")
@@ -366,7 +366,7 @@ class OnePass:
             return Value(function, self._cast(arguments[0], function))
         return self._call(function, *arguments)
 
-    # What they are made of
+    # Helpers
 
     def _call(self, function: Any, *arguments: Value) -> Value:
         signature, implementation = self._rules(function, tuple(argument.type for argument in arguments))
@@ -374,7 +374,7 @@ class OnePass:
         return Value(signature.return_type, implementation(self._builder, values))
 
     def _slot(self, type_: Any, name: str = "") -> Any:
-        """Memory for a variable, in the entry block, where Numba's lowering makes its own."""
+        """Memory for a variable, in the entry block, where Numba's lowering puts its own."""
         self._entry.position_at_end(self._entry.block)
         return self._entry.alloca(type_, name=name)
 
@@ -390,17 +390,17 @@ class OnePass:
         return self._builder.append_basic_block(name)
 
     def _go(self, block: Any) -> bool:
-        """Branch to `block` unless the current one has ended; whether it did."""
+        """Branch to `block` unless the current block has ended; True if the branch was made."""
         if self._builder.block.is_terminated:
             return False
         self._builder.branch(block)
         return True
 
     def _loop_hints(self, node: ast.For) -> Any:
-        """Metadata for LLVM on how to treat a loop.
+        """Metadata for LLVM about a loop.
 
-        Interleaving iterations and unrolling remainders double the code and so the time to compile it, and were
-        measured to gain nothing, except where iterations wait for one another: in reductions (1.35 times for softmax).
+        Interleaving iterations and unrolling remainders double the code and so the compile time. Measurements showed no
+        gain, except where iterations wait for each other: in reductions (1.35 times for softmax).
         """
         hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)]
         if not _carries_a_value(node):
@@ -443,7 +443,7 @@ def _assigned_names(definition: ast.FunctionDef) -> Iterator[str]:
 
 
 def _carries_a_value(loop: ast.For) -> bool:
-    """Whether an assignment in the loop's body reads the variable that it assigns to, as an accumulation does."""
+    """True if an assignment in the loop's body reads the variable that it assigns to, as an accumulation does."""
     for node in ast.walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             return True

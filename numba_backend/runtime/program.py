@@ -1,4 +1,4 @@
-"""Programs: what the executor runs, built row by row.
+"""Programs for the executor, built row by row. A row is an instruction of a program's table.
 
     builder = ProgramBuilder()
     builder.kernel(relu, [pointer(0), pointer(1), size(512)], extent=128, grain=16)
@@ -38,9 +38,9 @@ _NUMPY_DTYPES: dict[str, object] = {
 }  # fmt: skip
 
 _BRIEF_WORK = 0.25
-"""Below this a program is brief; 1 is the work of one grain, about 20 us."""
+"""A program with less work than this is brief; 1 is the work of one grain, about 20 us."""
 _COPIED_BYTES = 200_000
-"""What can be copied in the time of one grain."""
+"""The number of bytes that can be copied in the time of one grain."""
 
 _callback_type = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -64,7 +64,7 @@ def pointer(base: int, offset: int = 0) -> Argument:
 
 
 def size(value: int) -> Argument:
-    """An int64: an extent, a stride, a count."""
+    """An int64, for example an extent, a stride or a count."""
     return Argument("size", -1, value)
 
 
@@ -77,7 +77,7 @@ def scalar(value: object, dtype: str) -> Argument:
 
 
 class Label:
-    """A place in a program that rows can jump to; made by `ProgramBuilder.label`."""
+    """A target for jumps: a row of the program; made by `ProgramBuilder.label`."""
 
     __slots__ = ("row",)
 
@@ -96,7 +96,7 @@ class _Row(NamedTuple):
 
 
 class ProgramBuilder:
-    """Collects rows; `build` makes them a Program. Rows run in the order in which they were added."""
+    """Collects rows; `build` makes a Program of them. Rows run in the order in which they were added."""
 
     def __init__(self) -> None:
         self._rows: list[_Row] = []
@@ -108,8 +108,8 @@ class ProgramBuilder:
     def kernel(self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0) -> None:
         """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
 
-        When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`;
-        so `grain` iterations should take about as long as it pays to hand over to a thread, 20 us.
+        When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
+        So `grain` iterations should take about 20 us, the work from which a second thread pays.
         """
         kinds = [argument.kind for argument in arguments]
         expected = [parameter.kind for parameter in kernel.parameters]
@@ -142,23 +142,23 @@ class ProgramBuilder:
         return Label()
 
     def place(self, label: Label) -> None:
-        """Let `label` name the next row."""
+        """Let `label` mark the next row."""
         if label.row is not None:
             raise ProgramError("a label can be placed only once")
         label.row = len(self._rows)
 
     def jump(self, target: Label) -> None:
-        """Go on at `target`."""
-        self._work += target.row is not None  # backwards: who knows how often
+        """Continue at `target`."""
+        self._work += target.row is not None  # backwards: an unknown number of times
         self._row(Op.JUMP, (), target)
 
     def jump_if_false(self, pred: Argument, target: Label) -> None:
-        """Go on at `target` when the pred (one byte) that `pred` points to is false."""
+        """Continue at `target` when the pred (one byte) that `pred` points to is false."""
         self._work += target.row is not None
         self._row(Op.JUMP_IF_FALSE, (pred,), self._pointer(pred), target)
 
     def switch(self, index: Argument, targets: Sequence[Label]) -> None:
-        """Go on at `targets[i]` for the s32 i that `index` points to; out of range takes the last, as in XLA."""
+        """Continue at `targets[i]` for the s32 i that `index` points to; out of range at the last target, as in XLA."""
         if not targets:
             raise ProgramError("a switch needs at least one target")
         self._work += any(target.row is not None for target in targets)
@@ -185,7 +185,7 @@ class ProgramBuilder:
         self._row(Op.CALLBACK, (function, *arguments), _address(native), self._add(arguments))
 
     def native(self, function: KernelSource, arguments: Sequence[Argument], *, keep: object = None) -> None:
-        """Call a function of the runtime, `function(arguments)`, which gets the address of the arguments' values and
+        """Call a function of the runtime, `function(arguments)`. It gets the address of the arguments' values and
         returns 0, or a status that stops the program. `keep` lives as long as the program."""
         self._work += 1
         self._kept.append(keep)
@@ -206,7 +206,7 @@ class ProgramBuilder:
         return Argument("pointer", -1, kept.ctypes.data)
 
     def build(self, store: KernelStore | None = None) -> Program:
-        """The program. Kernels come from `store`, or else the process's own; missing ones are compiled in one batch."""
+        """The program. Kernels come from `store`, by default the process's; missing ones are compiled in one batch."""
         kernels = [operand for row in self._rows for operand in row.operands if isinstance(operand, KernelSource)]
         own = [EXECUTOR, CALLER, *(POOL_FUNCTIONS if self._parallel else ())]
         if store is None or store is default_store():
@@ -247,14 +247,14 @@ class ProgramBuilder:
 
 
 class Program:
-    """A built program; `run` it as often as you like, from any thread."""
+    """A built program; `run` may be called any number of times, from any thread."""
 
     run: Callable[[Sequence[int]], None]
     """run(bases): run to the end.
 
     `bases` (a list or another sequence of integers) are the addresses of the blocks that pointers are relative to, at
-    least `self.bases` of them. They are trusted: a wrong one reads or writes whatever lies there. Raises ProgramError
-    for too few, and what a callback raised.
+    least `self.bases` of them. They are not checked: a wrong address reads or writes other memory. Raises ProgramError
+    for too few bases, and passes on an exception of a callback.
     """
 
     def __init__(
@@ -278,11 +278,11 @@ class Program:
         self.run = program_function(self._block)
 
     def to_text(self) -> str:
-        """The table of rows, for people: `[1]+64` is 64 bytes into base 1, `-> 7` goes on at row 7."""
+        """The table of rows, for people: `[1]+64` is 64 bytes into base 1, `-> 7` continues at row 7."""
         return "\n".join(f"{number:4d}  {row}".rstrip() for number, row in enumerate(self._rows))
 
     def _run_slowly(self, bases: Sequence[int]) -> None:
-        """What `run` falls back on when something is unusual."""
+        """`run` calls this in unusual cases."""
         addresses = [operator.index(base) for base in bases]
         if len(addresses) < self.bases:
             raise ProgramError(f"the program needs {self.bases} bases, got {len(addresses)}")

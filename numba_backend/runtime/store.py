@@ -1,11 +1,11 @@
-"""The kernel store: from a kernel's source to the address of its code, compiling only what was never compiled before.
+"""The kernel store: gives the address of a kernel's code from its source; compiles only kernels never compiled before.
 
-A kernel is looked up in memory, then on disk (store_disk.py), then compiled. Its key is a hash of its source and of all
-else that decides the machine code, so entries never become stale, only unused.
+A kernel is looked up in memory, then on disk (store_disk.py), then compiled. Its key is a hash of its source and of
+everything else that decides the machine code, so entries never become stale, only unused.
 
 The folder is `HLOOM_CACHE_DIR` ("" or "off": no disk), else `$XDG_CACHE_HOME/hloom` or `~/.cache/hloom`. Code is loaded
-only from a folder that belongs to this user and that nobody else can write to. Whatever goes wrong with the disk,
-kernels are compiled and work; a KernelStoreWarning says once what went wrong.
+only from a folder that belongs to this user and that nobody else can write to. If anything fails with the disk, kernels
+are compiled and work; a KernelStoreWarning says once what failed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .store_disk import Disk, Entry
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """What a store did so far: kernels by where they came from; milliseconds that compiling and loading took."""
+    """Numbers of kernels by where they came from; milliseconds spent on compiling and loading."""
 
     compiled: int = 0
     loaded_from_disk: int = 0
@@ -40,7 +40,7 @@ class StoreStatistics:
 
 
 def default_folder() -> Path | None:
-    """The folder that the environment names; None when it says that there is no disk store."""
+    """The folder that the environment names; None when the environment switches the disk off."""
     named = os.environ.get("HLOOM_CACHE_DIR")
     if named is not None:
         return None if named in ("", "off") else Path(named).expanduser()
@@ -57,7 +57,7 @@ def default_folder() -> Path | None:
 def environment_description() -> str:
     """What a kernel's code depends on besides its text: the CPU, Numba's, llvmlite's and our own compiler's versions.
 
-    Found without importing Numba or LLVM: a process whose kernels are all stored never needs them.
+    Neither Numba nor LLVM is imported for it: a process whose kernels are all stored never needs them.
     """
     folder = Path(__file__).parent
     compiler_files = ("kernel", "llvm_backend", "numba_frontend", "numba_internals", "one_pass", "machine")
@@ -70,7 +70,7 @@ def environment_description() -> str:
 
 
 def _version_of(package: str) -> str:
-    """What a package's `_version.py` says, without importing the package."""
+    """The text of a package's `_version.py`, read without importing the package."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"hloom compiles its kernels with {package}, which is missing: pip install {package}")
@@ -81,7 +81,7 @@ class KernelStore:
     """Kernels in memory and, when `folder` is not None, on disk. Safe for several threads and processes at once."""
 
     def __init__(self, folder: Path | str | None, max_bytes: int = 512 << 20) -> None:
-        """`max_bytes` bounds the folder; beyond it, what has not been used for longest goes."""
+        """`max_bytes` limits the folder; above it, the entries unused for longest are deleted."""
         self._disk = None if folder is None else Disk(Path(folder), max_bytes)
         self._addresses: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
@@ -91,7 +91,7 @@ class KernelStore:
 
     @property
     def folder(self) -> Path | None:
-        """Where entries lie on disk, if anywhere."""
+        """The folder on disk, if any."""
         return None if self._disk is None else self._disk.folder
 
     @property
@@ -104,7 +104,7 @@ class KernelStore:
         return self.get_many([kernel])[0]
 
     def get_many(self, kernels: Sequence[KernelSource]) -> list[int]:
-        """The addresses of the kernels' entry points; what is missing is loaded or compiled in one batch.
+        """The addresses of the kernels' entry points; missing kernels are loaded or compiled in one batch.
 
         Addresses stay valid until the process ends. Raises KernelCompilationError when a kernel does not compile.
         """
@@ -146,7 +146,7 @@ class KernelStore:
         self._count(compiled=len(absent), compile_ms=(time.perf_counter() - loaded) * 1e3)
 
     def _load_stored(self, kernels: list[KernelSource]) -> list[KernelSource]:
-        """Load what is on disk; the rest is returned."""
+        """Load the kernels that are on disk; returns the others."""
         if self._disk is None:
             return kernels
         found: list[KernelSource] = []

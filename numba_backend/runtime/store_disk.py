@@ -1,7 +1,8 @@
-"""The kernel store's folder: files that are whole or not there, and whose content is what was written, or not used.
+"""The kernel store's folder. A file appears whole or not at all, and is used only if its content is what was written.
 
-`<key>.o` is a kernel's object file. After the object's own bytes, where linkers and disassemblers do not look, come the
-linked image of it (loader.py) and a checksum over all and the key. `<key>.py` is the kernel's source, for people.
+`<key>.o` is a kernel's object file. After the object's own bytes, which linkers and disassemblers ignore there, come
+the object's linked image (loader.py) and a checksum over everything and the key. `<key>.py` is the kernel's source, for
+people.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A compiled kernel: its object file, and the image of it, where there is one."""
+    """A compiled kernel: its object file, and its image, if there is one."""
 
     object_code: bytes
     image: Image | None
@@ -43,13 +44,13 @@ class Entry:
 
     @staticmethod
     def from_bytes(data: bytes) -> Entry:
-        """What `to_bytes` made."""
+        """The entry from the bytes of `to_bytes`."""
         code, image = _LENGTHS.unpack_from(data, len(data) - _LENGTHS.size)
         return Entry(data[:code], Image.from_bytes(data[code : code + image]) if image else None)
 
 
 class Disk:
-    """The folder. Nothing here raises for what the disk does; problems are collected and told by `warn`."""
+    """The folder. No error of the disk is raised here; problems are collected, and `warn` reports them."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self.folder = folder
@@ -59,7 +60,7 @@ class Disk:
         self._written_bytes = 0
 
     def read(self, key: str) -> Entry | None:
-        """The entry under `key`; None when there is none, or none to be trusted."""
+        """The entry under `key`; None when there is none, or none that can be trusted."""
         if not self._usable():
             return None
         path = self.folder / f"{key}.o"
@@ -81,7 +82,7 @@ class Disk:
         return Entry.from_bytes(data[:-_SEAL_BYTES])
 
     def write(self, key: str, kernel: KernelSource, entry: Entry) -> None:
-        """Store an entry: whole or not at all, also under the eyes of other processes."""
+        """Store an entry: whole or not at all, also when other processes use the folder."""
         if not self._usable() or self._state == "readable":
             return
         target = import_module(".llvm_backend", __package__).target_description()
@@ -96,7 +97,7 @@ class Disk:
             self._problem(f"the kernel store {self.folder} {what}; new kernels are kept in memory only")
 
     def evict(self) -> None:
-        """Once enough has been written, delete what was used longest ago, down to three quarters of the bound."""
+        """Once enough has been written, delete the entries unused for longest, down to three quarters of the limit."""
         if self._written_bytes < self._max_bytes // 8:
             return
         self._written_bytes = 0
@@ -119,7 +120,7 @@ class Disk:
                 total -= size
 
     def warn(self) -> None:
-        """Tell what went wrong since the last time."""
+        """Warn of the problems since the last call."""
         while self._untold:
             warnings.warn(self._untold.pop(0), KernelStoreWarning, stacklevel=4)
 
@@ -164,5 +165,5 @@ class Disk:
 
 
 def _seal(key: str, data: bytes) -> bytes:
-    """The end of an entry's file: proof that these bytes were stored, whole, under this key."""
+    """The end of an entry's file: a checksum that these bytes were stored, whole, under this key."""
     return hashlib.sha256(key.encode() + data).digest() + _MAGIC

@@ -1,23 +1,24 @@
-"""The thread pool: a few native threads that help the executor with one row at a time.
+"""The thread pool: a few native threads that help the executor with one row of the program at a time.
 
-Numba's own layers do not serve here: workqueue aborts on concurrent calls, OpenMP dies in a forked child, and both need
-Numba imported. These are plain POSIX threads that run one native function (`worker`), hold no Python state and so have
-no part in the interpreter's life: they block all signals, sleep when there is nothing to do, and end with the process.
+Numba's own threading layers do not fit: workqueue aborts on concurrent calls, OpenMP dies in a forked child, and both
+need Numba imported. These are plain POSIX threads that run one native function (`worker`). They hold no Python state,
+so the interpreter does not know them: they block all signals, sleep when there is no work, and end with the process.
 
-A worker without work looks for some for 30 us, then for less than a millisecond whenever nothing else wants its CPU
+A worker without work polls for 30 us, then polls for less than a millisecond whenever nothing else wants its CPU
 (sched_yield), and then sleeps; waking a sleeping thread takes 50 us, and much longer on a busy machine. It does not
-sleep while a range is being worked on: one that woke too late for this range would be too late for the next one again.
+sleep while a range is being worked on: a worker that woke too late for this range would be too late for the next one.
 
 `run_parallel` cuts a range into chunks; the caller and the workers take chunks until none is left. A worker that wakes
-late finds nothing to do, so the caller never waits for one to wake. When the pool is busy (another thread's call, or a
+late finds no work, so the caller never waits for a worker to wake. When the pool is busy (another thread's call, or a
 nested one) the caller runs the whole range itself.
 
 On a busy machine a worker may lose its CPU in the middle of a chunk, and the caller waits for the other program's time
-slice. When a range took longer to wait for than to work on, the next ranges are not cut: 16, and twice as many each
-time that it happens again, up to 1024. After a short wait the caller sleeps, so that the worker can have its CPU.
+slice. When the caller waited longer for a range than it worked on it, the next ranges are not cut: 16 of them, and
+twice as many each time that it happens again, up to 1024. After a short wait the caller sleeps, so that the worker can
+run.
 
 The number of threads is the smallest of: the CPUs this process may use (affinity, cgroup quota), `HLOOM_NUM_THREADS`,
-and `set_num_threads`. After a fork the child has a pool of its own, started when first needed.
+and `set_num_threads`. After a fork the child has its own pool, which starts when it is first needed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NAP_NANOSECONDS = 50_000
 _SERIAL_LEAST, _SERIAL_MOST = 16, 1024
 _BLOCK_BYTES = 1024
 
-# Byte offsets in the pool's block. What several threads write lies on cache lines of its own.
+# Byte offsets in the pool's block. Words that several threads write are on separate cache lines.
 RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
 _LOCK, _UNLOCK, _WAIT, _BROADCAST, _YIELD = 32, 40, 48, 56, 64
 _BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192, 256, 320, 384, 448, 512, 576
@@ -155,7 +156,7 @@ POOL_FUNCTIONS = (
     native_function("worker", _WORKER, 1),
     native_function("spin", _SPIN, 1),
 )
-"""What must be compiled before the pool can start."""
+"""The functions that must be compiled before the pool can start."""
 
 
 class _Pool:
@@ -168,7 +169,7 @@ class _Pool:
         self._workers = 0
 
     def reset(self) -> None:
-        """In a forked child: no worker came along, and the lock may have been held."""
+        """For a forked child: it has no workers, and the lock may have been held at the fork."""
         self._lock = threading.Lock()
         self.pointer.value = 0
         self._workers = 0
@@ -238,7 +239,7 @@ def _write(block: int, offset: int, value: int) -> None:
 
 
 def _spins(function: int) -> int:
-    """How many pause instructions take about as long as waking a thread does."""
+    """The number of pause instructions that take about as long as waking a thread."""
     spin = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(function)
     spin(100)
     started = time.perf_counter()
@@ -271,12 +272,12 @@ def set_num_threads(count: int | None) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads a big row may be split over."""
+    """The largest number of threads for one row of a program."""
     return _pool.threads()
 
 
 def pool_pointer() -> int:
-    """Where native code finds the address of the pool's block, or 0 when there is none yet."""
+    """The address at which native code finds the address of the pool's block, or 0 when there is no pool yet."""
     return ctypes.addressof(_pool.pointer)
 
 

@@ -1,4 +1,4 @@
-"""What a recorded call of a JAX function is: the function's public name, its arguments, and how it is called with them.
+"""A recorded call of a JAX function: the function's public name, its arguments, and how it is called with them.
 
 `functions_*.py` register cases here; `record.py` lowers and runs them. Nothing here needs JAX.
 """

@@ -1,4 +1,4 @@
-"""Whether results are XLA's: tolerances by element type, and the cases that need another one, each with its reason."""
+"""Compares results with XLA's: tolerances by element type, and cases that need another one, each with its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jax.lax: loops, branches, scans, solvers; what else holds computations."""
+"""jax.lax: loops, branches, scans, solvers, and other functions that take computations."""
 
 from __future__ import annotations
 

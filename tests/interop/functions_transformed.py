@@ -1,5 +1,5 @@
-"""Derivatives and batches of functions: where transposed convolutions, select-and-scatter, scatters with batching
-dimensions and loops over stacked residuals come from."""
+"""Derivatives and batches of functions: they produce transposed convolutions, select-and-scatter, scatters with
+batching dimensions, and loops over stacked residuals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a module by its buffer assignment, on real bytes: what a backend does, with the evaluator as its kernels.
+"""Runs a module by its buffer assignment, on real bytes, as a backend does; the evaluator computes the results.
 
 Memory starts as garbage, and so does every result before it is written. Fusions and reducers are evaluated whole.
 """

@@ -1,4 +1,4 @@
-"""Comparing what two modules compute."""
+"""Compares the results of two modules."""
 
 from __future__ import annotations
 

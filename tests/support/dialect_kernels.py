@@ -1,4 +1,4 @@
-"""Kernels that apply dialect functions to arrays, many functions to a kernel, for the tests of the dialect."""
+"""Kernels that apply dialect functions to arrays, many functions in one kernel, for the tests of the dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of tests that look at the tracer, not at code generation: programs run on the evaluator."""
+"""Fixtures for tests of the tracer, not of code generation: programs run on the evaluator."""
 
 from __future__ import annotations
 

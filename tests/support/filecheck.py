@@ -1,4 +1,4 @@
-"""Golden files: text in, passes, text out that must match. A small relative of LLVM's FileCheck.
+"""Golden files: text in, passes, text out that must match. A small version of LLVM's FileCheck.
 
 A file begins with `// RUN: pass, pass` (each once), or `// RUN-UNTIL-SETTLED: pass, pass` (in turn, until nothing
 changes), and holds modules with a line `// -----` between them. In a module's comments:

@@ -3,7 +3,7 @@
     check_derivatives(function, inputs, order=2)
 
 `function` takes and returns flat lists of values. Inputs are NumPy arrays; integers among them do not move. The checker
-knows nothing of rules: it sees only what functions compute.
+knows no rules: it sees only what functions compute.
 """
 
 from __future__ import annotations

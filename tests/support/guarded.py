@@ -1,8 +1,8 @@
-"""Compiles a module and runs it in memory of which every buffer ends, or begins, at a page that nobody may touch.
+"""Compiles a module and runs it in memory where every buffer ends, or begins, at a page that may not be accessed.
 
-Inputs, results, and each buffer of the arena lie in a region of their own between two inaccessible ones; an access
-outside, a read even, kills the process, so such runs belong in a process of their own (`guarded_worker.py`). What is
-left of a buffer's own pages holds a pattern that must not change, and so must inputs that were not donated.
+Inputs, results, and each buffer of the arena are in separate regions between two inaccessible pages; an access outside,
+even a read, ends the process. The rest of a buffer's own pages holds a pattern that must not change, and inputs that
+were not donated must not change either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HLO texts for tests: one line for each form that an instruction can take, and the files recorded from JAX."""
+"""HLO texts for tests: one line for each form of an instruction, and the files recorded from JAX."""
 
 from __future__ import annotations
 

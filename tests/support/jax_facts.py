@@ -1,4 +1,4 @@
-"""What JAX answers, recorded: result types of promotion and of functions, and random numbers.
+"""JAX's answers, recorded: result types of promotion and of functions, and random numbers.
 
     python tests/support/jax_facts.py        # asks the installed JAX again and writes tests/data/jax_facts.json
 

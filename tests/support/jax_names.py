@@ -1,4 +1,4 @@
-"""The public names of JAX's namespaces, recorded, so that tests know them where JAX is not installed.
+"""The public names of JAX's namespaces, recorded, so that tests know them without JAX.
 
     python tests/support/jax_names.py      # writes tests/data/jax_names.json anew, with the JAX that is installed
 """

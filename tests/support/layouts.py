@@ -1,4 +1,4 @@
-"""Layouts for tests: random ones, and what they mean, said in another way than the library says it.
+"""Layouts for tests: random ones, and their meaning, computed in another way than the library computes it.
 
 `physical_buffer` follows "Tiling as pad-reshape-transpose" of XLA's page step by step on a NumPy array. It shares
 nothing with `hloom.hlo.physical_form`, and copies at every step.

@@ -1,4 +1,4 @@
-"""Random modules for the code generator: few different sizes, so that values meet and fuse into nests of every kind.
+"""Random modules for the code generator: few different sizes, so that values often fuse into nests of every kind.
 
 `nest_module(rng)` draws one; `random_modules.random_arguments` makes inputs. Beyond `random_modules` it has all element
 types, reductions that share a domain (also of several operands), softmax-like chains, updates in place, negative and

@@ -1,6 +1,6 @@
-"""A case of an op: what it is, the module and the inputs that it stands for, how results are compared.
+"""A case of an op: its module and inputs, and how results are compared.
 
-The cases are made in `op_cases_<family>.py`, with what is at the end of this file; `op_table.py` has them all.
+The cases are made in `op_cases_<family>.py` with the functions at the end of this file; `op_table.py` has them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Op cases of collectives, run by the one device that there is: replica 0 of partition 0, alone in its group."""
+"""Op cases of collectives, run by the only device: replica 0 of partition 0, alone in its group."""
 
 from __future__ import annotations
 

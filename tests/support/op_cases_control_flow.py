@@ -1,5 +1,5 @@
-"""Op cases of control flow in its unusual forms: loops whose state is no tuple, many branches, calls of many operands,
-scans. The usual ones stand in op_cases_structure.py."""
+"""Op cases of unusual control flow: loops whose state is no tuple, many branches, calls of many operands, scans. The
+usual forms are in op_cases_structure.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Op cases of the movement family: every element type once, then the shapes that are special to an op."""
+"""Op cases of the movement family: every element type once, then the special shapes of each op."""
 
 from __future__ import annotations
 

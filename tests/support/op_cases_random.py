@@ -1,5 +1,5 @@
-"""Op cases of random numbers. What rng draws is not compared here (see test_random_ops.py), but for parameters that
-leave no choice."""
+"""Op cases of random numbers. The results of rng are not compared here (see test_random_ops.py), except for parameters
+that leave only one result."""
 
 from __future__ import annotations
 

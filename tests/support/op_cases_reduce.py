@@ -1,4 +1,4 @@
-"""Op cases of reduce and dot, and the reducers that they use."""
+"""Op cases of reduce and dot, and their reducers."""
 
 from __future__ import annotations
 

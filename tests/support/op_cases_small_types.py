@@ -1,6 +1,6 @@
 """Op cases of small element types: floats of a byte or less, integers of less than a byte.
 
-Conversions between all pairs of which one is small; every elementwise op on some of the types; what moves elements on
+Conversions between all pairs with a small type; every elementwise op on some of the types; ops that move elements on
 all of them.
 """
 

@@ -1,8 +1,8 @@
-"""THE table of op cases: every opcode with every element type that it admits, at several sizes.
+"""The table of op cases: every opcode with every element type that it admits, at several sizes.
 
-It feeds the evaluator against real XLA, code generation against the evaluator, gradients, batching and layouts. A case
-says what goes in, what comes out, and how close two implementations must be. Types are written out by hand, and not
-taken from the ops' own declarations.
+The evaluator is tested with it against real XLA, code generation against the evaluator; so are gradients, batching and
+layouts. A case has the inputs, the outputs, and how close two implementations must be. Types are written out by hand,
+not taken from the ops' declarations.
 
     for case in CASES: module = build_module(case); inputs = make_inputs(case, seed=0)
 """

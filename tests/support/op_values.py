@@ -1,8 +1,7 @@
 """Inputs for the cases of `op_table`, and how results are compared.
 
-A kind of values is a function of (element type, dimensions, position of the operand, generator). Kinds that put in edge
-values enumerate them so that several operands of an op together go through all combinations, if the array is large
-enough.
+A kind of values is a function of (element type, dimensions, position of the operand, generator). Kinds with edge values
+enumerate them so that the operands of an op together take all combinations, if the array is large enough.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ask XLA about all op cases and keep its answers: python tests/support/record_oracle.py. Takes about two minutes."""
+"""Runs all op cases in XLA and stores its results: python tests/support/record_oracle.py. Takes about two minutes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What XLA gave for the op cases, kept in `tests/data/xla_results.npz`, so that comparing with it needs no XLA.
+"""XLA's results for the op cases, kept in `tests/data/xla_results.npz`, so that comparing with them needs no XLA.
 
-`python tests/support/record_oracle.py` makes the file anew, from the cases as they are then.
+`python tests/support/record_oracle.py` makes the file again, from the current cases.
 """
 
 from __future__ import annotations

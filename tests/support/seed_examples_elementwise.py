@@ -1,4 +1,5 @@
-"""The worked examples and tables of "Operation Semantics" about element-wise operations. Each names its section."""
+"""The worked examples and tables of "Operation Semantics" (XLA's first documentation, 2017) on element-wise ops. Each
+names its section."""
 
 from __future__ import annotations
 

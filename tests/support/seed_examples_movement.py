@@ -1,4 +1,5 @@
-"""The worked examples of "Operation Semantics" that place elements. Each names its section."""
+"""The worked examples of "Operation Semantics" (XLA's first documentation, 2017) that move elements. Each names its
+section."""
 
 from __future__ import annotations
 

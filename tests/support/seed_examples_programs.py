@@ -1,4 +1,5 @@
-"""The worked examples of "Operation Semantics" that combine elements or run computations. Each names its section."""
+"""The worked examples of "Operation Semantics" (XLA's first documentation, 2017) that combine elements or run
+computations. Each names its section."""
 
 from __future__ import annotations
 

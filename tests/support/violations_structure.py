@@ -1,6 +1,6 @@
 """Violations of the shape rules of control flow, collectives, tokens and queues, and sizes as values.
 
-Each: the label, the opcode, the operands' types as text, the attributes, the declared type or None.
+Each has: the label, the opcode, the operands' types as text, the attributes, the declared type or None.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Violations of the shape rules of reduce-window, select-and-scatter and convolution.
 
-Each: the label, the opcode, the operands' types as text, the attributes, the declared type or None.
+Each has: the label, the opcode, the operands' types as text, the attributes, the declared type or None.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Real XLA as an oracle: runs HLO text, or an op case, with XLA's CPU compiler. Needs jax 0.10 (the extra `oracle`).
 
-XLA's CPU runtime sets the processor to flush subnormal numbers to zero, which IEEE arithmetic does not: compare with
-`flush_subnormals` of both sides. An assertion that fails inside XLA ends the process; `UNANSWERED` tells which cases do
-that, or are refused.
+XLA's CPU runtime sets the processor to flush subnormal numbers to zero, which IEEE arithmetic does not do: apply
+`flush_subnormals` to both sides before comparing. An assertion that fails inside XLA ends the process; `UNANSWERED` has
+the cases that do this, or that XLA refuses.
 """
 
 from __future__ import annotations

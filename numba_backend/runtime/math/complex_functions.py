@@ -1,8 +1,8 @@
 """Complex functions for c64 and c128, from the real ones.
 
-The special values are C99's (Annex G) where XLA does not decide otherwise: its product is the textbook one, its
-quotient and the rest recover infinities. Errors are small against |result|; a part that cancels against the other may
-lose relative accuracy of its own. Magnitudes are scaled by powers of two where squares would over- or underflow, so
+The special values are C99's (Annex G) except where XLA defines others: the product is the textbook formula, as in XLA;
+the quotient and the rest recover infinities. Errors are small relative to |result|; a part that cancels may have a
+larger relative error by itself. Magnitudes are scaled by powers of two where squares would overflow or underflow, so
 that the whole range works.
 """
 
@@ -37,9 +37,9 @@ from .value import (
 # Magnitudes above the first bound are scaled by 2**(first exponent) before they are squared, those below the second
 # by the second; the exponents are even, so that a square root can be scaled back exactly.
 _SQUARE_BANDS = {F32: ((2.0**60, -64), (2.0**-50, 100)), F64: ((2.0**500, -540), (2.0**-450, 700))}
-# From here on exp is split in two factors, since a cosine may bring the product back into range.
+# From here on exp is split into two factors, because a cosine may bring the product back into range.
 _LARGE_EXPONENT = {F32: (64.0, 6.235149080811617e27), F64: (512.0, 2.284413586539756e222)}
-# From here on tanh is 1 but for less than half an ulp.
+# From here on tanh is 1 within less than half an ulp.
 _TANH_ONE = {F32: 10.0, F64: 20.0}
 
 
@@ -48,14 +48,14 @@ def _is_infinite(x: Float) -> Boolean:
 
 
 def _ordered(z: Complex) -> tuple[Float, Float]:
-    """The larger and the smaller of the parts' magnitudes; with a NaN, both appear."""
+    """The larger and the smaller of the parts' magnitudes; if one is NaN, both values still appear."""
     x, y = absolute(z.real), absolute(z.imag)
     swap = y > x
     return select(swap, y, x), select(swap, x, y)
 
 
 def _band(larger: Float) -> tuple[Float, Float, Float]:
-    """(s, 1 / s, 1 / sqrt(s)) for the power of two by which to scale before squaring."""
+    """(s, 1 / s, 1 / sqrt(s)) for the power of two s that scales before squaring."""
     (high, shrink), (low, grow) = _SQUARE_BANDS[larger.format]
     is_high, is_low = larger > high, larger < low
 
@@ -67,7 +67,7 @@ def _band(larger: Float) -> tuple[Float, Float, Float]:
 
 
 def absolute_value(z: Complex) -> Float:
-    """sqrt(x**2 + y**2); infinite if a part is, even beside a NaN."""
+    """sqrt(x**2 + y**2); infinite if a part is, even if the other is NaN."""
     larger, smaller = _ordered(z)
     scale, unscale, _ = _band(larger)
     larger, smaller = larger * scale, smaller * scale
@@ -76,7 +76,7 @@ def absolute_value(z: Complex) -> Float:
 
 
 def sign(z: Complex) -> Complex:
-    """z / |z|; zeros as they are."""
+    """z / |z|; zeros are returned unchanged."""
     size = absolute_value(z)
     zero = size.equals(0.0)
     divisor = choose(zero, 1.0, size, size)
@@ -84,8 +84,8 @@ def sign(z: Complex) -> Complex:
 
 
 def divide(z: Complex, w: Complex) -> Complex:
-    """C99's division (G.5.1): scaled so that |w|**2 neither over- nor underflows, infinities and zeros recovered
-    afterwards."""
+    """C99's division (G.5.1): scaled so that |w|**2 neither overflows nor underflows; infinities and zeros are
+    recovered afterwards."""
     a, b, c, d = z.real, z.imag, w.real, w.imag
     f = c.format
     larger, smaller = _ordered(w)
@@ -94,7 +94,7 @@ def divide(z: Complex, w: Complex) -> Complex:
     lift = choose(larger < f.smallest_normal, 2.0 ** (f.mantissa_bits + 2), 1.0, c)
     exponent = (larger * lift).to_bits().shift_right_logical(f.mantissa_bits)
     scale = from_bits((exponent.constant(2 * f.exponent_bias) - exponent) << f.mantissa_bits)
-    # The exponent of the very largest numbers asks for 2**-bias, which is no normal number; half of that will do for
+    # For the very largest numbers the factor would be 2**-bias, which is no normal number; half of that is enough for
     # the rest.
     scale = choose(exponent.equals(2 * f.exponent_bias), 2.0 ** (1 - f.exponent_bias), scale, c)
     near_c, near_d = c * lift * scale, d * lift * scale
@@ -123,7 +123,7 @@ def _is_finite(z: Complex) -> Boolean:
 
 
 def _box(x: Float) -> Float:
-    """An infinity as 1, the rest as 0, with their signs."""
+    """Infinities become 1, other values 0, with their signs."""
     return copysign(choose(_is_infinite(x), 1.0, 0.0, x), x)
 
 
@@ -268,7 +268,7 @@ def _sinh_cosh_in_two_factors(y: Float) -> tuple[Float, Float, Float]:
     large = absolute(y) > bound
     reduced = copysign(absolute(y) - choose(large, bound, 0.0, y), y)
     sinh, cosh = sinh_cosh(reduced)
-    # sinh and cosh are alike up there, but no longer after the reduction
+    # for large y, sinh and cosh are equal, but no longer after the reduction
     cosh = select(large, _exp_half(reduced), cosh)
     sinh = select(large, copysign(cosh, y), sinh)
     return sinh, cosh, choose(large, constant, 1.0, y)

@@ -1,8 +1,8 @@
 """Complex inverse functions: asin, acos, asinh, acosh, atanh, atan2.
 
 Kahan's formulas ("Branch cuts for complex elementary functions", 1987): products of square roots of 1 +- z whose terms
-never cancel, with the branch cuts where C99 has them, told apart by the sign of zero. Far out, where those products
-would overflow, log(2 |z|) takes over; infinities come with it. XLA has no CPU code for these on complex numbers.
+never cancel. The branch cuts are C99's; the sign of zero tells their two sides apart. For large |z|, where those
+products would overflow, log(2 |z|) is used, also for infinities. XLA has no CPU code for these on complex numbers.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .logarithm import asinh as real_asinh
 from .logarithm import log1p as real_log1p
 from .value import F32, F64, INFINITY, Boolean, Float, absolute, choose, copysign, fma, select
 
-# From here on sqrt(1 + z**2) is z to all bits.
+# From here on sqrt(1 + z**2) equals z in all bits.
 _FAR = {F32: 2.0**14, F64: 2.0**28}
-# Below this a square is no normal number; the power of two that brings such numbers back.
+# Below this a square is no normal number; then the power of two that scales such numbers up.
 _NEAR = {F32: (2.0**-60, 100), F64: (2.0**-500, 700)}
 
 
@@ -32,7 +32,7 @@ def _log_twice_size(z: Complex) -> Float:
 
 
 def _roots(z: Complex) -> tuple[Complex, Complex]:
-    """(sqrt(1 - z), sqrt(1 + z)); 1 where z is far away, so that nothing overflows unused."""
+    """(sqrt(1 - z), sqrt(1 + z)); 1 where |z| is large, so that unused values do not overflow."""
     far = _is_far(z)
     x = choose(far, 0.0, z.real, z.real)
     y = choose(far, 0.0, z.imag, z.imag)
@@ -81,7 +81,7 @@ def acosh(z: Complex) -> Complex:
 def atanh(z: Complex) -> Complex:
     """log1p(4 x / ((1 - x)**2 + y**2)) / 4 + i atan2(2 y, (1 - x) (1 + x) - y**2) / 2, for |x|.
 
-    Next to 1 the quotient would overflow; there the real part is log(2 / |y|) / 2. Far out it is 1 / z +- i pi/2.
+    Near 1 the quotient would overflow; there the real part is log(2 / |y|) / 2. For large |z| it is 1 / z +- i pi/2.
     """
     f = z.real.format
     far = _is_far(z)
@@ -99,7 +99,7 @@ def atanh(z: Complex) -> Complex:
     reciprocal = divide(Complex(x.constant(1.0), x.constant(0.0)), Complex(x, y))
     real = select(far, reciprocal.real, real)
     imag = select(far, copysign(x.constant(2.0 * PI_4_HIGH[f]), y) + reciprocal.imag, imag)
-    # An imaginary argument gives an imaginary result, even beside NaN.
+    # An imaginary argument gives an imaginary result, even if the other part is NaN.
     real = choose(x.equals(0.0) | x.equals(INFINITY), 0.0, real, real)
     return Complex(copysign(real, z.real), imag)
 

@@ -1,6 +1,6 @@
 """Error-free transformations: a sum or product as a rounded value and its exact rounding error.
 
-They hold only while nothing is fused or reordered behind their back: hence the strict instructions of `value`.
+They hold only if the compiler neither fuses nor reorders instructions: hence the strict instructions of `value`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,6 @@ def fast_two_sum(a: Float, b: Float) -> tuple[Float, Float]:
 
 
 def two_product(a: Float, b: Float | float) -> tuple[Float, Float]:
-    """p + e == a * b exactly, barring underflow."""
+    """p + e == a * b exactly, unless it underflows."""
     product = a * b
     return product, fma(a, b, -product)

@@ -1,7 +1,7 @@
-"""exp and what is made of it: expm1, tanh, logistic, sinh, cosh.
+"""exp and the functions based on it: expm1, tanh, logistic, sinh, cosh.
 
-All start from x = n ln 2 + r, |r| <= ln(2) / 2, so that exp(x) = 2**n exp(r). Adding 1.5 * 2**mantissa_bits to x / ln
-2 leaves n in the low bits of the sum (`shifted`), from where it is moved into an exponent without a float-to-integer
+All use x = n ln 2 + r, |r| <= ln(2) / 2, so that exp(x) = 2**n exp(r). Adding 1.5 * 2**mantissa_bits to x / ln 2
+leaves n in the low bits of the sum (`shifted`). From there n is moved into an exponent without a float-to-integer
 conversion, which AVX2 lacks for f64.
 """
 
@@ -65,7 +65,7 @@ _EXP_LOWEST = {F32: -104.0, F64: -746.0}
 # Above, 2**(n - 1) is still finite where expm1 overflows; below, expm1 rounds to -1.
 _EXPM1_HIGHEST = {F32: 89.0, F64: 710.0}
 _EXPM1_LOWEST = {F32: -18.0, F64: -38.0}
-# Below this tanh(y / 2) has long been -1.
+# Below this tanh(y / 2) is -1.
 _TANH_LOWEST = -44.0
 
 
@@ -83,14 +83,14 @@ def _expm1_of_remainder(r: Float) -> Float:
 
 
 def _exp_of_remainder(r: Float) -> Float:
-    """exp(r) to 0.75 ulp, where expm1(r) + 1 has 1: the rounding error of 1 + r is added to the rest."""
+    """exp(r) to 0.75 ulp, where expm1(r) + 1 would have 1 ulp: the rounding error of 1 + r is added to the rest."""
     leading = r + 1.0
     error = r - (leading - 1.0)
     return leading + fma(r, r * polynomial(r, _EXP_TAIL[r.format]), error)
 
 
 def _exponent(n: Integer, like: Float, one: float = 1.0) -> Float:
-    """one * 2**n, where n may carry anything in its bits above the exponent's width."""
+    """one * 2**n; the bits of n above the exponent's width may have any value."""
     return from_bits((n << like.format.mantissa_bits) + _bits_of(one, like))
 
 
@@ -104,8 +104,8 @@ def _bits_of(number: float, like: Float) -> int:
 
 
 def _scale(y: Float, n: Integer, one: float = 1.0) -> Float:
-    """y * one * 2**n, rounded once where the result is denormal: two factors, as 2**n alone may not be representable.
-    The constant in `n` is even in every bit that survives, so half of it drops out like the whole."""
+    """y * one * 2**n, rounded once if the result is denormal. There are two factors, because 2**n alone may not be
+    representable. All bits of the constant in `n` that remain are even, so half of it drops out like the whole."""
     half = n.shift_right_logical(1)
     return y * _exponent(half, y) * _exponent(n - half, y, one)
 
@@ -136,7 +136,7 @@ def exp_of_sum(high: Float, low: Float) -> Float:
 
 
 def expm1(x: Float) -> Float:
-    """2**n expm1(r) + (2**n - 1), in halves because 2**n overflows before the result does."""
+    """2**n expm1(r) + (2**n - 1), in halves, because 2**n overflows before the result does."""
     bounded = at_least(at_most(x, _EXPM1_HIGHEST[x.format]), _EXPM1_LOWEST[x.format])
     shifted, n, r = _reduce(bounded)
     tail = _expm1_of_remainder(r)
@@ -157,8 +157,8 @@ def tanh(x: Float) -> Float:
 
 
 def logistic(x: Float) -> Float:
-    """1 / (1 + e) or e / (1 + e), where e = exp(-|x|) lets the far negative side reach the denormals: as a - a q with
-    q = e / (1 + e), whose rounding errors matter less the smaller q is."""
+    """1 / (1 + e) or e / (1 + e), where e = exp(-|x|), so that results for very negative x can be denormal. Computed as
+    a - a q with q = e / (1 + e), whose rounding errors matter less the smaller q is."""
     n, _, r = _reduce(at_least(-absolute(x), _EXP_LOWEST[x.format]))
     e = _scale(_exp_of_remainder(r), n)
     a = choose(x < 0.0, e, 1.0, x)
@@ -174,8 +174,8 @@ def sinh(x: Float) -> Float:
 
 
 def sinh_cosh(x: Float) -> tuple[Float, Float]:
-    """Both, for the price of one exponential: h - 1 / (4 h) and h + 1 / (4 h) with h = exp(|x|) / 2, and for sinh a
-    polynomial below 1."""
+    """Both with one exponential: h - 1 / (4 h) and h + 1 / (4 h) with h = exp(|x|) / 2, and for sinh a polynomial
+    below 1."""
     magnitude = absolute(x)
     z = magnitude * magnitude
     small = fma(magnitude * z, polynomial(z, _SINH_TAIL[x.format]), magnitude)

@@ -54,7 +54,7 @@ _ASIN_TAIL = {
 
 
 def atan2(y: Float, x: Float) -> Float:
-    """The angle of (x, y), C99's special cases (F.9.1.4).
+    """The angle of (x, y), with C99's special cases (F.9.1.4).
 
     With t = min / max of the magnitudes, moved by tan(a - pi/4) = (t - 1) / (t + 1) where t > tan(pi/8), the angle is
     c pi/4 +- atan(t) for a whole c from 0 to 4; one division, and c pi/4 enters by one fma.
@@ -67,7 +67,7 @@ def atan2(y: Float, x: Float) -> Float:
     one = x.constant(1.0)
     small = select(both_infinite, one, small)
     large = select(both_infinite | large.equals(0.0), one, large)
-    # The sum of both must not overflow; where one is so large, a denormal partner does not count.
+    # The sum of both must not overflow; if one is that large, a denormal partner does not matter.
     scale = choose(large > f.largest / 4, 0.25, 1.0, x)
     small, large = small * scale, large * scale
 
@@ -96,7 +96,7 @@ def _asin_parts(x: Float) -> tuple[Float, Float, Float]:
     z = select(upper, (1.0 - magnitude) * 0.5, magnitude * magnitude)
     root = square_root(z)
     s = select(upper, root, magnitude)
-    # The rounding error of the root, which is doubled later on.
+    # The rounding error of the root, which is doubled later.
     divisor = choose(upper & (root > 0.0), root + root, 1.0, x)
     s_low = choose(upper, fma(-root, root, z) / divisor, 0.0, x)
     return s, s_low, s * z * polynomial(z, _ASIN_TAIL[x.format])

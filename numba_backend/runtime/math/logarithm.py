@@ -1,4 +1,4 @@
-"""log and what is made of it: log1p, asinh, acosh, atanh.
+"""log and the functions based on it: log1p, asinh, acosh, atanh.
 
 x = 2**k m with m in [sqrt(1/2), sqrt(2)); with f = m - 1 and s = f / (2 + f), log m = 2 atanh(s) = f - f**2 / 2 + s
 (f**2 / 2 + R(s**2)).
@@ -55,8 +55,8 @@ def split_exponent(x: Float) -> tuple[Integer, Float]:
 
 
 def small_integer_to_float(n: Integer, f: FloatFormat, minus: Float | float = 0.0) -> Float:
-    """float(n) - minus for 0 <= n < 2**mantissa_bits, by way of a float that carries n in its low bits
-    (AVX2 has no conversion from 64-bit integers); `minus` is a small whole number."""
+    """float(n) - minus for 0 <= n < 2**mantissa_bits, through a float with n in its low bits (AVX2 has no conversion
+    from 64-bit integers); `minus` is a small whole number."""
     carrier = from_bits(n | ((f.exponent_bias + f.mantissa_bits) << f.mantissa_bits))
     if isinstance(minus, Float):
         return carrier - (minus + 2.0**f.mantissa_bits)
@@ -73,7 +73,7 @@ def _log_of_mantissa(f: Float, k: Float) -> Float:
 
 
 def _outside_domain(x: Float, result: Float) -> Float:
-    """`result` for 0 < x < inf; else what log has there: log(0) = -inf, log(inf) = inf, NaN for the rest."""
+    """`result` for 0 < x < inf; else the value of log: log(0) = -inf, log(inf) = inf, NaN for the rest."""
     result = choose(x < INFINITY, result, x, x)
     result = choose(x.equals(0.0), -INFINITY, result, x)
     return choose(x < 0.0, NAN, result, x)
@@ -90,7 +90,7 @@ def log(x: Float) -> Float:
 
 
 def log1p(x: Float) -> Float:
-    """log of the rounded 1 + x, where the rounding error of that sum is carried into f, scaled like the mantissa."""
+    """log of the rounded 1 + x; the rounding error of that sum is added to f, scaled like the mantissa."""
     f = x.format
     argument, error = two_sum(x, 1.0)
     exponent, mantissa = split_exponent(argument)

@@ -1,7 +1,7 @@
 """pow, and the roots: sqrt, rsqrt, cbrt.
 
 pow is exp(y log x), where y multiplies every error of the logarithm by up to 700. f32 therefore works in f64, and f64
-carries the logarithm as an unevaluated sum of two f64 with about 66 good bits.
+carries the logarithm as an unevaluated sum of two f64 with about 66 correct bits.
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ def _whole_and_odd(y: Float) -> tuple[Boolean, Boolean]:
 
 
 def power(x: Float, y: Float) -> Float:
-    """x**y with C99's special cases (F.9.4.4): x**0 and 1**y are 1 for every partner, NaN included; a negative x
-    needs a whole y; zero and infinity go to zero or infinity by the sign of y."""
+    """x**y with C99's special cases (F.9.4.4): x**0 and 1**y are 1 for every value of the other, even NaN; a negative x
+    needs a whole y; zero and infinity become zero or infinity by the sign of y."""
     magnitude = absolute(x)
     whole, odd = _whole_and_odd(y)
     if x.format is F32:
-        # No f32 but 1 has a logarithm so small that a larger y would matter; keeps inf * 0 out.
+        # Every f32 but 1 has a logarithm so large that a larger y makes no difference; this keeps inf * 0 out.
         bounded = at_least(at_most(y, 2.0**40), -(2.0**40))
         result = _power_of_positive_f32(magnitude, bounded)
     else:
@@ -140,8 +140,8 @@ def rsqrt(x: Float) -> Float:
 
 
 def cbrt(x: Float) -> Float:
-    """A guess good to 5 bits from a third of the exponent, Halley's steps (each triples the bits), then one Newton step
-    whose residual is exact to twice the precision."""
+    """A guess with 5 correct bits from a third of the exponent, Halley's steps (each triples the bits), then one Newton
+    step whose residual is exact to twice the precision."""
     f = x.format
     magnitude = absolute(x)
     tiny = magnitude < f.smallest_normal * 2.0**16
@@ -159,8 +159,8 @@ def cbrt(x: Float) -> Float:
 
 
 def _cbrt_guess(x: Float) -> Float:
-    """The bits of x as an integer grow like log2(x), so a third of them plus two thirds of a one's bits are those of a
-    cube root within 4 %. Division by 3 multiplies the top 32 bits, which fits a 64-bit product."""
+    """The bits of x as an integer grow like log2(x), so a third of them plus two thirds of the bits of 1 are the bits
+    of a cube root within 4 %. Division by 3 multiplies the top 32 bits, which fits a 64-bit product."""
     f = x.format
     top = x.to_bits().extend_unsigned(64) if f is F32 else x.to_bits().shift_right_logical(32)
     third = (top * 0x55555556).shift_right_logical(32)

@@ -1,14 +1,14 @@
 """Calls that the loop vectoriser may widen: the slow path for rare arguments, behind one test per vector.
 
-`rare_call` gives a kernel a function of its own, in a scalar version and one for each vector width, and tells LLVM
-that they belong together (the ``vector-function-abi-variant`` attribute). The vectoriser then calls the wide one,
-which tests all lanes at once and returns at once when none is rare:
+`rare_call` gives a kernel a separate function, in a scalar version and one for each vector width, and tells LLVM that
+they belong together (the ``vector-function-abi-variant`` attribute). The vectoriser then calls the vector version,
+which tests all lanes at once and returns immediately when none is rare:
 
-    define internal <4 x double> @"hloom.quarters.v4"(<4 x double> %x)   ; what it does, for each width
+    define internal <4 x double> @"hloom.quarters.v4"(<4 x double> %x)   ; the definition for each width
         if none of condition(x): return x
         for each lane: result[lane] = @"hloom.quarters"(x[lane])         ; may branch, loop and load
 
-What it costs a kernel: for the usual arguments, a call and a compare per vector; in compile time, one scalar body and
+The cost for a kernel: for the usual arguments, a call and a compare per vector; in compile time, one scalar body and
 four small loops.
 """
 
@@ -23,8 +23,8 @@ from llvmlite import ir
 from .value import Boolean, Float, call_intrinsic
 
 # The widths that LLVM picks for loops over f32 and f64 with 256-bit registers (also on AVX-512 machines, where it
-# prefers them), and with 128-bit ones elsewhere. At another width the vectoriser takes the lanes one by one, or a
-# width from here.
+# prefers them), and with 128-bit ones elsewhere. For another width the vectoriser handles the lanes one by one, or uses
+# one of these widths.
 _WIDTHS = (4, 8) if platform.machine().lower() in ("x86_64", "amd64") else (2, 4)
 _I64 = ir.IntType(64)
 
@@ -32,9 +32,9 @@ _I64 = ir.IntType(64)
 def rare_call(
     name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float
 ) -> Float:
-    """compute(*arguments) where is_rare(*arguments); elsewhere the first argument. `is_rare` must be straight-line
-    code (it is also applied to vectors); `compute` may do what it likes in its builder, but must be a pure function
-    of its arguments."""
+    """compute(*arguments) where is_rare(*arguments); elsewhere the first argument. `is_rare` must be straight-line code
+    (it is also applied to vectors); `compute` may emit any code with its builder, but must be a pure function of its
+    arguments."""
     builder = arguments[0].builder
     module = builder.module
     name = f"hloom.{name}.{arguments[0].format.name}"
@@ -62,7 +62,7 @@ def _function(module: Any, name: str, type_: Any, count: int) -> Any:
 
 
 def _add_attribute(function_or_call: Any, text: str) -> None:
-    # llvmlite checks names against a list that is older than these attributes; the set itself prints what it holds.
+    # llvmlite checks names against a list that is older than these attributes; the set itself accepts and prints them.
     set.add(function_or_call.attributes, text)
 
 
@@ -71,7 +71,7 @@ def _scalar_version(
 ) -> Any:
     type_ = like[0].raw.type
     function = _function(module, name, type_, len(like))
-    # Hardly ever run: LLVM need not spend a quarter of the kernel's compile time on it.
+    # Rarely run: LLVM need not spend a quarter of the kernel's compile time on it.
     _add_attribute(function, "optnone")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     rare_block, usual_block = function.append_basic_block("rare"), function.append_basic_block("usual")
@@ -115,8 +115,7 @@ def _vector_version(scalar: Any, width: int, is_rare: Callable[..., Boolean]) ->
 
 
 def _keep(module: Any, functions: list[Any]) -> None:
-    """Nothing calls the vector versions until the vectoriser does; until then this list keeps them from being
-    dropped."""
+    """Nothing calls the vector versions until the vectoriser does; this list keeps LLVM from dropping them before."""
     pointer = ir.IntType(8).as_pointer()
     used = module.globals.get("llvm.compiler.used")
     if used is None:

@@ -9,8 +9,8 @@ from .value import INFINITY, Boolean, Float, Integer, absolute, copysign, fma, f
 
 
 def remainder(x: Float, y: Float) -> Float:
-    """One fma while the quotient fits the mantissa: the true remainder is then representable, and so is what an
-    off-by-one quotient (the division rounds) leaves. Larger quotients take long division. NaN for infinite x and for
+    """One fma if the quotient fits the mantissa: the true remainder is then representable, and so is the remainder of a
+    quotient that is off by one (the division rounds). Larger quotients need long division. NaN for infinite x and for
     y == 0."""
     magnitude, divisor = absolute(x), absolute(y)
     limit = 2.0**x.format.mantissa_bits
@@ -27,8 +27,8 @@ def remainder(x: Float, y: Float) -> Float:
 
 
 def _long_division(x: Float, y: Float) -> Float:
-    """fmod of positive finite x and y with x / y >= 2**mantissa_bits, as many bits of the quotient a round as fit
-    64."""
+    """fmod of positive finite x and y with x / y >= 2**mantissa_bits; each round handles as many bits of the quotient
+    as fit 64."""
     f = x.format
     builder = x.builder
     x_mantissa, x_exponent = _decompose(x)

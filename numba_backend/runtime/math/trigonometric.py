@@ -1,9 +1,9 @@
 """sin, cos and tan for every argument.
 
-x = n pi/2 + r, |r| <= pi/4. Up to 2**30 (f64) or 2**40 (f32, reduced in f64) that is n = rint(2 x / pi) and a pi/2 of
-two or three pieces subtracted with fma (Cody and Waite). Beyond, Payne and Hanek's method: of 2/pi's 1,200 bits only
-the 192 that can matter meet x's mantissa in integer arithmetic. Such arguments are rare, so that they wait behind one
-test per vector (`rare_call`).
+x = n pi/2 + r, |r| <= pi/4. Up to 2**30 (f64) or 2**40 (f32, reduced in f64), n = rint(2 x / pi), and n pi/2, with pi/2
+in two or three pieces, is subtracted with fma (Cody and Waite). Above, Payne and Hanek's method is used: of the 1,200
+bits of 2/pi only the 192 that matter are multiplied by x's mantissa, in integers. Such arguments are rare; one test per
+vector finds them (`rare_call`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _TWO_OVER_PI_WORDS = (
 
 
 def _reduce(magnitude: Float) -> tuple[Integer, Float, Float | None]:
-    """(n, r, r_low) with |x| == n pi/2 + (r + r_low); n holds at least two good low bits. r is of x's format."""
+    """(n, r, r_low) with |x| == n pi/2 + (r + r_low); at least the two lowest bits of n are right. r has x's format."""
     f = magnitude.format
     wide = magnitude.to_format(F64)
     shifted = fma(wide, TWO_OVER_PI, F64.round_to_integer)
@@ -104,8 +104,8 @@ def _reduce(magnitude: Float) -> tuple[Integer, Float, Float | None]:
 def _payne_hanek(x: Float) -> Float:
     """r * 2**(128 n) for a large positive f64 x == n pi/2 + r (mod 2 pi).
 
-    x = M 2**e, M < 2**53. In x * 2/pi / 4 = M * (2/pi * 2**(e - 2)) whole turns do not matter, hence neither do the
-    bits of 2/pi whose weight times 2**(e - 2) is an integer. The next 192 bits P give fraction = M P mod 2**192.
+    x = M 2**e, M < 2**53. In x * 2/pi / 4 = M * (2/pi * 2**(e - 2)) whole turns do not matter, so neither do the bits
+    of 2/pi whose weight times 2**(e - 2) is an integer. The next 192 bits P give fraction = M P mod 2**192.
     """
     builder = x.builder
     bits = x.to_bits()
@@ -121,7 +121,7 @@ def _payne_hanek(x: Float) -> Float:
     middle = p[1].extend_unsigned(128) * mantissa.extend_unsigned(128) + low.shift_right_logical(64)
     high = p[0] * mantissa + middle.shift_right_logical(64).truncate(64)
     fraction = (high.extend_unsigned(128) << 64) | middle.truncate(64).extend_unsigned(128)  # of a turn, * 2**128
-    # The nearest quarter turn, and what is left as a signed fraction of a quarter turn, * 2**128 / 2**2
+    # The nearest quarter turn, and the rest as a signed fraction of a quarter turn, * 2**128 / 2**2
     n = (fraction.shift_right_logical(125) + 1).shift_right_logical(1).truncate(64) & 3
     rest = fraction << 2
     negative = rest < 0
@@ -178,7 +178,7 @@ def _sin_cos_of_remainder(r: Float, low: Float | None) -> tuple[Float, Float]:
 
 
 def sin_cos(x: Float) -> tuple[Float, Float]:
-    """Both, for the price of one reduction. NaN for infinities."""
+    """Both with one reduction. NaN for infinities."""
     n, r, low = _reduce(absolute(x))
     sine, cosine = _sin_cos_of_remainder(r, low)
     return _with_sign_of(x, _sine_of_quarter(n, sine, cosine)), _sine_of_quarter(n + 1, sine, cosine)
@@ -191,7 +191,7 @@ def _sine_of_quarter(n: Integer, sine: Float, cosine: Float) -> Float:
 
 
 def _with_sign_of(x: Float, value: Float) -> Float:
-    """An odd function of x from its value at |x|."""
+    """The value of an odd function at x, from its value at |x|."""
     bits = x.to_bits()
     return from_bits(value.to_bits() ^ (bits & bits.constant(-1 << (bits.bits - 1))))
 

@@ -1,15 +1,15 @@
 """Scalars with operators that write LLVM IR: the small language in which this package's mathematics is written.
 
-`Float`, `Integer` and `Boolean` wrap one LLVM value each. An operator appends an instruction to the builder's block
-and wraps its result, so that ``fma(r * r, q, r)`` reads as mathematics and costs a kernel nothing but its
-instructions: there is no callee for Numba to type. Only what LLVM's loop vectoriser widens may enter: straight-line
+`Float`, `Integer` and `Boolean` wrap one LLVM value each. An operator appends an instruction to the builder's block and
+wraps its result, so that ``fma(r * r, q, r)`` reads as mathematics and costs a kernel nothing but its instructions:
+there is no callee for Numba to type. Only code that LLVM's loop vectoriser can widen is allowed: straight-line
 arithmetic, selects, and intrinsics with vector forms. No branches, no table look-ups, no calls into libm. (`rare.py`
 has the one exception.)
 
 Python numbers on either side of an operator become constants of the other operand's type.
 
-Arithmetic here is strict: an instruction that has no fast-math flags would receive the kernel's (``contract``) from
-Numba, and a product that is silently fused breaks error-free transformations. Fusing is written out as `fma`.
+Arithmetic here is strict: an instruction without fast-math flags would get the kernel's flag (``contract``) from Numba,
+and a product that is silently fused breaks error-free transformations. Fusing is written as an explicit `fma`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, TypeVar
 
 from llvmlite import ir
 
-# An llvmlite instruction with a non-empty flag list is left alone by Numba's fast-math pass; the empty flag prints as
+# Numba's fast-math pass leaves an llvmlite instruction with a non-empty flag list unchanged; the empty flag prints as
 # nothing.
 _STRICT = ("",)
 
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """What the algorithms ask about an IEEE format. `round_to_integer` is 1.5 * 2**mantissa_bits: adding it to a
-    value of magnitude below 2**(mantissa_bits - 1) rounds the value to an integer, which then stands in the low bits
+    """The properties of an IEEE format that the algorithms use. `round_to_integer` is 1.5 * 2**mantissa_bits: adding it
+    to a value of magnitude below 2**(mantissa_bits - 1) rounds the value to an integer, which is then in the low bits
     of the sum."""
 
     name: str
@@ -60,7 +60,7 @@ NAN = float("nan")
 
 
 def type_suffix(type_: Any) -> str:
-    """How LLVM's intrinsic names spell a type: f32, i64, v4f64."""
+    """The name of a type in LLVM's intrinsic names: f32, i64, v4f64."""
     if isinstance(type_, ir.VectorType):
         return f"v{type_.count}{type_suffix(type_.element)}"
     return f"i{type_.width}" if isinstance(type_, ir.IntType) else "f32" if isinstance(type_, ir.FloatType) else "f64"
@@ -102,8 +102,8 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Integer:
-    """An LLVM integer. It has no sign of its own: operations that depend on one say so in their names; comparisons
-    by operator are signed."""
+    """An LLVM integer. It is neither signed nor unsigned: operations that depend on the sign have it in their names;
+    comparison operators are signed."""
 
     builder: Any
     raw: Any
@@ -268,7 +268,7 @@ Scalar = TypeVar("Scalar", Float, Integer, Boolean)
 
 
 def select(condition: Boolean, chosen: Scalar, otherwise: Scalar) -> Scalar:
-    """Both sides are computed; nothing branches."""
+    """Both sides are computed; there is no branch."""
     raw = condition.builder.select(condition.raw, chosen.raw, otherwise.raw)
     return type(chosen)(condition.builder, raw)
 
@@ -338,14 +338,14 @@ _SQUARE_IS_NOTHING = {F32: 2.0**-30, F64: 2.0**-240}
 
 
 def square(x: Float) -> Float:
-    """x * x, but 0 where that is nothing beside 1: it, or its square, might be subnormal, which costs the CPU a hundred
-    cycles."""
+    """x * x, but 0 where that is negligible beside 1: it, or its square, might be subnormal, which costs the CPU a
+    hundred cycles."""
     rounded = choose(absolute(x) < _SQUARE_IS_NOTHING[x.format], 0.0, x, x)
     return rounded * rounded
 
 
 def polynomial(x: Float, coefficients: tuple[float, ...]) -> Float:
-    """sum(c * x**k), constant term first, by Horner's rule with one rounding a step."""
+    """sum(c * x**k), constant term first, by Horner's rule with one rounding for each step."""
     result = x.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         result = fma(result, x, coefficient)
