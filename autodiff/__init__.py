@@ -1,16 +1,16 @@
 """Derivatives of traced programs: jvp by a trace, reverse mode by linearisation and transposition.
 
-    tables, build   what rules are registered in, and written with
-    jvp             JVPTrace: a tangent beside each value
+    rules/          each op's jvp and transpose; rules/tables has the tables in which they are registered
+    jvp             JVPTrace: a tangent for each value
     linearize       LinearizeTrace: tangents recorded as a linear HLO program
     transpose       that program backwards
-    rules/          each op's jvp and transpose
     remat           checkpoint
     custom          custom_jvp, custom_vjp
     api             grad, value_and_grad, jvp, vjp, linearize
     jacobian        jacfwd, jacrev, hessian
 
-The modules here stand on `tracer` and know nothing of backends.
+The modules here use `tracer` and know nothing of backends. The library (`hloom/`) is above them, so that its functions
+can define their own derivatives. Rules are written with `tracer/ops.py`.
 """
 
 from .api import grad, jvp, linearize, value_and_grad, vjp

@@ -1,6 +1,6 @@
 """HLO ops by short names, on values under the current trace: control flow and derivative rules are written in them.
 
-Nothing here promotes dtypes or broadcasts: operands have the dtypes and shapes that HLO requires. The functions for users
+Nothing here promotes dtypes or broadcasts: operands have the dtypes and shapes that HLO requires. The users' functions
 are in `hloom/lax` and `hloom/numpy`, above autodiff.
 """
 

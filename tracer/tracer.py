@@ -41,7 +41,7 @@ class Trace(ABC):
     ) -> Value | list[Value]:
         """The result of an op: one value, or a list for a tuple shape.
 
-        `shape` is the checked type of the result. Operands may be values of any enclosing trace, or concrete. Operands of
+        `shape` is the checked type of the result. Operands are values of any enclosing trace, or concrete. Those of
         while are the elements of its state, those of conditional the index and the elements that each branch takes.
         `bind` sets the weak type of results.
         """

@@ -1,7 +1,7 @@
-"""The two rule tables of autodiff and the types in which their rules speak.
+"""The two rule tables of autodiff, and the types that their rules take and return.
 
 A JVP rule computes an op's result and how it moves when the operands move; a TRANSPOSE rule runs an op that is linear
-in some operands backwards. Both stand side by side in `<family>.py`. Nothing else belongs in this file.
+in some operands backwards. Both are in `<family>.py`. Nothing else belongs in this file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...tracer.ops import add, zeros
 
 @dataclass(frozen=True, slots=True)
 class Zero:
-    """A tangent or cotangent that is zero whatever happens. No arithmetic is ever emitted for it."""
+    """A tangent or cotangent that is known to be zero. No arithmetic is ever emitted for it."""
 
     aval: ShapedArray
     """The type of the primal value; for integers and booleans its only tangent is this one."""
@@ -28,7 +28,7 @@ class Zero:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Stands in a transpose rule for an operand in which the op is linear: its type is known, its value is not."""
+    """In a transpose rule, an operand in which the op is linear: its type is known, its value is not."""
 
     aval: ShapedArray
 
@@ -39,8 +39,8 @@ Operand = Value | Linear
 JvpRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], tuple[Any, Any]]
 """rule(primals, tangents, attributes, result shape) -> (result, its tangent); two lists for ops with several results.
 
-At least one tangent is not Zero. A rule computes whatever does not depend on tangents first, so that what is left is
-linear in them with as few residuals as can be.
+At least one tangent is not Zero. A rule first computes everything that does not depend on tangents, so that the rest
+is linear in them with as few residuals as possible.
 """
 
 TransposeRule = Callable[[Any, Sequence[Operand], Any, Shape], Sequence["Value | None"]]
@@ -55,7 +55,7 @@ ZERO_DERIVATIVE: set[Opcode] = set()
 
 
 def zero_derivative(*opcodes: Opcode) -> None:
-    """Declare that the results of `opcodes` have zero tangents wherever they have tangents at all."""
+    """Declare that the results of `opcodes` always have zero tangents."""
     for opcode in opcodes:
         assert opcode not in ZERO_DERIVATIVE, f"{opcode} declared twice"
     ZERO_DERIVATIVE.update(opcodes)
