@@ -61,7 +61,7 @@ class _Flat:
         return [_output_value(leaf, self._shown) for leaf in leaves]
 
     def aux(self) -> Any:
-        """The second result, with the tangents of this transformation taken off, and those of outer ones kept."""
+        """The second result (aux) without the tangents of this transformation, and with those of outer ones."""
         leaves, structure = tree.flatten(self._aux)
         own = [isinstance(x, JVPTracer) and x._trace is self._trace for x in leaves]
         return tree.unflatten(structure, [x.primal if o else x for x, o in zip(leaves, own, strict=True)])
@@ -89,7 +89,7 @@ def _check_callable(fun: object, name: str) -> None:
 
 
 def _at(fun: Function) -> str:
-    """Where, for messages: the function and the line of the user's call."""
+    """For messages: the function and the line of the user's call."""
     line = user_line()
     return f"\n  differentiating {function_line(inspect.unwrap(fun))}" + (f"\n  called at {line}" if line else "")
 
@@ -169,7 +169,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     """`fun(*primals)` and the function that pushes tangents through at this point. JAX's `linearize`.
 
     Returns:
-      (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) does only what depends on tangents.
+      (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) computes only what depends on tangents.
     """
     _check_callable(fun, "linearize")
     leaves, structure = tree.flatten(primals)
@@ -198,7 +198,7 @@ class LinearizedFunction:
         self._out_tree, self._out_avals = out_tree, tuple(out_avals)
         self._moves = [o is not None for o in program.outputs]
         self.computation, self._residuals = program.computation(f"linear_{getattr(fun, '__name__', 'function')}")
-        """`computation`: the linear program, as HLO, of the tangents and the residuals."""
+        """`computation`: the linear program as HLO; it takes the tangents and the residuals."""
 
     def __call__(self, *tangents: Any) -> Any:
         leaves, structure = tree.flatten(tangents)
@@ -231,7 +231,7 @@ tree.register_pytree_node(
 
 
 class _Rest:
-    """What of a function returned by linearize or vjp is no array: the structure that jit and tree functions see."""
+    """The part of a function returned by linearize or vjp that is no array: its structure as a pytree."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -244,7 +244,7 @@ class _Rest:
 
 
 def _refuse_custom_vjp(computation: HloComputation) -> None:
-    """TypeError if a custom_vjp function is in the linear program: nothing is known of its forward derivative."""
+    """TypeError if a custom_vjp function is in the linear program: its forward derivative is unknown."""
     pending = [computation]
     while pending:
         for instruction in pending.pop().instructions:
@@ -357,9 +357,9 @@ def grad(
     Args:
       fun: its arguments named by `argnums` are pytrees of floating-point arrays; it returns one real scalar, or with
         `has_aux` a pair (scalar, aux).
-      argnums: which positional arguments to differentiate by; a tuple gives a tuple of gradients.
+      argnums: the positional arguments to differentiate with respect to; a tuple gives a tuple of gradients.
       holomorphic: `fun` is holomorphic, with complex inputs and output.
-      allow_int: also by integers and booleans, whose gradient is `float0` zeros.
+      allow_int: also accept integers and booleans, whose gradient is `float0` zeros.
 
     Returns:
       A function of the same arguments that returns the gradient; with `has_aux`, (gradient, aux).
@@ -420,7 +420,7 @@ def value_and_grad(
 
 
 def checked_argnums(argnums: Any) -> tuple[int, ...]:
-    """`argnums` as a tuple; TypeError if it is no integer and no sequence of them."""
+    """`argnums` as a tuple; TypeError unless it is an integer or a sequence of integers."""
     found = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if not found or not all(isinstance(i, int) and not isinstance(i, bool) for i in found):
         raise TypeError(f"argnums must be an integer or a non-empty sequence of integers, but got {argnums!r}")
@@ -428,7 +428,7 @@ def checked_argnums(argnums: Any) -> tuple[int, ...]:
 
 
 def resolve_argnums(positions: tuple[int, ...], count: int, argnums: object, fun: Function) -> tuple[int, ...]:
-    """Positions counted from 0; TypeError if an argument is not there."""
+    """Positions counted from 0; TypeError if there is no such argument."""
     if any(not -count <= i < count for i in positions):
         needed = max(i + 1 if i >= 0 else -i for i in positions)
         raise TypeError(

@@ -1,8 +1,8 @@
 """custom_jvp and custom_vjp: functions whose derivative the user writes.
 
-Each is a primitive. Its meaning is the user's function: it just runs on concrete values, and is traced where a program
-is recorded. Its rules are pure functions of flat lists of values, which the call carries; so they can be applied again
-and again, in whatever trace the call is met.
+Each is a primitive. Its meaning is the user's function, which runs directly on concrete values, and is traced where a
+program is recorded. The call carries its rules, which are pure functions of flat lists of values; so they can be
+applied many times, in any trace.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 
 
 def _own(call: Call, values: Sequence[Any]) -> Sequence[Any]:
-    """Those of `values`, one an operand, that belong to the function's arguments. What follows was captured."""
+    """The `values` (one for each operand) of the function's arguments. The values after them were captured."""
     return values[: len(values) - call.captured]
 
 
@@ -57,8 +57,8 @@ def _bind(primitive: Primitive, fun: Callable[..., Any], meaning: Any, params: A
 class _Arguments:
     """The arguments of one call: those that are differentiated as a flat list of values, the others as they are.
 
-    `values` is for the call itself: a rule that is kept uses the rest only. A call's operands and results are the
-    storage of keys; the user's functions take and return keys.
+    Only the call itself uses `values`: a rule may be kept longer and uses the other fields. Operands and results of a
+    call are the storage of keys; the user's functions take and return keys.
     """
 
     def __init__(self, static: frozenset[int], args: tuple[Any, ...]) -> None:
@@ -104,7 +104,7 @@ def _positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         try:
             bound = inspect.signature(fun).bind(*args)
         except (TypeError, ValueError):
-            return args  # the call itself says what is wrong; builtins may have no signature
+            return args  # the call itself raises the error; builtins may have no signature
     else:
         bound = inspect.signature(fun).bind(*args, **kwargs)
     bound.apply_defaults()
@@ -143,7 +143,7 @@ def _custom_jvp_jvp(
 
 
 class custom_jvp:
-    """A function with a JVP rule of its own. JAX's `custom_jvp`.
+    """A function with its own JVP rule. JAX's `custom_jvp`.
 
         @custom_jvp
         def f(x, y): ...
@@ -161,14 +161,14 @@ class custom_jvp:
         self.jvp: Callable[..., Any] | None = None
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule; returns it, so that it can be used as a decorator. Zero tangents come to it as zeros."""
+        """Set the rule; returns it, for use as a decorator. It receives zero tangents as arrays of zeros."""
         if symbolic_zeros:
             raise UnsupportedError("custom_jvp with symbolic_zeros=True: rules get zeros as arrays")
         self.jvp = jvp
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """One rule an argument: jvp(tangent, result, *primals) -> its part of the result's tangent; None for zero."""
+        """A rule for each argument: jvp(tangent, result, *primals) -> part of the result's tangent; None for zero."""
         if self.nondiff_argnums:
             raise TypeError("Can't use defjvps with nondiff_argnums.")
 
@@ -220,7 +220,7 @@ def _checked_pair(rule: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
 
 
 def _checked_tangents(rule: Callable[..., Any], out: _Outputs, results: Any, tangents: Any) -> list[Tangent]:
-    """The rule's tangents, of the types that its results have."""
+    """The rule's tangents, with the types of its results."""
     leaves, structure = tree.flatten(tangents)
     primals = [as_value(leaf) for leaf in tree.leaves(results)]
     if structure != out.tree:
@@ -260,7 +260,7 @@ class _VjpRule:
 
 @dataclass(frozen=True, slots=True)
 class _Forward:
-    """What the forward pass gives."""
+    """The results of the forward pass."""
 
     results: list[Value]
     residuals: list[Value]
@@ -283,8 +283,8 @@ def _custom_vjp_jvp(
 
 @CUSTOM_VJP.def_linearize
 def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
-    """The forward pass now; a call that can only be transposed in the linear program: its transpose is the backward
-    pass."""
+    """Run the forward pass now, and record a call that can only be transposed in the linear program: its transpose is
+    the backward pass."""
     _check_captured(call, tangents)
     rule: _VjpRule = call.params
     found = rule.forward(_own(call, primals))
@@ -311,8 +311,8 @@ def _refuse(call: Call, *_: Any) -> Any:
 
 
 _BACKWARD = Primitive("custom_vjp_tangent", evaluate=_refuse, is_backward_only=True, jvp=_refuse)
-"""What a linear program has for a custom_vjp function. The parameters of a call: how many operands are tangents, and
-(residuals, cotangents of the results that move) -> cotangents of these operands."""
+"""The call in a linear program that represents a custom_vjp function. Its parameters: how many operands are tangents,
+and (residuals, cotangents of the results that move) -> cotangents of these operands."""
 
 
 @_BACKWARD.def_transpose
@@ -325,12 +325,12 @@ def _backward_transpose(
 
 
 def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -> HloComputation:
-    """A computation of the right type. It gives NaN: linear programs with it in them are transposed, never run."""
+    """A computation of the right type. It gives NaN: linear programs that contain it are transposed, never run."""
     return trace_to_computation(lambda _: [full(a, np.nan) for a in out_avals], avals, _BACKWARD.name).computation
 
 
 class custom_vjp:
-    """A function with a reverse-mode rule of its own. JAX's `custom_vjp`.
+    """A function with its own reverse-mode rule. JAX's `custom_vjp`.
 
         @custom_vjp
         def f(x, y): ...
@@ -339,7 +339,7 @@ class custom_vjp:
         def f_bwd(residuals, cotangent): return cotangent_of_x, cotangent_of_y     # None for zero
         f.defvjp(f_fwd, f_bwd)
 
-    With `nondiff_argnums`, fwd takes all arguments in their places, and bwd takes these first.
+    With `nondiff_argnums`, fwd takes all arguments in their order, and bwd takes these first.
     """
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
@@ -398,7 +398,7 @@ class custom_vjp:
 def _checked_cotangents(
     bwd: Callable[..., Any], given: _Arguments, avals: Sequence[ShapedArray], found: Any
 ) -> list[Value | None]:
-    """The backward rule's results, one a leaf of the arguments; None is zero, for a leaf or a whole argument."""
+    """The backward rule's results, one for each leaf of the arguments; None is zero, for a leaf or a whole argument."""
     if isinstance(found, list):
         found = tuple(found)
     template = tree.unflatten(given.tree, list(range(len(avals))))

@@ -1,7 +1,7 @@
-"""Jacobians and Hessians: a linear function, found once by linearize or vjp, on each vector of the standard basis.
+"""Jacobians and Hessians: a linear function, made once by linearize or vjp, is applied to each basis vector.
 
-The basis is gone through by a loop (`map`), one vector after the other, so that the program stays as small as that of
-one product with the Jacobian.
+A loop (`map`) takes one vector after the other, so that the program is as small as that of one product with the
+Jacobian.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def jacfwd(
 ) -> Function:
     """The function that computes the Jacobian of `fun`, column by column, by forward mode. JAX's `jacfwd`.
 
-    The result has the structure of `fun`'s result; in place of each array there is a tree of the structure of the
-    argument, with arrays of shape (shape of the result's array, shape of the argument's array).
+    The result has the structure of `fun`'s result; each array is replaced by a tree with the structure of the argument,
+    with arrays of shape (shape of the result's array, shape of the argument's array).
 
     Raises:
       TypeError: (when called) an argument is not real, or not complex where `holomorphic`.
@@ -86,7 +86,7 @@ def _jacobian(name: str, fun: Function, argnums: int | Sequence[int], has_aux: b
 
 
 def _by_columns(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[Any, ...]:
-    """(result, [for each leaf of the result: the blocks by each leaf of the arguments], aux...)"""
+    """(result, [for each leaf of the result: one block for each leaf of the arguments], aux...)"""
     result, push, *aux = linearize(fun, *moving, has_aux=has_aux)
     leaves, structure = tree.flatten(moving)
     avals = [as_value(leaf).aval for leaf in leaves]

@@ -1,4 +1,4 @@
-"""Forward mode: JVPTrace carries a tangent beside each value, and pushes both through each op by its JVP rule.
+"""Forward mode: JVPTrace carries a tangent with each value, and pushes both through each op by its JVP rule.
 
 Also here: the derivative of a whole computation (a nested jit, a branch, a loop body), made once and kept.
 """
@@ -55,7 +55,7 @@ class JVPTracer(Tracer):
 class JVPTrace(Trace):
     """Runs each op on primals and tangents under the parent trace.
 
-    Values of other traces are constants here: that is what keeps nested derivatives apart.
+    Values of other traces are constants here, which keeps nested derivatives apart.
     """
 
     parent: Trace
@@ -153,7 +153,7 @@ def jvp_flat(
 
 
 def parameter_avals(computation: HloComputation) -> list[ShapedArray]:
-    """The types of the values that `eval_computation` takes: the parameters', or the elements' of a single tuple."""
+    """The types of the values that `eval_computation` takes: parameters, or the elements of a single tuple."""
     shapes = [p.shape for p in computation.parameters]
     if len(shapes) == 1 and shapes[0].is_tuple:
         return [aval_of_shape(s) for s in shapes[0].elements]
@@ -163,7 +163,7 @@ def parameter_avals(computation: HloComputation) -> list[ShapedArray]:
 @dataclass(frozen=True, slots=True)
 class JVPComputation:
     """The derivative of a computation. It takes the primals, the tangents that are not zero, and `captured`; it returns
-    the results, and the tangents of those that `moves` names."""
+    the results, and the tangents of the results that `moves` names."""
 
     computation: HloComputation
     moves: tuple[bool, ...]
@@ -184,7 +184,8 @@ def jvp_computation(
     """The derivative of `computation` when the inputs that `moving` names have tangents.
 
     Results that `instantiated` names have one even if it is zero. Made once for each computation, so that a jitted
-    function's derivative is compiled once. The new computation takes separate parameters whatever the old one takes.
+    function's derivative is compiled once. The new computation takes separate parameters, even if the old one takes a
+    tuple.
     """
     avals = parameter_avals(computation)
 

@@ -1,8 +1,8 @@
 """Linearisation: run a function once, computing its results and recording what it does to tangents.
 
-Each op's JVP rule runs under a LinearTrace: what does not touch a tangent is computed by the trace below, at once;
-what does is recorded as an HLO instruction. The values that cross from the first into the second are the residuals.
-What is recorded is linear in the tangents; `transpose` runs it backwards.
+Each op's JVP rule runs under a LinearTrace: the trace below computes operations without tangents at once; operations on
+tangents are recorded as HLO instructions. Values of the first kind that the second kind uses are the residuals. The
+recorded program is linear in the tangents; `transpose` runs it backwards.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class LinearTrace(Recorder):
         self.inputs: list[HloInstruction] = []
         self.instructions: list[HloInstruction] = []
         self.residuals: dict[HloInstruction, Value] = {}
-        """The parameters that stand for values from outside, and these values."""
+        """The parameters that represent values from outside, and these values."""
         self.constants: dict[HloInstruction, Value] = {}
-        """Instructions that the linear program has of its own although they do not depend on tangents."""
+        """Instructions of the linear program that do not depend on tangents, and their values."""
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
 
@@ -69,7 +69,7 @@ class LinearTrace(Recorder):
         return isinstance(value, LinearTracer) and value._trace is self
 
     def lift(self, value: Value) -> HloInstruction:
-        """The instruction of `value`: its own, a constant, or a parameter that stands for a residual."""
+        """The instruction of `value`: recorded here, a constant, or a parameter that represents a residual."""
         if isinstance(value, LinearTracer) and value._trace is self:
             return value.instruction
         found = self._known.get(id(value))
@@ -78,7 +78,7 @@ class LinearTrace(Recorder):
                 found = value.instruction
                 self.constants[found] = value
             else:
-                found = make_parameter(len(self.residuals), value.aval.hlo)  # numbered anew by `computation`
+                found = make_parameter(len(self.residuals), value.aval.hlo)  # `computation` gives the final number
                 self.residuals[found] = value
             self._known[id(value)] = found
             self._kept.append(value)
@@ -104,8 +104,8 @@ class LinearTrace(Recorder):
             return self.parent.process(opcode, operands, attributes, shape)
 
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        """A call by a user's rule may return both what depends on tangents and what does not: it is taken apart, unless
-        its primitive says that it is linear."""
+        """A call in a user's rule may return values that depend on tangents and values that do not: its meaning runs op
+        by op, unless its primitive is linear."""
         if any(self.owns(o) for o in operands):
             return self.record_call(call, operands) if call.primitive.is_linear else run_meaning(call, operands)
         with set_current_trace(self.parent):
@@ -116,7 +116,7 @@ class LinearTrace(Recorder):
 
 
 def _is_constant(instruction: HloInstruction) -> bool:
-    """True for what is cheaper to make again than to keep: a counter, a number, a number spread over an array."""
+    """True for values that are cheaper to compute again than to keep: an iota, a constant, a broadcast constant."""
     if instruction.opcode is Opcode.BROADCAST:
         return instruction.operands[0].opcode is Opcode.CONSTANT
     return instruction.opcode in (Opcode.CONSTANT, Opcode.IOTA)
@@ -124,7 +124,7 @@ def _is_constant(instruction: HloInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Linearized:
-    """What a rule of linearisation finds: the results, and how to record what becomes of tangents.
+    """The answer of a linearisation rule: the results, and how to record the effect on tangents.
 
     The rule itself runs in the trace of the primal values and records nothing.
     """
@@ -137,11 +137,11 @@ class Linearized:
 
 
 LinearizeRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], Linearized]
-"""rule(primals, tangents, attributes, result shape): of the tangents only which of them are Zero counts."""
+"""rule(primals, tangents, attributes, result shape): of the tangents, only which of them are Zero matters."""
 
 LINEARIZE: dict[Opcode, LinearizeRule] = {}
-"""For ops that run computations: what the primals alone determine is computed by one computation, what is done to
-tangents is recorded as another one. Other ops are linearised by their JVP rules."""
+"""For ops that run computations: one computation computes everything that the primals alone determine, another one is
+recorded for the tangents. Other ops are linearised by their JVP rules."""
 
 
 class LinearizeTrace(JVPTrace):
@@ -188,7 +188,7 @@ class LinearProgram:
     instructions: list[HloInstruction]
     """In the order in which they were recorded, without parameters and constants."""
     residuals: dict[HloInstruction, Value]
-    """What parameters stand for that are not inputs."""
+    """The parameters that are not inputs, and the values that they represent."""
     constants: dict[HloInstruction, Value]
     """Other instructions that do not depend on inputs, and their values."""
     outputs: list[HloInstruction | None]
@@ -216,7 +216,7 @@ class LinearProgram:
         for instruction in self.instructions:
             if instruction in needed:
                 mapping[instruction] = instruction.with_operands(
-                    tuple(mapping.setdefault(o, o) for o in instruction.operands)  # a constant stands for itself
+                    tuple(mapping.setdefault(o, o) for o in instruction.operands)  # a constant is its own replacement
                 )
         root = make_tuple([mapping.setdefault(o, o) for o in self.outputs if o is not None])
         parameters = [mapping[p] for p in (*self.inputs, *kept)]
@@ -250,7 +250,7 @@ def linearize_flat(
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """Where the value of a residual is found once the primal computation has run."""
+    """Where to find the value of a residual after the primal computation has run."""
 
     place: str
     """"input" or "result" of the primal computation (extra results included)."""
@@ -260,7 +260,7 @@ class Residual:
 @dataclass(frozen=True, slots=True)
 class LinearizedComputation:
     """A computation in two parts: `primal` takes the primals and `captured` and returns the results, then extra
-    residuals; `linear` takes the moving inputs' tangents and the residuals and returns the tangents of those results
+    residuals; `linear` takes the moving inputs' tangents and the residuals and returns the tangents of the results
     that `moves` names."""
 
     primal: HloComputation
@@ -279,7 +279,7 @@ _linearized = DerivedCache()
 def linearize_computation(computation: HloComputation, moving: tuple[bool, ...]) -> LinearizedComputation:
     """The two parts of `computation` when the inputs that `moving` names have tangents. Made once, as jvp_computation.
 
-    A residual that is an input or a result of the computation anyway is not returned once more.
+    A residual that is already an input or a result of the computation is not returned again.
     """
 
     def make() -> tuple[LinearizedComputation, bool]:
@@ -306,7 +306,7 @@ def linearize_computation(computation: HloComputation, moving: tuple[bool, ...])
 
 
 def linearize_meaning(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
-    """The rule of a primitive that has none: a call for the results and the residuals; one, recorded, for tangents."""
+    """The rule of a primitive that has none: a call for results and residuals; one, recorded, for tangents."""
     parts = linearize_computation(call.computation, moving_mask(tangents))
     inputs = [*primals, *parts.captured]
     returned = bind_call(jit_call(parts.primal, call.label), inputs)

@@ -1,7 +1,7 @@
 """checkpoint: a function whose intermediate values are computed again in the backward pass instead of being kept.
 
-In a traced program it is a composite call named "checkpoint". Linearised, it keeps its arguments alone; transposed, it
-is linearised anew behind an optimization barrier, so that no pass finds the forward computation and merges the two.
+In a traced program it is a composite call named "checkpoint". Linearisation keeps only its arguments. Transposition
+linearises it again behind an optimization barrier, so that no pass merges this with the first forward computation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHECKPOINT = Primitive("checkpoint", evaluate=run_meaning)
 """The parameters of a call: is there a barrier between the computation and its repetition?"""
 
 _TANGENT = Primitive("checkpoint_tangent", evaluate=run_meaning)
-"""What a linear program has for a checkpointed function. The parameters of a call: an `_Again`."""
+"""The call in a linear program that represents a checkpointed function. Its parameters: an `_Again`."""
 
 
 def checkpoint(
@@ -72,7 +72,7 @@ def checkpoint(
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """What a recorded call needs to be run backwards: the function, which inputs move, which results do."""
+    """What a recorded call needs to be run backwards: the function, the inputs that move, the results that move."""
 
     computation: HloComputation
     moving: tuple[bool, ...]
@@ -132,7 +132,7 @@ def _checkpoint_linearize(call: Call, primals: Sequence[Value], tangents: Sequen
 
 
 def _backward_part(again: _Again, nonzero: tuple[bool, ...]) -> tuple[_Made, bool]:
-    """From all inputs and the cotangents of results, the cotangents of moving inputs: forwards anew, then backwards."""
+    """From all inputs and the cotangents of results, the cotangents of moving inputs: forwards, then backwards."""
     computation = again.computation
     avals = parameter_avals(computation)
     out_avals = [aval_of_shape(s) for s, m in zip(computation.root.shape.elements, again.moves, strict=True) if m]

@@ -25,7 +25,7 @@ def float0_zeros(aval: ShapedArray) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Zero:
-    """A tangent or cotangent that is zero whatever happens. No arithmetic is ever emitted for it."""
+    """A tangent or cotangent that is known to be zero. No arithmetic is ever emitted for it."""
 
     aval: ShapedArray
     """The type of the primal value; for integers and booleans its only tangent is this one."""
@@ -33,7 +33,7 @@ class Zero:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Stands in a transpose rule for an operand in which the op is linear: its type is known, its value is not."""
+    """In a transpose rule, an operand in which the op is linear: its type is known, its value is not."""
 
     aval: ShapedArray
 

@@ -1,7 +1,7 @@
 """Transposition: a linear program backwards, from cotangents of its results to cotangents of its inputs.
 
-The walk is a loop over instructions, whatever the program's depth. Cotangents that are zero are absent, so nothing is
-computed for what the result does not depend on.
+The walk is a loop over instructions, without recursion. Cotangents that are zero are absent, so nothing is computed for
+inputs that do not affect the result.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .rules.tables import TRANSPOSE
 from .tangents import Linear, Operand
 
 Cotangent = Any
-"""A value; for an instruction with a tuple, a list of values and None (zero)."""
+"""A value; for an instruction whose result is a tuple, a list of values and None (zero)."""
 
 
 class _Cotangents:
-    """The cotangents met so far, summed for each instruction."""
+    """The cotangents found so far, summed for each instruction."""
 
     def __init__(self) -> None:
         self._found: dict[HloInstruction, Cotangent] = {}
@@ -52,7 +52,7 @@ class _Cotangents:
 
 
 def _operand(instruction: HloInstruction, known: Mapping[HloInstruction, Any]) -> Operand | list[Operand]:
-    """What a rule sees of an operand: its value or Linear; a list of them for a tuple."""
+    """An operand as a rule receives it: its value or Linear; a list of them for a tuple."""
     value = known.get(instruction)
     if isinstance(value, list):
         shapes = instruction.shape.elements
@@ -96,7 +96,7 @@ def _backward(
 
 
 def _backwards(instruction: HloInstruction) -> Metadata | None:
-    """The user's line that made the instruction, under a name that says which way it is run."""
+    """The user's line of the instruction, under a name that marks it as transposed."""
     metadata = instruction.metadata
     return None if metadata is None else replace(metadata, op_name=f"transpose({metadata.op_name})")
 
@@ -116,8 +116,8 @@ def transpose_flat(
 ) -> list[Value | None]:
     """The cotangents of `computation`'s Linear operands for those of its results; None is zero, in and out.
 
-    What does not depend on Linear operands is computed forwards first. `operands`: one a parameter; for a computation
-    that takes one tuple, one an element of it.
+    Instructions that do not depend on Linear operands are computed forwards first. `operands`: one for each parameter;
+    for a computation that takes one tuple, one for each element of it.
     """
     parameters = computation.parameters
     takes_tuple = len(parameters) == 1 and parameters[0].shape.is_tuple
@@ -183,7 +183,7 @@ def transpose_computation(
     nonzero: tuple[bool, ...],
     instantiated: tuple[bool, ...] | None = None,
 ) -> TransposedComputation:
-    """`computation` backwards: `linear` names the operands in which it is linear, `nonzero` the results that have
+    """`computation` transposed: `linear` names the operands in which it is linear, `nonzero` the results that have
     cotangents. Operands that `instantiated` names get a cotangent even if it is zero. Made once, as jvp_computation.
     """
     avals = parameter_avals(computation)

@@ -1,7 +1,7 @@
-"""What the operators and methods of arrays call: functions of `hloom.numpy`, which is above `hloom.lax`.
+"""Operators and methods of arrays call functions of `hloom.numpy`, which is above `hloom.lax`.
 
-Whoever imports `hloom.numpy` has them. For a program that imports `hloom.lax` alone, the first operator on one of its
-arrays loads them.
+Importing `hloom.numpy` sets these functions. In a program that imports only `hloom.lax`, the first operator on one of
+its arrays loads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The package's own backends, by the names that `hloom.config.hloom_backend` takes. Each is imported when used."""
+"""The backends of this package, by the names that `hloom.config.hloom_backend` takes. Each is imported when used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hloom.errors`: every error class that users meet, under JAX's names where it has them."""
+"""`hloom.errors`: every error class for users, under JAX's names where it has them."""
 
 from .hlo.errors import CustomCallError, HloParseError, VerificationError
 from .tracer import errors as _errors

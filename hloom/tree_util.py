@@ -1,4 +1,4 @@
-"""`hloom.tree_util`: the functions of `hloom.tree` under the longer names of jax.tree_util."""
+"""`hloom.tree_util`: the functions of `hloom.tree` under the names of jax.tree_util."""
 
 from .tracer.tree import PyTreeDef, register_dataclass, register_pytree_node, register_pytree_node_class
 from .tracer.tree import all as tree_all

@@ -1,6 +1,6 @@
-"""From a Python function to HLO: arrays, tracers, jit and its caches, pytrees, control flow, and the NumPy-like names.
+"""From a Python function to HLO: arrays, tracers, primitives, contexts, jit and its caches, pytrees, control flow.
 
-`core` is the room to read first. What HLO has an opcode for is traced as that opcode: there is no second IR. The
-modules here import only `hlo`; transformations (`autodiff`) and the backends stand outside and are reached through
-`core`'s traces and `hlo/backend.py`.
+Read `core` first. An operation with an HLO opcode is traced as that opcode; all others are primitives: there is no
+second IR. The modules here import only `hlo`. Transformations (`autodiff`) add traces to `core`'s, and backends are
+reached through `hlo/backend.py`. The functions that users call are in `hloom/`, above autodiff.
 """

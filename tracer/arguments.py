@@ -1,6 +1,6 @@
 """The arguments of a transformed function: which are static or donated, and the others as flat lists of values.
 
-Used by jit and by what else takes functions of pytrees. Names of arguments come from the function's signature, so that
+Used by jit and by all that takes functions of pytrees. Names of arguments come from the function's signature, so that
 `static_argnums=1` also holds for the argument passed by keyword, as in JAX.
 """
 
@@ -85,9 +85,9 @@ class ArgumentSpec:
 
 
 def argument_spec(fun: Callable[..., Any], what: str, numbers: Any, names: Any) -> ArgumentSpec:
-    """From `static_argnums` and the like. Each of numbers and names is found from the other through the signature.
+    """From `static_argnums` and the like. Positions and names follow from one another by the signature.
 
-    ValueError for a position or a name that the function has not.
+    ValueError for a position or a name that the function does not have.
     """
     positions = _numbers(what, numbers)
     labels = _names(what, names)
@@ -168,7 +168,7 @@ def split_static(
     NonHashableStaticArgumentsError if a static argument cannot be hashed.
     """
     if not spec:
-        return args, dict(kwargs), NO_STATICS  # this very object: jit asks for it by identity
+        return args, dict(kwargs), NO_STATICS  # this very object: jit compares it by identity
     positions = spec.positional(len(args))
     statics = StaticArguments(
         tuple([(p, type(args[p]), args[p]) for p in sorted(positions)]),
@@ -190,7 +190,7 @@ def split_static(
 def merge_static(
     args: Sequence[Any], kwargs: Mapping[str, Any], statics: StaticArguments
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The undoing of `split_static`."""
+    """The inverse of `split_static`."""
     merged = list(args)
     for position, _, value in statics.positional:
         merged.insert(position, value)
@@ -198,7 +198,7 @@ def merge_static(
 
 
 def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
-    """The type of an argument's leaf; `describe` says in messages which one it is. NonArrayArgumentError if none."""
+    """The type of an argument's leaf; `describe` names it in messages. NonArrayArgumentError if it is no array."""
     kind = type(leaf)
     if kind is Array or isinstance(leaf, ArrayBase | ShapeDtypeStruct):
         return leaf.aval  # type: ignore[no-any-return]
@@ -219,7 +219,7 @@ def _short(value: object) -> str:
 
 
 def temporary(leaf: Any) -> Array | None:
-    """A NumPy array or a number as an Array that only one call may use: it is over the caller's memory. Else None."""
+    """A NumPy array or a number as an Array for one call only, as it shares the caller's memory. Else None."""
     kind = type(leaf)
     if kind is np.ndarray:
         aval = ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))

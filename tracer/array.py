@@ -1,4 +1,4 @@
-"""Array: a concrete, immutable array. Its elements lie in a read-only NumPy array or in a backend's buffer.
+"""Array: a concrete, immutable array. Its elements are in a read-only NumPy array or in a backend's buffer.
 
 Either form is made from the other only when it is asked for, so that a chain of compiled calls never makes NumPy
 arrays, and a chain of eager operations never makes buffers.
@@ -36,10 +36,10 @@ class Array(ArrayBase):
     _view: NDArray
     """For NumPy: read-only. Arrays of extended dtypes have none."""
     _storage: Array
-    """Of an extended dtype only: the array that holds the elements (`overlay.py`)."""
+    """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
 
     def __init__(self, aval: ShapedArray, view: NDArray) -> None:
-        """An array of type `aval` over `view`, which nobody may write to any more."""
+        """An array of type `aval` over `view`, to which nobody may write any more."""
         self.aval = aval
         self._view = view
 
@@ -89,7 +89,7 @@ class Array(ArrayBase):
         return view.copy() if copy else view
 
     def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule over the same memory (not to be written to). NumPy's `__dlpack__` says what may be given."""
+        """A DLPack capsule over the same memory (not to be written to). Options as for NumPy's `__dlpack__`."""
         return _writeable_alias(self._view).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -199,7 +199,7 @@ class Array(ArrayBase):
 
 
 class DeletedArray(Array):
-    """What an array becomes when it is deleted: every use of its elements raises DeletedArrayError."""
+    """The class of a deleted array: every use of its elements raises DeletedArrayError."""
 
     __slots__ = ()
 

@@ -15,7 +15,7 @@ from .extended import ExtendedDType
 
 
 class ShapedArray:
-    """Shape, dtype and weak type of an array. There is one instance a type: equal means identical.
+    """Shape, dtype and weak type of an array. Each type has one instance: equal means identical.
 
     A weakly typed value comes from Python scalars and gives way to other dtypes in promotion; booleans never do.
     """

@@ -1,4 +1,4 @@
-"""Caches of traced and compiled programs: bounded, belonging to functions, and emptied by `clear_caches`."""
+"""Caches of traced and compiled programs: bounded, owned by functions, and emptied by `clear_caches`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 V = TypeVar("V")
 MAX_PROGRAMS = 4096
-"""How many programs a function keeps: as JAX."""
+"""How many programs a function keeps, as in JAX."""
 
 
 class _Emptied(Protocol):
@@ -39,7 +39,7 @@ def clear_caches() -> None:
 
 
 class BoundedCache(Generic[V]):
-    """A dictionary that forgets what was not used for longest. It drops a quarter at once, and then calls `dropped`."""
+    """A dictionary that drops the entries unused for longest: a quarter at once, and then it calls `dropped`."""
 
     def __init__(self, maxsize: int = MAX_PROGRAMS, dropped: Callable[[], None] | None = None) -> None:
         self._entries: OrderedDict[Hashable, V] = OrderedDict()
@@ -47,7 +47,7 @@ class BoundedCache(Generic[V]):
         self._dropped = dropped
 
     def get(self, key: Hashable) -> V | None:
-        """What is kept for `key`, which becomes the last to be dropped."""
+        """The value of `key`, which becomes the last to be dropped; None if there is none."""
         found = self._entries.get(key)
         if found is not None:
             try:
@@ -69,7 +69,7 @@ class BoundedCache(Generic[V]):
         return len(self._entries)
 
     def values(self) -> list[V]:
-        """All that is kept."""
+        """All values."""
         return list(self._entries.values())
 
     def clear(self) -> None:
@@ -77,7 +77,7 @@ class BoundedCache(Generic[V]):
 
 
 class FastTable(dict[Any, dict[Any, V]]):
-    """For each context, the programs that a call finds by one look-up. What it forgets is found the general way."""
+    """For each context, the programs that one look-up finds. The general way finds others."""
 
     def __missing__(self, context: Any) -> dict[Any, V]:
         found: dict[Any, V] = {}
@@ -91,7 +91,7 @@ _owned: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictiona
 def belonging_to(function: Any, kind: Hashable, make: Callable[[], V]) -> V:
     """The one `kind` of cache that belongs to `function`; it lives as long as the function.
 
-    Functions that cannot be hashed or referred to weakly own none: each call makes one.
+    Functions that cannot be hashed or referred to weakly own no cache: each call makes one.
     """
     try:
         owned = _owned.setdefault(function, {})

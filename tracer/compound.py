@@ -8,8 +8,8 @@ of argument types, as if it were jitted, and called through the same dispatch. W
 function itself runs, so that a traced program holds its operations with the user's lines. While a derivative is taken
 outside of jit, the function is one nested call, whose derivative is a stored program too.
 
-What cannot be traced runs op by op: functions that must see values, types that the backend lacks. Errors come from
-there too, so that they name the user's line and not an argument of a program that the user never wrote.
+A call that cannot be traced runs op by op: the function must see values, or the backend lacks a type. Errors come from
+this plain run too, so that they name the user's line and not an argument of a program that the user never wrote.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Compound(JitFunction):
     def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
         super().__init__(fun, static, _NONE, inline=False)
         self._untraceable: set[Any] = set()
-        """The calls that no program can be made for."""
+        """The calls for which no program can be made."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._state.direct and _is_recording(self._state.trace):
@@ -98,7 +98,7 @@ class _Declined(Exception):
 
 
 def _is_recording(trace: Trace | None) -> bool:
-    """Whether operations become HLO, at the bottom of the traces that are current."""
+    """Whether HLO is recorded: an HloTrace is among the current trace and its parents."""
     while trace is not None:
         if isinstance(trace, HloTrace):
             return True

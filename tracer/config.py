@@ -36,7 +36,7 @@ class Config:
     jax_enable_x64: bool
     """Keep 64-bit dtypes; off: they become their 32-bit counterparts, as in JAX."""
     jax_disable_jit: bool
-    """jit runs functions op by op, for debugging."""
+    """jitted functions run op by op, for debugging."""
     jax_numpy_dtype_promotion: str
     """"standard", or "strict": only Python numbers give way to other dtypes, all else is a TypePromotionError."""
     jax_default_matmul_precision: str | None
@@ -47,12 +47,12 @@ class Config:
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     hloom_target: str | Target
-    """Whose layouts and memories compiled programs use inside: "cpu" (dense, row-major), another name, or a
+    """The target whose layouts and memories compiled programs use inside: "cpu" (dense, row-major), another name, or a
     `hloom.hlo.Target` that the user made."""
 
     @property
     def context(self) -> Context:
-        """What programs traced by this thread depend on: a part of their caches' keys. Not a setting."""
+        """The settings on which programs traced by this thread depend: a part of their caches' keys. Not a setting."""
         return current_context()
 
     def __getattr__(self, name: str) -> Any:
@@ -80,7 +80,7 @@ class Config:
 
 
 class _Setting:
-    """A setting: its name in Context, the types of its values, and what else must hold of one."""
+    """A setting: its name in Context, the types of its values, and a further condition on them."""
 
     def __init__(self, field: str, types: tuple[type, ...], check: Callable[[Any], None] | None = None) -> None:
         self.field = field

@@ -3,7 +3,7 @@
 Contexts are immutable and interned: equal means identical, so a cache keys on one at the cost of a pointer. Every
 cache of traced or compiled programs has the context in its key: jit's, those of derivatives, of scan and of remat.
 
-A thread sees the settings of the process, and over them what its own `with` blocks say: `hloom.enable_x64()` in one
+A thread sees the settings of the process, overridden by its own `with` blocks: `hloom.enable_x64()` in one
 thread changes nothing in another. `current_context()` costs two attribute lookups.
 """
 
@@ -19,7 +19,7 @@ from ..hlo.target import Target
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What traced and compiled programs depend on. `Context.changed` gives the one instance of other values."""
+    """What traced and compiled programs depend on. `Context.changed` gives the one instance for other values."""
 
     enable_x64: bool
     disable_jit: bool
@@ -46,7 +46,7 @@ def _interned(context: Context) -> Context:
 
 
 class Settings:
-    """Some thread's settings: what it overrides, and the context that this gives."""
+    """The settings of a thread or of the process: the overrides, and the resulting context."""
 
     __slots__ = ("changes", "context")
 
@@ -64,7 +64,7 @@ class _Thread(threading.local):
 _lock = threading.Lock()
 _process: Settings
 _overriding: list[Settings] = []
-"""The settings of threads that override some: a change of the process's reaches them too."""
+"""The settings of threads that override some: they also follow changes of the process's settings."""
 thread = _Thread()
 """For jit's dispatch, which reads `thread.settings.context` on each call."""
 

@@ -1,6 +1,7 @@
 """Control flow that depends on traced values: while_loop, cond, switch; `scan.py` has the loops over arrays.
 
-Both are HLO's own ops. What the functions use from outside becomes loop state that does not change.
+They are HLO's ops while and conditional. Values that the functions use from outside become loop state that does not
+change, or operands of all branches.
 
 Source for names, arguments and errors: jax.lax.
 """
@@ -41,7 +42,7 @@ def avals_of(values: Sequence[Value]) -> list[ShapedArray]:
     return [v.aval for v in values]
 
 
-# ---- carries: what goes in must come out
+# ---- carries: the types that go in must come out
 
 
 def settled_carry(

@@ -3,8 +3,8 @@
 An operation is an HLO opcode with its attributes, or a primitive. `bind(opcode, operands, attributes)` infers the
 result's type, then asks the current trace to process it; `bind_call(call, operands)` does so for a primitive. There is
 one current trace a thread. At the bottom is EvalTrace, which computes with NumPy at once; HloTrace (`recording.py`)
-records into a computation; transformations add traces of their own, whose methods set `parent` as the current trace and
-bind what the operation becomes.
+records into a computation; transformations add further traces, whose methods set `parent` as the current trace and bind
+the operations that replace the one they process.
 
 Results with several arrays, and the operands of ops that run computations, are flat lists here. HLO's tuples appear
 only inside of computations: the root of a traced computation is always a tuple, and while's and conditional's take one.
@@ -90,8 +90,8 @@ def _is_worth_a_program(opcode: Opcode, operands: tuple[Value, ...], shape: Shap
 
 
 class EvalTrace(Trace):
-    """Computes at once: an op by the evaluator's NumPy call, a primitive as it says itself; by the backend a loop, and
-    the ops for which NumPy has no fast call."""
+    """Computes at once: an op by the evaluator's NumPy call, a primitive by its `evaluate`. Loops, and ops for which
+    NumPy has no fast call, run as programs of the backend."""
 
     parent = None
 
@@ -141,7 +141,7 @@ class _ThreadState(threading.local):
         self.direct: bool = True
         """True when a call of a jitted function may run its executable at once: nothing is being traced."""
         self.metadata: Metadata | None = None
-        """Overrides the user's line: what `eval_computation` is repeating comes from where it first came from."""
+        """Overrides the user's line: an instruction that `eval_computation` repeats keeps its first line."""
 
 
 EVAL = EvalTrace()
@@ -181,7 +181,7 @@ def source_metadata(metadata: Metadata | None) -> Iterator[None]:
 
 
 def current_metadata(op_name: str) -> Metadata:
-    """What an instruction recorded now carries: the user's line, or what `source_metadata` has set."""
+    """The metadata of an instruction recorded now: the user's line, or what `source_metadata` has set."""
     return _state.metadata or user_metadata(op_name)
 
 
@@ -213,7 +213,7 @@ def bind(
 
 
 def _bind_extended(opcode: Opcode, operands: tuple[Value, ...], attributes: Attributes, shape: Shape | None) -> Value:
-    """An op on keys: what it does to their storage."""
+    """An op on keys, carried out on their storage."""
     if opcode not in EXTENDED:
         types = ", ".join(o.aval.str_short() for o in operands)
         raise OperandError(f"{opcode.value} does not accept {types}: {EXTENDED.reason(opcode)}\n  at {user_line()}")
@@ -224,14 +224,14 @@ _BOOL = np.dtype(np.bool_)
 
 
 def _all_weak(operands: tuple[Value, ...]) -> bool:
-    for operand in operands:  # a loop, because this is on every operation's way and mostly ends at the first
+    for operand in operands:  # a loop, because every operation runs it, and it mostly ends at the first operand
         if not operand.aval.weak_type:
             return False
     return bool(operands)
 
 
 def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes) -> Array:
-    """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts: outside of all traces."""
+    """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts. No trace is asked."""
     full = x.aval if x.aval.shape else y.aval
     shape = _inferred_shape(opcode, (full, full), attributes, None)
     assert shape is not None, f"{opcode} of {full}"
@@ -253,7 +253,7 @@ def bind_multi(
 
 
 def bind_call(call: Call, operands: Sequence[Value]) -> list[Value]:
-    """One use of a primitive. A computation as its meaning takes one array an operand and returns a tuple of arrays.
+    """One use of a primitive. A meaning that is a computation takes one array an operand and returns a tuple of arrays.
 
     Keys become their storage here, for the meaning and for the rules; whoever binds the call overlays the results.
     """
@@ -307,20 +307,20 @@ def _checked_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attrib
 
 
 def run_meaning(call: Call, operands: Sequence[Value]) -> list[Value]:
-    """What the call means, operation by operation, under the current trace."""
+    """Run the call's meaning, operation by operation, under the current trace."""
     if isinstance(call.meaning, HloComputation):
         return eval_computation(call.meaning, operands)
     return list(call.meaning(list(operands)))
 
 
 PLAIN_CALL = Primitive("", evaluate=run_meaning, is_transparent=True)
-"""HLO's call of a computation that has no other meaning."""
+"""HLO's plain call of a computation."""
 
 
 def eval_computation(computation: HloComputation, values: Sequence[Value]) -> list[Value]:
-    """Bind each instruction of `computation` under the current trace; the root's leaves.
+    """Bind each instruction of `computation` under the current trace; returns the leaves of the root.
 
-    `values`: one a parameter; for a computation that takes one tuple, one an element of it.
+    `values`: one for each parameter; for a computation that takes one tuple, one for each element of it.
     Recorded instructions keep the lines of the user's program that the originals carry.
     """
     values = [v if v is None else storage_of(v) for v in values]  # type: ignore[redundant-expr]  # None: unused
@@ -371,7 +371,7 @@ def repeat_instruction(instruction: HloInstruction, operands: list[Any]) -> Any:
 
 
 def call_of(attributes: CallAttributes) -> Call:
-    """The use of a primitive that a call instruction is. One that comes from HLO text is a plain call."""
+    """The use of a primitive that a call instruction holds. A call that comes from HLO text is a plain call."""
     composite = attributes.composite
     if composite is not None and isinstance(composite.rule, Call):
         return composite.rule

@@ -1,6 +1,6 @@
 """JAX's type promotion: a lattice of dtypes in which Python scalars are weak; 64-bit types only when x64 is on.
 
-Reads `thread.settings.context` and not `current_context()`, which costs a call: this is on the way of every operation.
+Reads `thread.settings.context` and not `current_context()`, which costs a call: every operation comes here.
 Source: JAX's "Type promotion semantics" (docs/type_promotion.rst) and JEP 9407.
 """
 
@@ -44,7 +44,7 @@ _SMALL_FLOATS = (
 )  # fmt: skip
 """Small types are promoted to no other."""
 
-# The lattice: from each node to those just above it. "i*", "f*" and "c*" are the weak types.
+# The lattice: from each node to the nodes just above it. "i*", "f*" and "c*" are the weak types.
 _ABOVE: dict[str, tuple[str, ...]] = {
     "bool": ("i*",),
     "i*": ("uint8", "int8", *_SMALL_INTEGERS),
@@ -95,7 +95,7 @@ def _join(nodes: frozenset[str], strict: bool = False) -> str:
     """The least upper bound of lattice nodes."""
     upper = _STRICTLY_UPPER if strict else _UPPER
     common = frozenset.intersection(*(upper[n] for n in nodes))
-    if strict:  # a Python number has several types above it: those of its own kind are the least
+    if strict:  # a Python number has several types above it: the least are those of the same kind
         common = (common & nodes) or common
     if not common and strict:
         raise TypePromotionError(

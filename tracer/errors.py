@@ -1,4 +1,4 @@
-"""The errors that users of the tracer meet, by JAX's names. Each says where in the user's code, and what to do.
+"""The errors that users of the tracer meet, by JAX's names. Each names the user's line and says what to do.
 
 Shape and dtype violations are hlo.errors.ShapeError, raised with the user's line added.
 """
@@ -66,7 +66,7 @@ class UnexpectedTracerError(ValueError):
 class OperandError(ShapeError, TypeError):
     """Operands of an operation have shapes or dtypes that do not go together. `label` names the violated rule.
 
-    It is both a ValueError and a TypeError, because JAX raises now the one and now the other.
+    It is both a ValueError and a TypeError, because JAX raises one in some cases and the other in others.
     """
 
 

@@ -60,7 +60,7 @@ def runner(
     out_tree: Any,
     donated: Sequence[int],
 ) -> Callable[[Sequence[Array]], Any]:
-    """A function from the arrays of a call (one a leaf) to its result. The shortest way for the case at hand."""
+    """A function from the arrays of a call (one for each leaf) to its result; the fastest one for these types."""
     call, extra = executable.call, [a._buffer for a in captured]
     new, avals = Array.__new__, tuple(out_avals)
     unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else partial(tree.unflatten, out_tree)
@@ -100,8 +100,8 @@ _TUPLE_OF = {n: tree.structure((0,) * n) for n in range(32)}
 def own_buffer(array: Array) -> DeviceBuffer:
     """The buffer of an array that is given away: a copy if anything else can see the same memory.
 
-    Others that may: a NumPy view of it that the user holds, another Array over it, a program that captured it. They
-    all hold a reference to the buffer or to the NumPy array that owns the memory.
+    A user's NumPy view, another Array over it, or a program that captured it can see it. They all hold a reference to
+    the buffer or to the NumPy array that owns the memory.
     """
     _ = array._buffer  # made from the NumPy array, where there is only that
     del _
@@ -119,7 +119,7 @@ def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:
 
 
 def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
-    """Call a computation of flat parameters whose root is a tuple. Compiled once while it is in use."""
+    """Call a computation of flat parameters whose root is a tuple. Compiled once, while it is in use."""
     return run_flat(_compiled_call(computation, current_context()), arrays)
 
 
@@ -129,7 +129,7 @@ def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[
 
 
 def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shape: Shape) -> list[Array]:
-    """Run one op as a program of its own: its result, or those of the tuple that it returns."""
+    """Run one op as a separate program: its result, or the elements of the tuple that it returns."""
     shapes = tuple([a.aval.hlo for a in arrays])
     return run_flat(_compiled_op(opcode, shapes, attributes, shape, current_context()), arrays)
 

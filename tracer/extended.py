@@ -1,4 +1,4 @@
-"""Extended dtypes: element types that HLO lacks, stored as small arrays of one that it has.
+"""Extended dtypes: element types that HLO lacks, stored as small arrays of a type that it has.
 
 A key of a random number generator is an element: ``key<fry>[3]`` is an array of three keys, stored as ``u32[3,2]``. The
 type of such an array (`ShapedArray`) has the shape that users see, and `storage`, the type in HLO. `overlay.py` has the
@@ -25,7 +25,7 @@ class prng_key(extended):
 class ExtendedDType:
     """A dtype whose elements are arrays of `storage_shape` and `storage_dtype`. Equal means identical.
 
-    It has those attributes of `numpy.dtype` that functions ask all dtypes for.
+    It has the attributes of `numpy.dtype` that functions read from all dtypes.
     """
 
     __slots__ = ("name", "storage_dtype", "storage_shape")

@@ -1,7 +1,7 @@
 """Ops on arrays of extended dtypes, such as keys: what they do to the storage.
 
-An op that moves elements does the same to whole blocks of the storage, whose last dimensions are one element's: as if
-each element were a batch. Equality compares all words of an element. Nothing else is defined on such elements.
+An op that moves elements moves whole blocks of the storage, whose last dimensions are those of one element: as if each
+element were a batch. Equality compares all words of an element. Nothing else is defined on such elements.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _dtype(operands: Operands) -> ExtendedDType:
 
 
 def _require_all_extended(opcode: Opcode, operands: Operands) -> None:
-    """Of elements that are moved together, none may be plain numbers."""
+    """Refuse plain numbers among elements that are moved together."""
     if not all(o.aval.is_extended for o in operands):
         types = ", ".join(o.aval.str_short() for o in operands)
         raise OperandError(f"{opcode.value} does not accept {types} together\n  at {user_line()}", "extended_c2")
@@ -63,7 +63,7 @@ def _require_all_extended(opcode: Opcode, operands: Operands) -> None:
 def _moved(
     opcode: Opcode, operands: Operands, attributes: Any, dtype: ExtendedDType, shape: Shape | None = None
 ) -> Value:
-    """The op on the storage of `operands`, and over its result the array that it stores."""
+    """The op on the storage of `operands`; the result overlaid as an array of the extended dtype."""
     result = bind(opcode, [storage_of(o) for o in operands], attributes, shape=shape)
     rank = result.aval.ndim - len(dtype.storage_shape)
     return overlaid(result, ShapedArray(result.aval.shape[:rank], dtype))
@@ -79,7 +79,7 @@ def _trailing(rank: int, dtype: ExtendedDType) -> tuple[int, ...]:
 
 @EXTENDED.register(Opcode.RESHAPE, Opcode.REVERSE, Opcode.COPY, Opcode.OPT_BARRIER)
 def _same_attributes(opcode: Opcode, operands: Operands, attributes: Any, shape: Shape | None) -> Value:
-    """Dimensions keep their numbers, or have none."""
+    """For ops whose dimensions keep their numbers, or that have none."""
     return _moved(opcode, operands, attributes, _dtype(operands), shape)
 
 
@@ -119,7 +119,7 @@ def _slice(opcode: Opcode, operands: Operands, attributes: SliceAttributes, shap
 
 @EXTENDED.register(Opcode.PAD)
 def _pad(opcode: Opcode, operands: Operands, attributes: PadAttributes, shape: Shape | None) -> Value:
-    """The storage is padded with 0, and the padding then replaced: HLO's pad takes a scalar, and a key is none."""
+    """The storage is padded with 0, and the padding is then replaced: HLO's pad takes a scalar, which a key is not."""
     _require_all_extended(opcode, operands)
     x, padding = operands
     dtype = _dtype(operands)
@@ -140,11 +140,11 @@ def _select(opcode: Opcode, operands: Operands, attributes: Any, shape: Shape | 
     return _moved(opcode, (pred, on_true, on_false), attributes, _dtype((on_true, on_false)))
 
 
-# ---- elements at computed places
+# ---- elements at computed indices
 
 
 def _zeros(starts: Operands, dtype: ExtendedDType) -> Operands:
-    """Start indices of an element's own dimensions."""
+    """Start indices in the dimensions of one element: zeros."""
     index = starts[0].aval.dtype if starts else np.dtype(np.int32)
     return tuple([ops.scalar(0, index) for _ in dtype.storage_shape])
 
@@ -197,7 +197,7 @@ def _scatter(opcode: Opcode, operands: Operands, attributes: ScatterAttributes, 
 
 @EXTENDED.register(Opcode.COMPARE)
 def _compare(opcode: Opcode, operands: Operands, attributes: CompareAttributes, shape: Shape | None) -> Value:
-    """Equal where all words are, different where one is; keys have no order."""
+    """Equal where all words are equal, different where one word is different; keys have no order."""
     _require_all_extended(opcode, operands)
     equal = attributes.direction is ComparisonDirection.EQ
     if not equal and attributes.direction is not ComparisonDirection.NE:

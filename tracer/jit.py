@@ -3,10 +3,10 @@
 Dispatch has three ways. Where all arguments are Arrays, the tuple of their (interned) types finds a function that runs
 the executable. Other calls (keyword arguments, static ones, containers, NumPy arrays, numbers) are first taken apart by
 a plan, which is made once for each form of call. Both ways are learned from the general one, which traces and compiles
-where needed. While something is being traced, a jitted function becomes a composite call named "jit" of its
-computation instead.
+where needed. While another function is traced, a jitted function becomes a composite call of its computation, named
+"jit".
 
-Programs belong to the Python function: jitted again with the same options, it finds them again.
+Programs belong to the Python function: if it is jitted again with the same options, it finds them again.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
 _LEAVES = frozenset({np.ndarray, float, int, bool, complex})
-"""Beside Array, the types of arguments that are no containers."""
+"""The types of arguments, other than Array, that are no containers."""
 
 
 class Programs:
-    """What one function was traced and compiled to."""
+    """The traced and compiled programs of one function."""
 
     def __init__(self) -> None:
         self.fast: dict[Any, FastTable[Run]] = {}
@@ -116,11 +116,11 @@ class JitFunction:
             try:
                 run = table[tuple(map(_avals, args))]
             except (KeyError, AttributeError):
-                run = None  # what follows stands outside of the handler, so that its errors are not chained to these
+                run = None  # what follows is outside of the handler, so that its errors are not chained to these
         return self._call_by_plan(args, kwargs, table) if run is None else run(args)
 
     def _call_by_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run]) -> Any:
-        """The fast way for all but Arrays by position; the general one if this way was not gone before."""
+        """The fast way for calls that are not all Arrays by position; the general way for the first of its form."""
         form: Any = None
         dynamic: Any = args
         statics: Any = None
@@ -133,7 +133,7 @@ class JitFunction:
             if kwargs:
                 dynamic += [kwargs[n] for n in plan.keywords]
             elif not plan.has_statics:
-                form = None  # as if no argument could be static: found by the types alone
+                form = None  # as if no argument could be static: the types alone find the program
             if plan.has_statics:
                 values = [args[p] for p in plan.static_places]
                 if kwargs:

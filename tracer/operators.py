@@ -1,7 +1,7 @@
 """ArrayBase: the operators and methods that concrete arrays and tracers share. `hloom.Array` is this class.
 
-What they do is in the NumPy namespace, which needs this class: `hloom/numpy/methods.py` hands the functions over
-through `use_functions` when it is imported.
+The NumPy namespace implements them, and it needs this class: `hloom/numpy/methods.py` hands the functions over through
+`use_functions` when it is imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .aval import ShapedArray
 
 
 class _NotYet:
-    """In the place of the functions, until one is wanted."""
+    """Takes the place of the functions until the first one is needed."""
 
     def __init__(self, load: Callable[[], object]) -> None:
         self._load = load
@@ -71,7 +71,7 @@ class ArrayBase:
 
     @property
     def weak_type(self) -> bool:
-        """True for values of Python scalars, whose dtype gives way in promotion."""
+        """True for values made from Python scalars: their dtype gives way in promotion."""
         return self.aval.weak_type
 
     @property
@@ -95,7 +95,7 @@ class ArrayBase:
             raise TypeError("len() of unsized object: the array has no dimensions")
         return self.aval.shape[0]
 
-    # ---- to Python; an Array answers, a Tracer says why it cannot
+    # ---- to Python: an Array has a value, a Tracer raises an error that says why not
 
     def __bool__(self) -> bool:
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""HLO ops by short names, on values under the current trace: what control flow and derivative rules are written with.
+"""HLO ops by short names, on values under the current trace: control flow and derivative rules are written in them.
 
-Nothing here promotes dtypes or broadcasts: operands have the dtypes and shapes that HLO wants. The functions that users
-call are in `hloom/lax` and `hloom/numpy`, above autodiff.
+Nothing here promotes dtypes or broadcasts: operands have the dtypes and shapes that HLO requires. The users' functions
+are in `hloom/lax` and `hloom/numpy`, above autodiff.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Value:
 
 
 def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Value:
-    """x with a canonical dtype, weakly typed or not (None: as x is); x itself if it is so already.
+    """x with a canonical dtype, weakly typed or not (None: as x is); x itself if nothing changes.
 
     Floats become integers by truncation, saturating; complex numbers drop their imaginary part.
     """

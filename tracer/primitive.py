@@ -1,11 +1,11 @@
-"""Primitive: an operation that HLO has no opcode for, and all that is known of it in one object.
+"""Primitive: an operation that HLO has no opcode for, with all its rules in one object.
 
 A nested jit, a scan, a function with a derivative that the user wrote, checkpoint, and library functions such as
-erf_inv are primitives. In HLO each is a composite call of a computation, and that computation is its meaning: whoever
-does not know the primitive may run the computation in its place. The fields of `Primitive` say what else is known. A
-field that is None means: the same as for its meaning.
+erf_inv are primitives. In HLO each is a composite call of a computation, and that computation is its meaning: code that
+does not know the primitive may run the computation instead. The fields of `Primitive` are its other rules; a rule that
+is None is derived from the meaning.
 
-A `Call` is one use of a primitive. Traces get it whole, by one method, `Trace.process_call`.
+A `Call` is one use of a primitive. Traces receive it through one method, `Trace.process_call`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 @dataclass(eq=False, slots=True)
 class Primitive:
-    """What traces and transformations know of an operation. Compared by identity.
+    """The rules of an operation for traces and transformations. Compared by identity.
 
     The rules take the `Call` first. `autodiff` fills in those of the primitives that the tracer makes. See
     `autodiff/rules/tables.py` for the types of tangents and of linear operands.
@@ -31,18 +31,18 @@ class Primitive:
     name: str
     """The composite's name in HLO text; "" for a plain call."""
     evaluate: Callable[[Call, Sequence[Any]], list[Any]]
-    """evaluate(call, arrays) -> arrays: what it does outside of jit."""
+    """evaluate(call, arrays) -> arrays: its result outside of jit."""
     is_transparent: bool = False
-    """Its meaning takes its place in every transformation, operation by operation. It then needs no other rule."""
+    """Every transformation replaces it by its meaning, operation by operation. It then needs no other rule."""
     is_linear: bool = False
-    """Its results are linear in those operands that depend on tangents: a linear program keeps it as a call, which is
-    transposed by its own rule."""
+    """Its results are linear in those operands that depend on tangents: a linear program keeps it as a call, and
+    transposes it by its rule."""
     is_backward_only: bool = False
     """It occurs in linear programs that are transposed, and running it is an error."""
     jvp: Callable[..., tuple[list[Any], list[Any]]] | None = field(default=None)
     """jvp(call, primals, tangents) -> (results, tangents). At least one tangent is not Zero."""
     linearize: Callable[..., Any] | None = field(default=None)
-    """linearize(call, primals, moving) -> `autodiff.linearize.Linearized`. None: by `jvp` where there is that rule."""
+    """linearize(call, primals, moving) -> `autodiff.linearize.Linearized`. None: by `jvp`, if that is set."""
     transpose: Callable[..., Sequence[Any]] | None = field(default=None)
     """transpose(call, cotangents, operands) -> a cotangent for each operand, None for zero. Operands in which the call
     is linear are `Linear`; cotangents that are zero are None."""
@@ -75,15 +75,15 @@ class Call:
     primitive: Primitive
     meaning: HloComputation | Callable[[list[Any]], Sequence[Any]]
     """A computation of the operands (its root is a tuple), or a function of a list of values that does the same. A
-    function runs as it is outside of jit, and is traced where a program is recorded."""
+    function runs directly outside of jit, and is traced where a program is recorded."""
     params: Any = None
-    """What the primitive's rules need to know of this use."""
+    """What the primitive's rules need to know about this use."""
     label: str = ""
-    """What the user calls it; computations get this name."""
+    """The user's name for it; computations get this name."""
     attributes: tuple[tuple[str, str], ...] = ()
     """The composite's attributes in HLO text."""
     captured: int = 0
-    """How many of the last operands are values that `meaning` used from outside when it was a function."""
+    """How many of the last operands are values that `meaning`, when it was a function, used from outside."""
 
     @property
     def computation(self) -> HloComputation:

@@ -1,7 +1,7 @@
 """Recording: a Python function of values becomes an HLO computation.
 
-HloTrace records whatever is bound while it is current. `Recorder` is what it shares with autodiff's LinearTrace: how
-operations on flat lists of values become instructions on tuples.
+HloTrace records every operation that is bound while it is current. `Recorder` is the part that it shares with
+autodiff's LinearTrace: it turns operations on flat lists of values into instructions on tuples.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Recorder(Trace):
 
     @abstractmethod
     def lift(self, value: Value) -> HloInstruction:
-        """The instruction that stands for `value` here."""
+        """The instruction that represents `value` here."""
 
     @abstractmethod
     def add(
@@ -125,7 +125,7 @@ class Recorder(Trace):
 
 
 class HloTrace(Recorder):
-    """Records operations as instructions. Values from outside are captured: one hidden parameter each."""
+    """Records operations as instructions. Each value from outside is captured as one hidden parameter."""
 
     tracer_class = HloTracer
 
@@ -135,19 +135,19 @@ class HloTrace(Recorder):
         self.parameters: list[HloInstruction] = []
         self.captured: list[Value] = []
         self.effects: list[HloInstruction] = []
-        """What acts other than through its result, in order. It stays although nothing uses it."""
+        """Instructions with side effects, in order. They stay even if nothing uses their results."""
         self._description = description
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
 
     def parameter(self, aval: ShapedArray, name: str = "", label: str = "") -> HloTracer:
-        """A new parameter, the next in number; `label` is what the user calls it."""
+        """A new parameter with the next number; `label` is the user's name for it."""
         instruction = make_parameter(len(self.parameters), aval.hlo, name, Metadata(label) if label else None)
         self.parameters.append(instruction)
         return HloTracer(self, aval, instruction)
 
     def lift(self, value: Value) -> HloInstruction:
-        """The instruction that computes `value` here: captures what is not of this trace."""
+        """The instruction that computes `value` here; a value that is not of this trace is captured."""
         if isinstance(value, HloTracer) and value._trace is self:
             return value.instruction
         found = self._known.get(id(value))
@@ -198,7 +198,7 @@ class HloTrace(Recorder):
 
 
 def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[Value]]:
-    """The call with a computation as its meaning, and what the meaning uses from outside: more operands."""
+    """The call with a computation as its meaning; the outside values that this uses, as further operands."""
     if isinstance(call.meaning, HloComputation):
         return call, []
     traced = trace_to_computation(call.meaning, [o.aval for o in operands], call.label)
@@ -209,7 +209,7 @@ class TracedComputation(NamedTuple):
     """What `trace_to_computation` returns."""
 
     computation: HloComputation
-    """Parameters: the given types, then one a captured value; the root a tuple of the results."""
+    """Parameters: one for each given type, then one for each captured value. The root is a tuple of the results."""
     out_avals: tuple[ShapedArray, ...]
     captured: list[Value]
     """Values from outside: the operands to pass after the ordinary ones."""
@@ -231,8 +231,8 @@ def trace_to_computation(
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
-    `parameter_names`: for each, its name in HLO and what the user calls it. `description` says in messages what is
-    being traced. `metadata`: what instructions carry instead of the user's lines.
+    `parameter_names`: for each parameter, its name in HLO and the user's name for it. `description` says in messages
+    what is being traced. `metadata`: carried by instructions instead of the user's lines.
     """
     trace = HloTrace(current_trace(), name, description)
     names = parameter_names or [("", "")] * len(avals)
@@ -247,7 +247,7 @@ def trace_to_computation(
 
 
 def takes_one_tuple(computation: HloComputation) -> HloComputation:
-    """The same computation on one tuple of its parameters, as while and conditional want it."""
+    """The same computation on one tuple of its parameters, as while and conditional require."""
     elements = [p.shape for p in computation.parameters]
     parameter = make_parameter(0, Shape.tuple(elements))
     mapping: dict[HloInstruction, HloInstruction] = {}

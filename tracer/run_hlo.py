@@ -21,13 +21,15 @@ from .context import current_context
 def run_hlo(
     text_or_module: str | HloModule, *args: Any, backend: str | None = None, target: str | Target | None = None
 ) -> list[np.ndarray[Any, Any]]:
-    """Compile a module and run it on array-likes: one a leaf of the entry's parameters. The result's leaves, as NumPy.
+    """Compile a module and run it on array-likes, one for each leaf of the entry's parameters.
+
+    Returns the result's leaves as NumPy arrays.
 
     The same text (or module) under the same settings is compiled once; the last few programs are kept.
     backend: "numba" or "evaluator"; None: the one that `hloom.config.hloom_backend` names.
     target: "cpu" or another whose layouts the program uses inside; None: `hloom.config.hloom_target`.
     HloParseError for malformed text, ExecutionError if the arguments are not of the parameters' types (Python numbers
-    take them).
+    are converted).
     """
     settings = (PassOptions.from_environment(), registry_version())
     context = current_context()
@@ -47,7 +49,7 @@ def run_hlo(
 def _compiled(
     program: str | HloModule, backend: str, target: str | Target, settings: tuple[PassOptions, int]
 ) -> tuple[HloModule, Executable]:
-    """The program, read and compiled. `settings` are what else decides the outcome."""
+    """The program, read and compiled. `settings` are all else on which the result depends."""
     module = parse(program) if isinstance(program, str) else program
     return module, get_compiler(backend).compile(module, target=target)
 

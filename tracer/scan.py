@@ -1,7 +1,7 @@
 """Loops that run a known number of times: scan, fori_loop, map.
 
-A scan is the primitive SCAN. Its meaning is a computation that holds a while loop. The parameters of a call of it are a
-`Scan`, from which transformations learn what the loop does.
+A scan is the primitive SCAN. Its meaning is a computation that holds a while loop. The parameters of its
+calls are a `Scan`, which tells transformations what the loop does.
 
 Source for names, arguments and errors: jax.lax.
 """
@@ -34,7 +34,7 @@ _cache = DerivedCache()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """What a call of SCAN does. Its operands: constants, the initial carry, the arrays scanned over."""
+    """The parameters of a call of SCAN. The call's operands: constants, the initial carry, the arrays scanned over."""
 
     body: HloComputation
     """Takes constants, carry, one slice of each array; returns the carry, then one slice of each result. Flat."""
@@ -125,7 +125,7 @@ def _length(inputs: Sequence[Value], length: int | None) -> int:
 
 
 def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool) -> Scan:
-    """The body with what it captured as its first parameters."""
+    """The body, with its captured values as first parameters."""
     consts = [v.aval for v in traced.captured]
 
     def run(values: list[Value]) -> list[Value]:
@@ -174,7 +174,7 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
 
 
 def _first(place: Value, x: Value) -> list[Value]:
-    """Start indices of the row at `place`."""
+    """Start indices of the slice at index `place` of the first axis."""
     return [place, *[scalar_like(place, 0)] * (x.aval.ndim - 1)]
 
 

@@ -1,4 +1,4 @@
-"""Where in the user's program an operation comes from, as `hlo/source.py` finds it; the libraries of tracing aside."""
+"""The user's line that an operation comes from, as `hlo/source.py` finds it; optree and opt_einsum are internal."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Compiled:
         return self.executable.passes()
 
     def memory_analysis(self) -> MemoryAnalysis:
-        """Bytes needed, by purpose, and the map of the memory."""
+        """The bytes needed, by purpose, and the map of the memory."""
         return self.executable.memory_analysis()
 
     def cost_analysis(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Functions of pytrees as computations: what jit, the control flow functions and eval_shape all begin with."""
+"""Functions of pytrees as computations: the first step of jit, of the control flow functions and of eval_shape."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ class Traced:
 
 
 JIT = Primitive("jit", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
-"""A nested jit. It remains a call in derivatives, so that what is compiled once for it is compiled once for them."""
+"""A nested jit. It remains a call in derivatives, so that these are compiled once, too."""
 
 
 def jit_call(computation: HloComputation, name: str) -> Call:
-    """A call of a jitted function that the user calls `name`."""
+    """A call of a jitted function, whose name in the user's program is `name`."""
     return Call(JIT, computation, label=name, attributes=(("name", name),))
 
 
 def with_avals(results: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
-    """Results of a computation with the types that the function gave them: weak ones, and extended dtypes.
+    """Results of a computation with the types that the function gave them: weak types, extended dtypes.
 
-    A computation's own results are strongly typed, and of dtypes that HLO has.
+    The results of the computation itself are strongly typed, and have dtypes of HLO.
     """
     trace = current_trace()
     return [trace.with_weak_type(overlaid(r, a), a.weak_type) for r, a in zip(results, avals, strict=True)]
@@ -111,10 +111,10 @@ def _result(fun: Callable[..., Any], leaf: Any, position: int) -> Value:
 
 
 class DerivedCache:
-    """What is made from functions or computations, by a key and the trace context; kept while the first of them lives.
+    """Objects made from functions or computations, by a key and the trace context; kept while the first of them lives.
 
-    Loops on concrete arrays run compiled programs, and so do derivatives of jitted functions: what is met again must
-    find its program again.
+    Loops on concrete arrays run compiled programs, and so do derivatives of jitted functions: the second use must find
+    the program of the first.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class DerivedCache:
         self._found.clear()
 
     def get(self, sources: Sequence[Any], key: Hashable, make: Callable[[], tuple[T, bool]]) -> T:
-        """The result; `make` gives it and says whether it may be kept."""
+        """The result; `make` returns it, and whether it may be kept."""
         entries: dict[Any, Any] | None = None
         full_key = (*sources[1:], key, current_context())
         try:

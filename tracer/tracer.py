@@ -1,7 +1,8 @@
-"""Trace and Tracer: what operations mean now, and what a traced function computes with instead of arrays.
+"""Trace and Tracer: the current meaning of operations, and the values of a traced function instead of arrays.
 
-A Tracer belongs to one Trace, and a Trace processes Tracers: the two are one idea. What a Tracer says when numbers are
-asked of it is here too; the functions that bring operations to the current trace are in `core.py`.
+A Tracer belongs to one Trace, and a Trace processes Tracers: the two are one idea. The errors that a
+Tracer raises when its numbers are needed are here too; the functions that bind operations to the current trace are in
+`core.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 
 class Trace(ABC):
-    """What an operation means now. `parent`: the trace below, which was current when this one began."""
+    """The current meaning of operations. `parent`: the trace below, which was current when this one began."""
 
     parent: Trace | None
 
@@ -40,9 +41,9 @@ class Trace(ABC):
     ) -> Value | list[Value]:
         """The result of an op: one value, or a list for a tuple shape.
 
-        `shape` is the result's, checked already. Operands may be values of any enclosing trace, or concrete. Those of
+        `shape` is the checked type of the result. Operands are values of any enclosing trace, or concrete. Those of
         while are the elements of its state, those of conditional the index and the elements that each branch takes.
-        The weak type of results is settled by `bind`.
+        `bind` sets the weak type of results.
         """
 
     @abstractmethod
@@ -66,14 +67,14 @@ class Trace(ABC):
 
 
 class Tracer(ArrayBase):
-    """A value that stands for an array in a traced program. Transformations subclass it."""
+    """A value that represents an array in a traced program. Transformations subclass it."""
 
     __slots__ = ("__weakref__", "_storage", "_trace", "aval")
 
     _trace: Trace
     aval: ShapedArray
     _storage: Tracer
-    """Of an extended dtype only: the tracer of what holds the elements (`overlay.py`)."""
+    """Only for an extended dtype: the tracer of the array that stores the elements (`overlay.py`)."""
 
     def __init__(self, trace: Trace, aval: ShapedArray) -> None:
         self._trace = trace
@@ -81,7 +82,7 @@ class Tracer(ArrayBase):
 
     @property
     def _buffer(self) -> Any:
-        """What an Array has for backends: a tracer that gets there is used outside of its trace."""
+        """Backends read this attribute of an Array; a tracer that gets there is used outside of its trace."""
         raise leaked(self)
 
     def to_concrete_value(self) -> Array | None:
@@ -93,7 +94,7 @@ class Tracer(ArrayBase):
         return ""
 
     def _require(self, error: type[ConcretizationTypeError], need: str, advice: str) -> Array:
-        """The concrete value, or the error that says where it was needed and what to do."""
+        """The concrete value; else raises `error`, which says where it was needed and what to do."""
         found = self.to_concrete_value()
         if found is not None:
             return found

@@ -39,7 +39,7 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """The tree of f(leaf, leaf of each of rest); ValueError if a tree of `rest` has not `tree` as a prefix."""
+    """The tree of f(leaf, leaf of each of rest); ValueError unless `tree` is a prefix of each tree of `rest`."""
     first, treedef = flatten(tree, is_leaf)
     others = [treedef.flatten_up_to(r) for r in rest]
     return unflatten(treedef, [f(*xs) for xs in zip(first, *others, strict=True)])
@@ -56,7 +56,7 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 
 def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """A tree of trees turned inside out. `inner_treedef` None: found from the first inner tree."""
+    """A tree of trees turned inside out. `inner_treedef`: by default that of the first inner tree."""
     if inner_treedef is None:
         inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
     rows = [inner_treedef.flatten_up_to(t) for t in outer_treedef.flatten_up_to(pytree_to_transpose)]
@@ -108,7 +108,7 @@ def register_dataclass(
 def dataclass_fields(
     nodetype: type[Any], data_fields: Iterable[str] | None, meta_fields: Iterable[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Data and meta fields; where not given, those whose `metadata` has not `static=True`, and those that have."""
+    """Data and meta fields; by default, meta fields are those with `static=True` in their `metadata`."""
     if data_fields is not None and meta_fields is not None:
         return tuple(data_fields), tuple(meta_fields)
     declared: dict[str, Any] = getattr(nodetype, "__dataclass_fields__", {})
@@ -124,6 +124,6 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 
 def describe(treedef: PyTreeDef) -> str:
-    """A structure for messages: ``(*, [*, *])``, with a star a leaf."""
+    """A structure for messages: ``(*, [*, *])``, with a star for each leaf."""
     text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
     return text.removesuffix(f", namespace={_NAMESPACE!r}")

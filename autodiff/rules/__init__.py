@@ -1,1 +1,1 @@
-"""Derivatives of ops, one file a family, jvp and transpose side by side; `tables` holds what they register in."""
+"""Derivatives of ops: each family's file has jvp and transpose rules; `tables` has the tables that register them."""

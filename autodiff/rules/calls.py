@@ -1,6 +1,6 @@
 """The transpose of a call: that of its primitive, or of its meaning.
 
-Forward rules of calls are in the primitives: `JVPTrace.process_call` and `LinearizeTrace.call_rule` ask for them.
+Forward rules of calls are in the primitives: `JVPTrace.call_rule` and `LinearizeTrace.call_rule` use them.
 """
 
 from __future__ import annotations

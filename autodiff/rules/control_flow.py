@@ -50,14 +50,14 @@ def _branch(fun: Callable[[list[Value]], Sequence[Value]], avals: Sequence[Shape
 
 
 class _Operands:
-    """The operands that several branches share: each branch knows its own by their places."""
+    """The operands that several branches share: each branch knows the indices of its operands."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
         self._places: dict[int, int] = {}
 
     def place(self, value: Value) -> int:
-        """Where `value` is among the operands; at the end if it was not there."""
+        """The index of `value` among the operands; it is added at the end if it is new."""
         found = self._places.setdefault(id(value), len(self.values))
         if found == len(self.values):
             self.values.append(value)
@@ -100,7 +100,7 @@ def _conditional_jvp(
 def _conditional_linearize(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ConditionalAttributes, shape: Shape
 ) -> Linearized:
-    """Each branch returns its residuals in slots, which branches share by type; slots it does not need are zero."""
+    """Each branch returns its residuals in slots, which branches share by type; unneeded slots are zero."""
     index, *inputs = primals
     moving = moving_mask(tangents[1:])
     parts = [linearize_computation(b, moving) for b in attributes.branch_computations]
@@ -197,7 +197,7 @@ def _conditional_transpose(
 
 @dataclass(frozen=True, slots=True)
 class _JVPLoop:
-    """A loop on the state, the tangents of its `moving` parts, and `captured`, which it leaves alone."""
+    """A loop on the state, the tangents of its `moving` parts, and `captured`, which it does not change."""
 
     condition: HloComputation
     body: HloComputation
@@ -242,7 +242,7 @@ def _jvp_loop(attributes: WhileAttributes, moving: tuple[bool, ...]) -> _JVPLoop
 def _while_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: WhileAttributes, shape: Shape
 ) -> tuple[list[Value], list[Tangent]]:
-    """The loop carries the tangents beside the state."""
+    """The loop carries the tangents with the state."""
     loop = _jvp_loop(attributes, moving_mask(tangents))
     directions = [instantiate(t) for t, m in zip(tangents, loop.moving, strict=True) if m]
     returned = bind_while(loop.condition, loop.body, [*primals, *directions, *loop.captured])
@@ -270,10 +270,10 @@ def _with_longer_tuple(computation: HloComputation, parameter_shape: Shape) -> H
 def _while_linearize(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: WhileAttributes, shape: Shape
 ) -> Linearized:
-    """The loop once for its results; once more, recorded, with tangents. The latter cannot be transposed.
+    """Run the loop for its results, and record a second loop with tangents, which cannot be transposed.
 
-    Parts of the state that the body hands on as they are keep their tangents. If no other part moves, nothing is left
-    of the loop in the linear program.
+    Parts of the state that the body returns unchanged keep their tangents. If no other part moves, the linear program
+    has no loop.
     """
     results = bind_while(attributes.condition, attributes.body, primals)
     loop = _jvp_loop(attributes, moving_mask(tangents))
@@ -291,7 +291,7 @@ def _while_linearize(
 
 
 def _handed_on(body: HloComputation) -> list[bool]:
-    """Which parts of the state the body of a loop returns as they are."""
+    """The parts of the state that the body of a loop returns unchanged."""
     (state,) = body.parameters
     return [
         o.opcode is Opcode.GET_TUPLE_ELEMENT and o.operands[0] is state and o.attributes.index == k

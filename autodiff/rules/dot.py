@@ -42,7 +42,7 @@ def _dot_transpose(ct: Value, operands: Sequence[Operand], attributes: DotAttrib
 def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes, *, is_lhs: bool) -> Value:
     """The cotangent of `operand`: `ct` with `other`, contracted over the free dimensions of `other`.
 
-    Its two orders give the dimensions of the result in two orders. One of them often is the operand's own, so that
+    The two orders of the factors give two orders of the result's dimensions. One is often that of the operand, so that
     no transpose is needed: for y = x @ w, ct_w is dot(x, ct) and ct_x is dot(ct, w), neither followed by a transpose.
     """
     a = attributes
@@ -61,7 +61,7 @@ def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes,
     its_start = len(my_batch) + (len(my_free) if is_lhs else 0)
     its_in_ct = tuple(range(its_start, its_start + len(its_free)))
 
-    # What remains of `other` are its contracting dimensions, in its own order; name each by its place in `operand`.
+    # What remains of `other` are its contracting dimensions, in its order; name each by its dimension in `operand`.
     partner = dict(zip(its_contracting, my_contracting, strict=True))
     from_other = [partner[d] for d in sorted(its_contracting)]
     orders = {

@@ -274,7 +274,7 @@ def _register_extremum(opcode: Opcode, wins: str) -> None:
     def jvp(
         primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
     ) -> tuple[Value, Tangent]:
-        """Each operand gets the tangent where it wins, half of it in a tie, nothing next to NaN."""
+        """An operand's tangent counts where it wins, half of it in a tie, and not at all next to NaN."""
         ans = bind(opcode, primals)
 
         def part(mine: Value, other: Value, tangent: Tangent) -> Tangent:
@@ -305,9 +305,9 @@ def _nonzero(x: Value) -> Value:
 
 @JVP.register(_O.POWER)
 def _pow_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    """By x: y x^(y-1), 0 for y = 0 even at x = 0; by y: log(x) x^y, with 0 for log(0): the limit for every y > 0.
+    """By x: y x^(y-1), 0 for y = 0 even at x = 0. By y: log(x) x^y, with 0 for log(0): the limit for every y > 0.
 
-    At x = y = 0 the exponent is taken to be 1; elsewhere y x^(y-1) must stay as it is, for its own derivative by y.
+    At x = y = 0 the exponent is taken to be 1; elsewhere y x^(y-1) must stay as it is, for its derivative by y.
     """
     x, y = primals
     s, t = tangents

@@ -1,4 +1,4 @@
-"""Ops that only HLO text has: no function of hloom makes one, so that nothing asks for their derivatives."""
+"""Ops that occur only in HLO text: no function of hloom makes one, so their derivatives are never needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FROM_TEXT = (
     _O.SCALED_DOT, _O.SCAN, _O.SCATTER, _O.SELECT_AND_SCATTER, _O.SEND, _O.SEND_DONE, _O.SET_DIMENSION_SIZE, _O.SORT,
     _O.STOCHASTIC_CONVERT, _O.TOPK, _O.TRIANGULAR_SOLVE,
 )  # fmt: skip
-"""Nothing is known of their derivatives, and asking for them is an error."""
+"""They have no derivative rules: a derivative of one is an error."""
 
 for _table in (JVP, TRANSPOSE):
     _table.unsupported(FROM_TEXT, "it comes from HLO text only, which is run and not differentiated")

@@ -1,4 +1,4 @@
-"""Derivatives of ops that place elements: all are linear in what they place."""
+"""Derivatives of ops that move elements: all are linear in these elements."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ for _opcode in (_O.BROADCAST, _O.COPY, _O.RESHAPE, _O.REVERSE, _O.SLICE, _O.TRAN
 
 @TRANSPOSE.register(_O.BROADCAST)
 def _broadcast_transpose(ct: Value, operands: Sequence[Operand], attributes: BroadcastAttributes, shape: Shape) -> Any:
-    """Sum over the dimensions that the broadcast made; the others back into the operand's order."""
+    """Sum over the dimensions that the broadcast added; put the others back into the operand's order."""
     kept = attributes.dimensions
     ct = reduce_sum(ct, tuple(d for d in range(shape.rank) if d not in kept))
     order = sorted(kept)
@@ -98,7 +98,7 @@ def _pad_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
 
 @TRANSPOSE.register(_O.PAD)
 def _pad_transpose(ct: Value, operands: Sequence[Operand], attributes: PadAttributes, shape: Shape) -> Any:
-    """To the array: what lies where its elements went. To the padding value: the sum of the rest."""
+    """For the array: the cotangent at the positions of its elements. For the padding value: the sum of all others."""
     array, value = operands
     zero = scalar(0, ct.aval.dtype)
     none = [0] * shape.rank
@@ -149,7 +149,7 @@ def _dynamic_slice_jvp(
 def _dynamic_slice_transpose(
     ct: Value, operands: Sequence[Operand], attributes: DynamicSliceAttributes, shape: Shape
 ) -> Any:
-    """The cotangent written into zeros at the same place (clamped alike)."""
+    """The cotangent written into zeros at the same indices (clamped in the same way)."""
     array, *starts = operands
     into = bind(_O.DYNAMIC_UPDATE_SLICE, (zeros(array.aval), ct, *_values(starts)))
     return [into, *(None for _ in starts)]
@@ -176,7 +176,7 @@ def _dynamic_update_slice_jvp(
 def _dynamic_update_slice_transpose(
     ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape
 ) -> Any:
-    """To the array: the cotangent with zeros where the update lies. To the update: what lies there."""
+    """For the array: the cotangent with zeros at the positions of the update. For the update: the cotangent there."""
     array, update, *rest = operands
     starts = _values(rest)
     to_array = to_update = None

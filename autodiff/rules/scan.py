@@ -1,8 +1,8 @@
-"""Derivatives of scan: each is a scan again, so that reverse mode through a loop costs a loop forwards, one backwards.
+"""Derivatives of scan: each is a scan again, so that reverse mode costs one loop forwards and one backwards.
 
-Forward, tangents run beside the carry. For reverse mode the body is linearised once: the forward loop stacks what its
-iterations must remember, the linear loop reads it back, and transposition runs that loop the other way round, with the
-cotangents of constants summed in the carry.
+In forward mode the loop carries tangents with the carry. For reverse mode the body is linearised once: the forward loop
+stacks the residuals of its iterations, the linear loop reads them, and transposition runs that loop in the opposite
+direction, with the cotangents of constants summed in the carry.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Loop:
 
     call: Call
     captured: tuple[Value, ...]
-    """Values from outside that the body uses: the last of its constants."""
+    """The values from outside that the body uses. They are the last of its constants."""
 
     def bind(self, operands: Sequence[Value]) -> list[Value]:
         return bind_call(self.call, operands)
@@ -46,7 +46,7 @@ def _make_loop(
 ) -> _Loop:
     """A scan with `body`, a function of three lists (constants, carry, slices) to two (carry, slices of results).
 
-    What `body` captures becomes a constant.
+    Values that `body` captures become constants.
     """
 
     def first(values: list[Value]) -> list[Value]:
@@ -76,7 +76,7 @@ def _split(values: Sequence[T], first: int, second: int) -> tuple[list[T], list[
 
 
 def _parts(rule: Scan, values: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-    """What belongs to constants, to the carry, to arrays."""
+    """The values split into those of constants, of the carry, of arrays."""
     return _split(values, rule.num_consts, rule.num_carry)
 
 
@@ -100,7 +100,7 @@ def _rule_of(call: Call) -> Scan:
 
 
 _made = DerivedCache()
-"""Derived loops by the body that they are derived from, so that each is compiled once."""
+"""Derived loops, by the body from which they are derived, so that each is compiled once."""
 
 
 def _key(kind: str, rule: Scan, *masks: Mask) -> Any:
@@ -187,13 +187,14 @@ class _LinearizedScan:
     carry: Mask
     ys: Mask
     fixed: tuple[int, ...]
-    """Residuals that do not vary: places among (constants, captured), or -1 - k for hoisted[k]."""
+    """Residuals that do not vary: indices into (constants, captured), or -1 - k for hoisted[k]."""
     stacked: tuple[int, ...]
-    """Residuals that vary: places among (arrays, results, stacked residuals that the primal loop returns)."""
+    """Residuals that vary: indices into (arrays, results, stacked residuals that the primal loop returns)."""
     hoisted: HloComputation
-    """What iterations would compute alike. Takes constants, carry, slices, captured; uses neither carry nor slices."""
+    """Computes residuals that are the same in all iterations. Takes constants, carry, slices, captured; uses neither
+    carry nor slices."""
     captured: tuple[Value, ...]
-    """What the body uses from outside."""
+    """The values from outside that the body uses."""
 
 
 def _linearize_scan(rule: Scan, moving: Mask) -> _LinearizedScan:
@@ -225,10 +226,10 @@ def _make_linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, boo
 
 @dataclass(slots=True)
 class _Plan:
-    """Where the residuals of a body come from once it is looped."""
+    """Where the residuals of a body come from when it is the body of a loop."""
 
     varies: list[bool]
-    """One entry a residual."""
+    """One entry for each residual."""
     fixed: list[int]
     stacked: list[int]
     added: list[tuple[str, int]]

@@ -1,4 +1,4 @@
-"""What gives a program its structure has no derivative of its own."""
+"""Ops that only give a program its structure have no derivative."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The two rule tables of autodiff; `tangents.py` has the types of what their rules take and return.
 
 A JVP rule computes an op's result and how it moves when the operands move; a TRANSPOSE rule runs an op that is linear
-in some operands backwards. Both stand side by side in `<family>.py`. Nothing else belongs in this file.
+in some operands backwards. Both are in `<family>.py`. Nothing else belongs in this file.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..tangents import Operand, Tangent
 JvpRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], tuple[Any, Any]]
 """rule(primals, tangents, attributes, result shape) -> (result, its tangent); two lists for ops with several results.
 
-At least one tangent is not Zero. A rule computes whatever does not depend on tangents first, so that what is left is
-linear in them with as few residuals as can be.
+At least one tangent is not Zero. A rule first computes everything that does not depend on tangents, so that the rest
+is linear in them with as few residuals as possible.
 """
 
 TransposeRule = Callable[[Any, Sequence[Operand], Any, Shape], Sequence["Value | None"]]
@@ -34,7 +34,7 @@ ZERO_DERIVATIVE: set[Opcode] = set()
 
 
 def zero_derivative(*opcodes: Opcode) -> None:
-    """Declare that the results of `opcodes` have zero tangents wherever they have tangents at all."""
+    """Declare that the results of `opcodes` always have zero tangents."""
     for opcode in opcodes:
         assert opcode not in ZERO_DERIVATIVE, f"{opcode} declared twice"
     ZERO_DERIVATIVE.update(opcodes)

@@ -1,7 +1,7 @@
 """`python -m hloom`, or `hloom`: HLO files run, optimised and checked from a shell.
 
 `options.py` says what each subcommand takes, and a module named after the subcommand does it: its `execute(options)`
-gives the exit code, of those in `outcome.py`. Only results go to stdout; messages and timings go to stderr.
+returns one of the exit codes in `outcome.py`. Only results go to stdout; messages and timings go to stderr.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from importlib import import_module
 from .options import parse_options
 
 _BROKEN_PIPE = 141
-"""What a shell makes of a process that SIGPIPE ended."""
+"""A shell's exit code for a process that SIGPIPE ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code. `arguments`: without the program's name, by default the process's."""
     options = parse_options(arguments)
-    # Not before: help needs neither NumPy nor the IR.
+    # Imported late: help needs neither NumPy nor the IR.
     from ..hlo.errors import HloError
     from .outcome import UsageError, report
 

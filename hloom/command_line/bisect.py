@@ -17,11 +17,11 @@ from .files import NDArray, arguments_for, read_module, target_of, write_text
 from .outcome import BAD, FINE
 
 _SHOWN = 64
-"""Elements of arguments that are printed."""
+"""The largest number of elements of arguments that are printed."""
 
 
 def execute(options: Namespace) -> int:
-    """Print the finding, or that all agree."""
+    """Print the culprit, or that all results agree."""
     target = target_of(options)
     module = read_module(options.file)
     if not options.input:

@@ -1,4 +1,4 @@
-"""`hloom check`: is it HLO, and does compiled code compute what it means?"""
+"""`hloom check`: is the file valid HLO, and does compiled code give the evaluator's results?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .outcome import BAD, FINE, UsageError, report
 
 
 def execute(options: Namespace) -> int:
-    """One verdict a file. All files are looked at, also after one that is bad."""
+    """One verdict for each file. All files are checked, even after a bad one."""
     if (options.input or options.tolerance is not None or options.target) and not options.compare:
         raise UsageError("--input, --tolerance and --target are for --compare")
     options.target = target_of(options)

@@ -1,4 +1,4 @@
-"""What options name: modules and arrays in files, targets."""
+"""The values of options: modules and arrays in files, targets."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NDArray = np.ndarray[Any, Any]
 
 
 def read_module(name: str) -> HloModule:
-    """The module in the file, or on stdin for "-". HloParseError for what is no HLO, UsageError if there is no file."""
+    """The module in the file, or on stdin for "-". HloParseError if it is not HLO, UsageError if there is no file."""
     return parse(read_text(name), "<stdin>" if name == "-" else name)
 
 
 def read_text(name: str) -> str:
-    """Bytes that are no UTF-8 stay in the text as lone surrogates: the parser says where they are."""
+    """Bytes that are not UTF-8 stay in the text as lone surrogates, and the parser reports their position."""
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
@@ -46,7 +46,7 @@ def write_text(name: str, text: str) -> None:
 
 
 def target_of(options: Namespace) -> Target:
-    """What --target names, or HLOOM_TARGET, or the cpu. UsageError if there is no such target."""
+    """The target that --target names, else HLOOM_TARGET, else the cpu. UsageError if there is no such target."""
     try:
         return target_named(default_target() if options.target is None else options.target)
     except UnsupportedError as error:
@@ -87,7 +87,7 @@ def _load(name: str) -> list[NDArray]:
 
 
 def _fitting(array: NDArray, leaf: Shape, number: int) -> NDArray:
-    """`array`, which must be of the leaf's type. NumPy stores types that are not its own (bf16) as bytes."""
+    """`array`, which must be of the leaf's type. NumPy stores types that it does not know (bf16) as bytes."""
     dtype = leaf.element.dtype
     if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
         array = array.view(dtype)

@@ -1,4 +1,4 @@
-"""`hloom layout`: where the elements of an array lie; `layout_of_module.py` says what the layouts of a module cost."""
+"""`hloom layout`: where the elements of an array are stored; `layout_of_module.py` is for modules."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from .files import write_text
 from .outcome import FINE, UsageError
 
 _WIDTH = 100
-"""Characters a line where the output is no terminal."""
+"""Characters in a line if the output is not a terminal."""
 _ASCII = str.maketrans("│─·…┌┐┬└┘┴├┤┼", "|-.~" + 9 * "+")
 
 
 def execute(options: Namespace) -> int:
-    """A shape, or a module: what SUBJECT is."""
+    """SUBJECT is a shape, or a module."""
     if _is_shape(options.subject):
         _refuse(options, "a module", "--target", "--on-device", "--json", "--all")
         _shape(_read_shape(options.subject), options)
     else:
         _refuse(options, "a shape", "--index", "--linear", "--svg", "--png", "--color")
-        from .layout_of_module import module_text  # not for a shape, which needs no passes and no backend
+        from .layout_of_module import module_text  # imported late: a shape needs no passes and no backend
 
         _print(module_text(options))
     return FINE
 
 
 def _is_shape(subject: str) -> bool:
-    """Shapes have brackets. So may files, which must then exist."""
+    """Shapes have brackets. A subject with brackets is a shape unless such a file exists."""
     return subject != "-" and any(c in subject for c in "[{(") and not Path(subject).is_file()
 
 
 def _refuse(options: Namespace, kind: str, *names: str) -> None:
-    """UsageError for options that are for the other kind of subject."""
+    """UsageError for options of the other kind of subject."""
     for name in names:
         value = getattr(options, name.removeprefix("--").replace("-", "_"))
         if value is not None and value is not False:
@@ -100,7 +100,7 @@ def _files(shape: Shape, options: Namespace) -> None:
 
 
 def _print(text: str) -> None:
-    """To stdout, in ASCII where it takes no more."""
+    """Write to stdout, in ASCII if it takes nothing else."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -113,7 +113,7 @@ def _width() -> int:
 
 
 def _in_colour(options: Namespace) -> bool:
-    """As --color says; by default on a terminal that is not told otherwise (https://no-color.org)."""
+    """As --color says; by default on a terminal that is not dumb, unless NO_COLOR is set (https://no-color.org)."""
     if options.color in ("always", "never"):
         return bool(options.color == "always")
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

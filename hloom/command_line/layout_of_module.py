@@ -1,4 +1,4 @@
-"""`hloom layout FILE`: what each buffer of a module takes, as written or compiled for a target."""
+"""`hloom layout FILE`: the memory of each buffer of a module, as written or compiled for a target."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def module_text(options: Namespace) -> str:
 
 
 def _compiled(module: HloModule, target: Target) -> LayoutReport:
-    """Of the program that the backend would run for the target; no kernel is compiled."""
+    """The report on the program that the backend would run for the target; no kernel is compiled."""
     bodies = Bodies()
     optimized, _ = pipeline(target, bodies).run(module)
     assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)

@@ -18,7 +18,7 @@ from .outcome import FINE, UsageError
 
 
 def execute(options: Namespace) -> int:
-    """Print, or write to a file, the module as the chosen passes leave it."""
+    """Print the module after the chosen passes, or write it to a file."""
     chosen = get_compiler("numba").pipeline(target_of(options))
     names = list(dict.fromkeys(each.name for each in chosen.passes()))
     if options.list_passes:
@@ -65,7 +65,7 @@ def _in(pipeline: Pipeline, names: set[str]) -> frozenset[str]:
 
 
 def _up_to(pipeline: Pipeline, name: str) -> Pipeline:
-    """The steps up to the first run of pass `name`; of a fixed point that holds it, the beginning of one round."""
+    """The steps up to the first run of pass `name`; if a fixed point contains it, the beginning of one round."""
     steps: list[HloPass | FixedPoint] = []
     for step in pipeline.steps:
         inner = step.passes if isinstance(step, FixedPoint) else (step,)

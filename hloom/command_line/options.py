@@ -1,4 +1,4 @@
-"""What each subcommand takes. Nothing but argparse is imported here: help must come at once."""
+"""The options of each subcommand. Only argparse is imported here, so that help is printed at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ examples:
 
 
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options of one call; `command` is the subcommand. After help or a complaint argparse ends the process."""
+    """The options of one call; `command` is the subcommand. After help or an error argparse ends the process."""
     parser = argparse.ArgumentParser(
         prog="hloom",
         description="Run, optimise and check HLO programs on the CPU, and see how their arrays lie in memory.",

@@ -1,4 +1,4 @@
-"""How a command can end, and what is said when it goes wrong."""
+"""Exit codes of commands, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ FINE, BAD, USAGE = 0, 1, 2
 
 
 class UsageError(Exception):
-    """The command line asks for what makes no sense; the message says what to do instead."""
+    """The command line makes no sense; the message says what to do instead."""
 
 
 def report(error: UsageError | HloError) -> int:
-    """Print the error to stderr, without a traceback; the exit code. Errors of the parser begin with their place."""
+    """Print the error to stderr, without a traceback; the exit code. A parser's error begins with its position."""
     print(error if isinstance(error, HloParseError) else f"hloom: {error}", file=sys.stderr)
     return USAGE if isinstance(error, UsageError) else BAD

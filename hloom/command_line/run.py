@@ -47,7 +47,7 @@ def _timing(first: float, seconds: Sequence[float]) -> str:
 
 
 def print_results(results: Sequence[NDArray], shapes: Sequence[Shape]) -> None:
-    """Each result's type, and its elements as NumPy prints them: of large arrays the corners."""
+    """Each result's type, and its elements as NumPy prints them: for large arrays, only the corners."""
     for number, (result, shape) in enumerate(zip(results, shapes, strict=True)):
         print(f"result {number}: {shape}")
         print(result)

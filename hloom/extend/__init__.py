@@ -1,4 +1,4 @@
-"""`hloom.extend`: for libraries that add operations of their own. See docs/primitives.md."""
+"""`hloom.extend`: for libraries that add operations. See docs/primitives.md."""
 
 from .core import Linear, Primitive
 

@@ -1,4 +1,4 @@
-"""`hloom.extend.core`: Primitive, an operation of a library's own. In the spirit of jax.extend.core.Primitive.
+"""`hloom.extend.core`: Primitive, an operation that a library adds. Modelled on jax.extend.core.Primitive.
 
     scaled_add = Primitive("scaled_add")
 
@@ -9,8 +9,8 @@
     scaled_add.bind(x, y, scale=2.0)
 
 The meaning is all that a primitive needs. In HLO each use is a composite call of it; outside of jit it runs as a
-compiled program; it is differentiated by its meaning. What is known better can be said by `def_evaluate`, `def_jvp` and
-`def_transpose`.
+compiled program; its derivative is that of its meaning. `def_evaluate`, `def_jvp` and `def_transpose` set better
+rules.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What the rules need to know of a use. The call's operands are the storage of keys, the rules take keys."""
+    """What the rules need to know about a use. The call's operands are the storage of keys, the rules take keys."""
 
     params: dict[str, Any]
     avals: tuple[ShapedArray, ...]
     """The types of the operands."""
 
     def operands(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The operands that `bind` was given. What follows them was captured."""
+        """The operands that `bind` was given. The values after them were captured."""
         own = zip(self.avals, values)
         return tuple([v if isinstance(v, Linear) else overlaid(v, a) for a, v in own])
 
@@ -65,7 +65,7 @@ class Primitive:
     """An operation that HLO has no opcode for.
 
     Args:
-      name: what it is called in HLO text (`composite.name`) and in messages.
+      name: its name in HLO text (`composite.name`) and in messages.
       meaning: a function of arrays, with parameters by keyword, that says what the operation computes. It may also be
         set later, by `def_meaning`.
 
@@ -118,7 +118,7 @@ class Primitive:
                 [v.aval for v in values],
                 self.name,
                 description=f"{self.name}, which is {function_line(meaning)}",
-                metadata=Metadata(self.name),  # it is used in many lines; inlining puts the caller's in
+                metadata=Metadata(self.name),  # it is used in many lines; inlining inserts the caller's line
             )
             printed = tuple([(k, repr(v)) for k, v in sorted(params.items())])
             given = _Given(params, key[0])
@@ -127,7 +127,7 @@ class Primitive:
 
         return self._uses.get((meaning,), key, make)
 
-    # ---- what is known of it
+    # ---- its rules
 
     def def_meaning(self, meaning: F) -> F:
         """Set the meaning: meaning(*arrays, **params) -> an array, or a container of arrays."""
@@ -147,7 +147,7 @@ class Primitive:
     def def_jvp(self, rule: F) -> F:
         """Set the derivative: rule(primals, tangents, **params) -> (result, tangent of the result).
 
-        `tangents` has an array for each operand, zeros where it does not move; for integers and booleans `float0`
+        `tangents` has an array for each operand, zeros where it has no tangent; for integers and booleans `float0`
         zeros. The tangent has the structure of the result; None is zero.
         """
 
@@ -172,10 +172,10 @@ class Primitive:
         return rule
 
     def def_transpose(self, rule: F) -> F:
-        """Set what it is backwards: rule(cotangent, *operands, **params) -> a cotangent for each operand.
+        """Set the transpose: rule(cotangent, *operands, **params) -> a cotangent for each operand.
 
-        For a primitive that is linear in some operands: these are `Linear`, of which only the type is known (`.aval`).
-        Its jvp rule binds the primitive itself, with tangents in the place of these operands.
+        For a primitive that is linear in some operands: the rule gets these as `Linear`, with only a type (`.aval`).
+        The jvp rule binds the primitive itself, with tangents in place of these operands.
         The cotangent is a list, with None for zeros, if the primitive has several results. None is also the answer for
         operands that are not Linear.
         """
@@ -197,7 +197,7 @@ class Primitive:
         return rule
 
     def def_linear(self, rule: F) -> F:
-        """Say that it is linear in all operands together, and set its transpose. As jax.interpreters.ad.deflinear."""
+        """Say that it is linear in all operands together, and set its transpose. Like jax.interpreters.ad.deflinear."""
 
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...], **params: Any) -> tuple[Any, Any]:
             return self.bind(*primals, **params), self.bind(*tangents, **params)

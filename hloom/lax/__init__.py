@@ -1,6 +1,6 @@
-"""`hloom.lax`: JAX's thin layer over HLO: one function an operation, operands of one dtype, almost no broadcasting.
+"""`hloom.lax`: JAX's thin layer over HLO: a function for each operation, operands of one dtype, almost no broadcasting.
 
-A family has the file name that it has in every layer. What promotes dtypes or broadcasts is in `hloom/numpy`.
+A family's file has the same name in every layer. Functions that promote dtypes or broadcast are in `hloom/numpy`.
 """
 
 from .. import array_functions as _array_functions

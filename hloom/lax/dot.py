@@ -33,8 +33,8 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tupl
 
 
 class Precision(Enum):
-    """How exactly to multiply; None: as `hloom.default_matmul_precision` says. The CPU multiplies in the operands' own
-    precision, whatever is asked for; programs for other targets carry it."""
+    """The precision of products; None: as `hloom.default_matmul_precision` says. The CPU always multiplies in the
+    operands' precision; programs for other targets carry the requested one."""
 
     DEFAULT = "default"
     HIGH = "high"
@@ -70,8 +70,8 @@ def dot_general(
 ) -> Value:
     """Sum of products over the contracting dimensions, for each index of the batch dimensions.
 
-    The result has the batch dimensions, then lhs's free ones, then rhs's; of the dtype that both promote to, or of
-    `preferred_element_type`, in which it is also summed.
+    The result has the batch dimensions, then lhs's free ones, then rhs's. Its dtype is the one to which both promote,
+    or `preferred_element_type`, in which it is also summed.
     """
     x, y = as_value(lhs), as_value(rhs)
     if x.aval.dtype is not y.aval.dtype:
@@ -90,7 +90,7 @@ def dot_general(
 
 
 def _result_dimensions(x: Value, y: Value, attributes: DotAttributes) -> list[int]:
-    """The result's sizes; what does not fit is left to the op's own rule to report."""
+    """The result's sizes; the op's rule reports operands that do not fit."""
     a, b = x.aval.shape, y.aval.shape
     lhs_fixed = {*attributes.lhs_batch_dims, *attributes.lhs_contracting_dims}
     rhs_fixed = {*attributes.rhs_batch_dims, *attributes.rhs_contracting_dims}

@@ -311,7 +311,7 @@ def integer_pow(x: Any, y: int) -> Value:
 
 
 class RoundingMethod(IntEnum):
-    """What `round` does halfway between two integers."""
+    """How `round` treats numbers halfway between two integers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -333,7 +333,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Value:
 
 
 def select_n(which: Any, *cases: Any) -> Value:
-    """Elements of cases[which]; `which` is bool (then: cases[0] where false) or int32, a scalar or of their shape."""
+    """Elements of cases[which]; `which` is bool (false chooses cases[0]) or int32, a scalar or of their shape."""
     which, values = as_value(which), [as_value(c) for c in cases]
     if not values:
         raise ValueError("lax.select_n needs at least one case")
@@ -351,7 +351,7 @@ def clamp(min: Any, x: Any, max: Any) -> Value:
     """x limited to [min, max]; the bounds are scalars or of its shape."""
     low, x, high = as_value(min), as_value(x), as_value(max)
     if not low.aval.dtype is x.aval.dtype is high.aval.dtype:
-        _matched("clamp", low, x, high)  # says which dtypes differ
+        _matched("clamp", low, x, high)  # its error names the dtypes that differ
     return bind(Opcode.CLAMP, (low, x, high), weak_type=_all_weak(low, x, high))
 
 
@@ -373,7 +373,7 @@ def convert_element_type(x: Any, new_dtype: DTypeLike | None) -> Value:
 
 
 def bitcast_convert_type(x: Any, new_dtype: DTypeLike) -> Value:
-    """The same bits as another dtype. A narrower one adds a last dimension, a wider one takes it away."""
+    """The same bits as another dtype. A narrower one adds a last dimension, a wider one removes it."""
     x, dtype = as_value(x), dtypes.canonical_dtype(new_dtype)
     shape, old = x.aval.shape, x.aval.dtype
     if old.itemsize > dtype.itemsize:

@@ -1,4 +1,4 @@
-"""Slices at computed places: the start indices are values. They are clamped so that the slice fits.
+"""Slices at computed indices: the start indices are values. They are clamped so that the slice fits.
 
 Source for names and argument meaning: jax.lax.
 """
@@ -47,7 +47,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Value
 
 
 def _along(x: Value, start: Any, axis: int) -> list[Any]:
-    """Start indices that are 0 but along `axis`."""
+    """Start indices that are 0 except along `axis`."""
     zero = np.zeros((), as_value(start).aval.dtype)[()]
     return [start if d == axis else zero for d in range(x.aval.ndim)]
 

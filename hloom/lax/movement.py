@@ -1,4 +1,4 @@
-"""Operations that place elements: broadcast, reshape, transpose, slice, pad, concatenate; full and iota make them.
+"""Operations that move elements: broadcast, reshape, transpose, slice, pad, concatenate; full and iota make arrays.
 
 Source for names and argument meaning: jax.lax.
 """
@@ -129,9 +129,9 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 def _broadcast_plan(
     given: tuple[int, ...], shape: tuple[int, ...], dims: tuple[int, ...]
 ) -> tuple[tuple[int, ...] | None, BroadcastAttributes | None]:
-    """The shape to which to reshape first, and how to broadcast then; None for what is not needed.
+    """The shape to which to reshape first, and how to broadcast then; None for a step that is not needed.
 
-    HLO's broadcast repeats along new dimensions only: one of size 1 that grows must go first.
+    HLO's broadcast repeats only along new dimensions: a dimension of size 1 that grows must be removed first.
     """
     kept_shape = None
     if given == shape and dims == tuple(range(len(shape))):
@@ -180,7 +180,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Value:
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Value:
-    """New dimensions of size 1 at these places of the result."""
+    """New dimensions of size 1 at these positions of the result's shape."""
     x = as_value(array)
     rank = x.aval.ndim + len(dimensions)
     places = {canonical_axis(d, rank) for d in dimensions}
@@ -260,7 +260,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Value:
-    """(low, high, interior) elements of `padding_value` a dimension; negative low or high remove elements."""
+    """Add (low, high, interior) elements of `padding_value` in each dimension; negative low or high remove elements."""
     x = as_value(operand)
     value = as_value(padding_value)
     if isinstance(value, Array) and value.aval.weak_type and not value.aval.shape:

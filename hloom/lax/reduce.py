@@ -60,7 +60,7 @@ def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _monoid(opcode: Opcode, element_type: ElementType) -> HloComputation:
-    """The computation of one binary op on scalars."""
+    """The computation that applies one binary op to scalars."""
     a, b = (make_parameter(k, Shape.array(element_type)) for k in range(2))
     root = make_instruction(opcode, (a, b))
     return HloComputation(f"{opcode.value}_{element_type.value}", (a, b, root), root)

@@ -1,4 +1,4 @@
-"""Functions that HLO has no opcode for and that are not one line of others: polynomials and the like."""
+"""Functions without an HLO opcode that are more than one line of other functions, such as polynomials."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _TAIL_64 = (
 
 @compound()
 def erf_inv(x: Any) -> Value:
-    """The inverse of erf on [-1, 1]; infinite at the ends, NaN outside. Narrow floats go by way of float32."""
+    """The inverse of erf on [-1, 1]; infinite at the ends, NaN outside. Narrow floats are computed in float32."""
     x = as_value(x)
     dtype = x.aval.dtype
     if dtypes.is_floating(dtype) and dtype.itemsize < 4:
@@ -112,7 +112,7 @@ def _polynomial(coefficients: tuple[float, ...], t: Value) -> Value:
 def nextafter(x1: Any, x2: Any) -> Value:
     """The float next to x1 in the direction of x2; NaN if one is NaN.
 
-    Floats of one sign are ordered as their bits are, so the neighbour away from zero has the next higher bits.
+    Floats of one sign have the order of their bits, so the neighbour away from zero has the next higher bits.
     """
     x, target = as_value(x1), as_value(x2)
     shape = broadcast_shapes(x.aval.shape, target.aval.shape)

@@ -41,7 +41,7 @@ def stop_gradient(x: T) -> T:
     def one(leaf: object) -> Value:
         value = as_value(leaf)
         if isinstance(value, Array) or not dtypes.is_inexact(value.aval.dtype):
-            return value  # a constant to differentiation as it is
+            return value  # differentiation treats it as a constant anyway
         return with_avals(bind_call(Call(_STOP_GRADIENT, _identity(value.aval)), [value]), [value.aval])[0]
 
     return cast(T, tree.map(one, x))

@@ -1,4 +1,4 @@
-"""`hloom.nn`: activations and what classifiers need. Source for names and meaning: jax.nn."""
+"""`hloom.nn`: activations, and functions for classifiers. Source for names and meaning: jax.nn."""
 
 from . import activations, initializers, labels, normalization
 from .activations import *

@@ -1,6 +1,6 @@
 """Activations: functions of each element. Source for names and meaning: jax.nn.
 
-Those that have a corner, or whose terms overflow, are primitives: their derivative is beside them.
+Those that have a corner, or whose terms overflow, are primitives, each followed by its derivative.
 """
 
 from __future__ import annotations

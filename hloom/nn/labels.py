@@ -1,4 +1,4 @@
-"""What classifiers do with labels. Source for names and meaning: jax.nn."""
+"""Functions of class labels. Source for names and meaning: jax.nn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["one_hot"]
 
 @compound(static=("num_classes", "dtype", "axis"))
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Value:
-    """1 at the place that x names along a new axis of `num_classes`, else 0; all 0 for an x out of range."""
+    """1 at index x along a new axis of `num_classes`, else 0; all 0 for an x out of range."""
     value = as_value(x)
     found = dtypes.canonical_dtype(dtypes.default_float() if dtype is None else dtype)
     place = canonical_axis(axis, value.ndim + 1)

@@ -1,4 +1,4 @@
-"""What makes numbers into distributions, or of mean 0 and variance 1. Source for names and meaning: jax.nn."""
+"""Functions that normalise: to a distribution, or to mean 0 and variance 1. Source for names and meaning: jax.nn."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _log_softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) ->
 
 @_log_softmax.def_jvp
 def _log_softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    """By exp(x), of which the sum is in the result already, rather than by softmax(x), which divides each element."""
+    """Uses exp(x), whose sum the result already contains, rather than softmax(x), which divides each element."""
     (x, *masks), t = primals, tangents[0]
     t = jnp.where(masks[0], t, 0.0) if masks else t
     unnormalized = jnp.exp(_shifted(x, axes, *masks))
@@ -80,7 +80,7 @@ def _masks(where: Any) -> tuple[Any, ...]:
 
 
 def _shifted(x: Any, axes: tuple[int, ...], where: Any = None) -> Any:
-    """x minus its largest value over `axes`, a constant to differentiation; of elements that do not count, -inf."""
+    """x minus its largest value over `axes` (a constant for differentiation); -inf for elements that do not count."""
     if where is not None:
         x = jnp.where(where, x, -math.inf)
     return x - lax.stop_gradient(jnp.max(x, axes, keepdims=True, where=where, initial=-math.inf))

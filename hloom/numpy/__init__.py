@@ -1,7 +1,7 @@
 """`hloom.numpy`: NumPy's functions on arrays and tracers, with JAX's promotion.
 
-A family has the file name that it has in every layer. What needs sort, gather, scatter or matrix decompositions is not
-here: those names are missing, and asking for one says so.
+A family's file has the same name in every layer. Functions that need sort, gather, scatter or matrix decompositions are
+missing, and using one raises an AttributeError that says so.
 """
 
 from typing import Any as _Any

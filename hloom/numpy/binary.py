@@ -81,7 +81,7 @@ __all__ = [
 def _binary(name: str, function: Callable[[Any, Any], Value], doc: str) -> Callable[[ArrayLike, ArrayLike], Value]:
     def op(x: ArrayLike, y: ArrayLike, /) -> Value:
         if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
-            return function(x, y)  # nothing to promote: the case that most operations are
+            return function(x, y)  # nothing to promote: the most common case
         check_arraylike(name, x, y)
         a, b = scalars_apart(promote_dtypes(x, y))
         return function(a, b)
@@ -182,7 +182,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 
 def _float_divmod(a: Value, b: Value) -> tuple[Value, Value]:
-    """Quotient rounded down and remainder, of which the remainder is exact. By 0: a / 0, and NaN."""
+    """The quotient rounded down, and the exact remainder. For division by 0: a / 0, and NaN."""
     remainder = lax.rem(a, b)
     quotient = lax.select(b == 0, a, a - remainder) / b
     adjust = (remainder != 0) & (lax.sign(b) != lax.sign(remainder))
@@ -255,12 +255,12 @@ _logaddexp = Primitive("logaddexp")
 def _logaddexp_meaning(a: Any, b: Any) -> Any:
     difference = a - b
     smooth = maximum(a, b) + log1p(exp(-abs(difference)))
-    return lax.select(isnan(difference), a + b, smooth)  # NaN, or both infinite alike
+    return lax.select(isnan(difference), a + b, smooth)  # NaN, or both the same infinity
 
 
 @_logaddexp.def_jvp
 def _logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """The weights of a softmax of the two."""
+    """The weights of the softmax of both."""
     (a, b), (s, t) = primals, tangents
     alike = isinf(a) & (a == b)
     difference = lax.select(alike, lax.full_like(a, 0), a - b)

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def where(condition: ArrayLike, x: ArrayLike = None, y: ArrayLike = None, /) -> Value:
-    """Elements of x where the condition is true, else of y. Both must be given: places alone have no fixed size."""
+    """Elements of x where the condition is true, else of y. Both are required: indices alone have no fixed number."""
     if x is None or y is None:
         raise OperandError(
             "where(condition) without x and y has a result whose size depends on values, which a compiled program "

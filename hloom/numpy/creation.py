@@ -89,7 +89,7 @@ def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
     try:
         data = np.array(a)
         _check_dtype(a, data)
-        # made again with the dtype it will have, so that Python integers that do not fit are an OverflowError
+        # converted again with the final dtype, so that Python integers that do not fit raise an OverflowError
         return array_from_numpy(np.array(a, dtypes.canonical_dtype(data.dtype) if target is None else target))
     except (ValueError, TypeError) as error:
         if isinstance(error, UnsupportedElementTypeError):
@@ -277,12 +277,12 @@ def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list
 
 
 def _only(sizes: list[int], place: int) -> list[int]:
-    """1 everywhere but at `place`."""
+    """`sizes`, with all entries except that at `place` replaced by 1."""
     return [s if d == place else 1 for d, s in enumerate(sizes)]
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
-    """Arrays of each element's index along each dimension, stacked; a tuple of small ones if `sparse`."""
+    """The index of each element along each dimension, stacked; a tuple of broadcastable arrays if `sparse`."""
     sizes = canonical_shape(dimensions)
     found = dtypes.default_int() if dtype is None else dtypes.canonical_dtype(dtype)
     if sparse:

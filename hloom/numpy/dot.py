@@ -82,7 +82,7 @@ def _one_batch(x: Value, y: Value, lhs: int, rhs: int, precision: Any, preferred
     product = lax.dot_general(x, y, (((lhs,), (rhs,)), ((), ())), precision, preferred)
     if x.aval.ndim > 2 or y.aval.ndim <= 2:
         return product
-    # lhs's row dimension stands before rhs's leading ones: it belongs after them
+    # lhs's row dimension is before rhs's leading ones, and belongs after them
     rows = x.aval.ndim - 1
     batch = y.aval.ndim - 2
     return lax.transpose(product, [*range(rows, rows + batch), *range(rows), *range(rows + batch, product.aval.ndim)])

@@ -67,7 +67,7 @@ def einsum(
 
 
 def _arrays_and_spec(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Any]:
-    """The arrays, and a function from their shapes to what opt_einsum's parser takes."""
+    """The arrays, and a function from their shapes to the arguments of opt_einsum's parser."""
     if isinstance(subscripts, str):
         return list(operands), lambda shapes: (subscripts, *shapes)
     mixed = [subscripts, *operands]
@@ -121,7 +121,7 @@ def _expanded(term: _Term, sizes: dict[str, int]) -> _Term:
 
 
 def _summed(term: _Term, needed: set[str]) -> _Term:
-    """Without labels that nothing else needs."""
+    """The term summed over labels that nothing else needs."""
     axes = [d for d, label in enumerate(term.labels) if label not in needed]
     if not axes:
         return term

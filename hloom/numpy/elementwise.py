@@ -102,7 +102,7 @@ def _inexact(name: str, function: Callable[[Any], Value], doc: str) -> Callable[
 
 
 def _keeping(name: str, function: Callable[[Any], Value], doc: str) -> Callable[[ArrayLike], Value]:
-    """A rounding function: integers and booleans are what they are."""
+    """A rounding function: integers and booleans stay unchanged."""
 
     def op(x: ArrayLike, /) -> Value:
         check_arraylike(name, x)
@@ -173,7 +173,7 @@ absolute = abs
 
 
 def fabs(x: ArrayLike, /) -> Value:
-    """|x| as a float; not of complex numbers."""
+    """|x| as a float; not for complex numbers."""
     (value,) = promote_inexact("fabs", x)
     return lax.abs(real_only("fabs", value))
 
@@ -191,7 +191,7 @@ def positive(x: ArrayLike, /) -> Value:
 
 
 def sign(x: ArrayLike, /) -> Value:
-    """-1, 0 or 1; x/|x| of complex numbers."""
+    """-1, 0 or 1; x/|x| for complex numbers."""
     check_arraylike("sign", x)
     value = as_value(x)
     if value.aval.dtype.kind == "u":
@@ -380,7 +380,7 @@ def to_bool(x: Value) -> Value:
     if x.aval.dtype.kind == "b":
         return x
     if x.aval.is_extended:
-        return convert(x, dtypes.bool_, False)  # which says that there is no such conversion
+        return convert(x, dtypes.bool_, False)  # raises: there is no such conversion
     return x != 0
 
 

@@ -1,4 +1,4 @@
-"""Indexing by what slices can express: x[1:, ::-2, None, ..., i] and x.at[...].set(y).
+"""Indexing as far as slices can express it: x[1:, ::-2, None, ..., i] and x.at[...].set(y).
 
 Integers may be traced; slices, None and Ellipsis are known while tracing. Out of bounds integers are clamped when
 reading and ignored when writing, as in JAX. Indexing by arrays needs gather and scatter: UnsupportedError.
@@ -45,7 +45,7 @@ class _Range:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """An index, one entry a dimension of the array: a range, or an integer value computed by the program."""
+    """An index, with one entry for each dimension of the array: a range, or an integer that the program computes."""
 
     entries: tuple[_Range | Value, ...]
     dropped: tuple[bool, ...]
@@ -104,7 +104,7 @@ def parse_index(shape: tuple[int, ...], index: Any) -> _Index:
 
 
 def _check(item: Any) -> None:
-    """Refuse what is neither an integer, a slice, None nor Ellipsis, and say why."""
+    """Refuse anything else than an integer, a slice, None and Ellipsis, and say why."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return
     if isinstance(item, bool | np.bool_):
@@ -154,7 +154,7 @@ def index_get(x: Any, index: Any) -> Value:
                 return _key_get(value, index)
             found = value._view[index]
         except IndexError:
-            pass  # too many indices, or an integer out of bounds: the general way knows
+            pass  # too many indices, or an integer out of bounds: left to the general way
         else:
             view = np.asarray(found)
             if view is found and value._view.nbytes > MAX_KEPT_ALIVE:
@@ -180,7 +180,7 @@ _state = thread_state()
 
 
 def _is_basic(index: Any) -> bool:
-    """True for what NumPy indexes as we do: integers, slices with integers, None and Ellipsis."""
+    """True for indices that mean the same to NumPy: integers, slices with integers, None and Ellipsis."""
     kind = type(index)
     if kind is int or index is None or index is Ellipsis:
         return True
@@ -234,8 +234,8 @@ class IndexUpdateHelper:
 class IndexUpdate:
     """`x.at[index]`: each method gives a copy of x in which the elements named by the index are changed.
 
-    The extra arguments that JAX has (indices_are_sorted, unique_indices, mode, fill_value) are accepted; what they
-    promise holds for slices anyway.
+    The extra arguments that JAX has (indices_are_sorted, unique_indices, mode, fill_value) are accepted; for
+    slices they make no difference.
     """
 
     __slots__ = ("_array", "_index")
@@ -300,7 +300,7 @@ class IndexUpdate:
 def _changed(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
     """x with combine(old, new) at a forward index; `new` has all dimensions of the array."""
     if any(s != 1 for s in index.strides):
-        if index.is_dynamic:  # the rows that the integers choose, changed and put back
+        if index.is_dynamic:  # the block that the integers choose, changed and written back
             row_index = _only_values(index, x.aval.shape)
             return _changed(x, row_index, new, lambda row, n: _changed(row, _only_ranges(index), n, combine))
         return _masked(x, index, new, combine)
@@ -335,7 +335,7 @@ def _only_ranges(index: _Index) -> _Index:
 
 
 def _fitting(new: Value, index: _Index) -> Value:
-    """Leading dimensions of size 1 that the target has not, removed."""
+    """Remove leading dimensions of size 1 that the target does not have."""
     extra = new.aval.ndim - len(index.result_shape)
     if extra > 0 and all(s == 1 for s in new.aval.shape[:extra]):
         return lax.reshape(new, new.aval.shape[extra:])

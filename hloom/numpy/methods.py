@@ -1,4 +1,4 @@
-"""What the operators and methods of arrays do: functions of this folder, handed to `ArrayBase` once."""
+"""The functions behind the operators and methods of arrays: those of this folder, handed to `ArrayBase` once."""
 
 from __future__ import annotations
 

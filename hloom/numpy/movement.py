@@ -1,4 +1,4 @@
-"""NumPy's functions that rearrange: shapes, axes, joining, splitting, repeating, padding, triangles.
+"""NumPy's functions that rearrange elements: shapes, axes, joining, splitting, repeating, padding, triangles.
 
 Source for names and meaning: NumPy, and jax.numpy where they differ.
 """
@@ -85,7 +85,7 @@ def _value(name: str, x: ArrayLike) -> Value:
 
 
 def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Value:
-    """The same elements under another shape, of which one size may be -1; `order` "F": first index fastest."""
+    """The same elements in another shape; one size may be -1. `order` "F": the first index varies fastest."""
     x = _value("reshape", a)
     sizes = list(canonical_shape(shape))
     if sizes.count(-1) > 1:
@@ -139,7 +139,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
 
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
-    """Dimensions `source` moved to places `destination`; the others keep their order."""
+    """Dimensions `source` moved to positions `destination`; the others keep their order."""
     x = _value("moveaxis", a)
     sources = _axis_list(source, x.aval.ndim)
     targets = _axis_list(destination, x.aval.ndim)
@@ -156,7 +156,7 @@ def _axis_list(axis: int | Sequence[int], rank: int) -> list[int]:
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Value:
-    """New dimensions of size 1 at these places of the result."""
+    """New dimensions of size 1 at these positions of the result's shape."""
     return lax.expand_dims(_value("expand_dims", a), list(axis) if isinstance(axis, Sequence) else [axis])
 
 
@@ -308,7 +308,7 @@ def fliplr(m: ArrayLike) -> Value:
 
 
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
-    """Elements moved by constant shifts, around the end; of the flattened array if axis is None."""
+    """Elements moved by constant shifts, wrapping around at the end; the flattened array if axis is None."""
     x = _value("roll", a)
     if axis is None:
         return lax.reshape(roll(ravel(x), shift, 0), x.aval.shape)
@@ -350,7 +350,7 @@ def tile(A: ArrayLike, reps: Any) -> Value:
 
 
 def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Value:
-    """Each element repeated; `repeats` is a Python integer, or a sequence of one an element, known while tracing."""
+    """Each element repeated; `repeats` is a Python integer, or one for each element, known while tracing."""
     x = _value("repeat", a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -369,7 +369,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_
 
 
 def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Value:
-    """Constant elements before and after along each axis: an integer, (before, after), or one pair an axis."""
+    """Constant elements before and after along each axis: an integer, (before, after), or one pair for each axis."""
     x = _value("pad", array)
     if mode != "constant":
         raise UnsupportedError(f"pad mode {mode!r} is not supported; 'constant' is\n  at {user_line()}")
@@ -433,7 +433,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> V
     low, high = max(0, -offset), max(0, offset)
     size = max(0, min(rows - low, columns - high))
     batch = x.aval.shape[:-2]
-    # The diagonal's elements lie columns + 1 apart in the flattened matrix.
+    # In the flattened matrix the diagonal's elements are columns + 1 apart.
     flat = lax.reshape(x, (*batch, rows * columns))
     start = low * columns + high
     limit = start + (size - 1) * (columns + 1) + 1 if size else start

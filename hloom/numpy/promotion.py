@@ -1,4 +1,4 @@
-"""What NumPy-like functions share: arguments to values of one dtype and one shape, and axes."""
+"""Shared by NumPy-like functions: converting arguments to values of one dtype and one shape, and reading axes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
     if isinstance(x, _NUMPY):
         return array_from_numpy(np.asarray(x).astype(dtype, copy=False))
     if isinstance(x, _NUMBERS):
-        # The number must fit its own default dtype (OverflowError), but wraps or rounds on the way to another one.
+        # The number must fit its default dtype (OverflowError), but wraps or rounds on the way to another one.
         own = dtypes.python_scalar_dtype(type(x))
         if dtype is own or dtype.kind in "fc" or dtypes.is_inexact(dtype):
             scalar = array_from_scalar(x, dtype)
@@ -72,13 +72,13 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
 
 
 def promote_dtypes(*args: Any) -> list[Value]:
-    """Values of the dtype that all promote to."""
+    """Values of the dtype to which all promote."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     return [to_dtype(a, dtype, weak) for a in args]
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Value]:
-    """Values of the dtype that all promote to, made a float if it is not a float or complex."""
+    """Values of the dtype to which all promote, made a float if it is not a float or complex."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     inexact = dtypes.to_inexact(dtype)
     return [to_dtype(a, inexact, weak) for a in args]
@@ -94,7 +94,7 @@ def broadcast_values(values: Sequence[Value]) -> list[Value]:
 
 
 def broadcast_to_shape(x: Value, shape: tuple[int, ...]) -> Value:
-    """One value broadcast to a shape that it fits."""
+    """One value broadcast to a shape."""
     if x.aval.shape == shape:
         return x
     return broadcast_in_dim(x, shape, range(len(shape) - len(x.aval.shape), len(shape)))

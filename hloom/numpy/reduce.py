@@ -60,7 +60,7 @@ _WIDE_INTEGERS = {"i": np.int64, "u": np.uint64, "b": np.int64}
 
 @dataclass(frozen=True, slots=True)
 class _Reduction:
-    """One kind of reduction. `identity` None: that of nothing has no value."""
+    """One kind of reduction. `identity` None: a reduction of no elements has no value."""
 
     name: str
     reduce: Callable[[Value, tuple[int, ...]], Value]
@@ -88,13 +88,13 @@ class _Reduction:
         return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
 
     def _result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Sums and products of small integers are of the default integer type."""
+        """Sums and products of small integers have the default integer type."""
         if self.identity is None or dtype.kind not in "iub":
             return dtype
         return dtypes.canonical_dtype(_WIDE_INTEGERS[dtype.kind])
 
     def _start(self, x: Value, axes: tuple[int, ...], initial: ArrayLike, where: ArrayLike) -> Any:
-        """What stands in for elements left out."""
+        """The value that replaces elements that are left out."""
         if self.identity is not None:
             return self.identity
         empty = math.prod([x.aval.shape[d] for d in axes]) == 0
@@ -198,7 +198,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Va
 
 
 def _count(x: Value, axes: tuple[int, ...], where: ArrayLike, keepdims: bool, dtype: np.dtype[Any]) -> Any:
-    """How many elements are averaged: a Python integer, or an array if `where` chooses."""
+    """The number of elements that are averaged: a Python integer, or an array if `where` chooses."""
     if where is None:
         return math.prod([x.aval.shape[d] for d in axes])
     chosen = broadcast_to_shape(ew.to_bool(as_value(where)), x.aval.shape)
@@ -215,7 +215,7 @@ def mean(
     *,
     where: ArrayLike = None,
 ) -> Value:
-    """The mean over `axis`; of integers a float; NaN of nothing."""
+    """The mean over `axis`; a float for integers; NaN if there are no elements."""
     no_out("mean", out)
     check_arraylike("mean", a)
     x = as_value(a)
@@ -357,7 +357,7 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None 
 
 
 def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value]:
-    """The array with NaN replaced, and where it was not NaN."""
+    """The array with NaN replaced, and a mask that is true where it was not NaN."""
     check_arraylike(name, a)
     x = as_value(a)
     number = ~ew.isnan(x)
@@ -366,38 +366,38 @@ def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value
 
 @compound(static=("axis", "dtype", "keepdims"))
 def nansum(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
-    """The sum of what is not NaN."""
+    """The sum of elements that are not NaN."""
     return sum(_without_nan("nansum", a, 0)[0], axis, dtype, keepdims=keepdims)
 
 
 @compound(static=("axis", "dtype", "keepdims"))
 def nanprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
-    """The product of what is not NaN."""
+    """The product of elements that are not NaN."""
     return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, keepdims=keepdims)
 
 
 @compound(static=("axis", "dtype", "keepdims"))
 def nanmean(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
-    """The mean of what is not NaN."""
+    """The mean of elements that are not NaN."""
     return mean(a, axis, dtype, keepdims=keepdims, where=_without_nan("nanmean", a, 0)[1])
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
-    """The variance of what is not NaN."""
+    """The variance of elements that are not NaN."""
     x, number = _without_nan("nanvar", a, 0)
     return var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=number)
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
-    """The standard deviation of what is not NaN."""
+    """The standard deviation of elements that are not NaN."""
     return ew.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
 
 
 @compound(static=("axis", "keepdims"))
 def nanmax(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
-    """The largest of what is not NaN; NaN if all are."""
+    """The largest element that is not NaN; NaN if all are NaN."""
     x, number = _without_nan("nanmax", a, -math.inf)
     largest = max(x, axis, keepdims=keepdims)
     if not dtypes.is_inexact(x.aval.dtype):
@@ -407,7 +407,7 @@ def nanmax(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
 
 @compound(static=("axis", "keepdims"))
 def nanmin(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
-    """The smallest of what is not NaN; NaN if all are."""
+    """The smallest element that is not NaN; NaN if all are NaN."""
     x, number = _without_nan("nanmin", a, math.inf)
     smallest = min(x, axis, keepdims=keepdims)
     if not dtypes.is_inexact(x.aval.dtype):

@@ -68,7 +68,7 @@ float8_e5m2fnuz, float8_e8m0fnu = ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8
 int2, int4, uint2, uint4 = ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4
 complex64, complex128 = np.complex64, np.complex128
 int_, uint, float_, complex_ = np.int64, np.uint64, np.float64, np.complex128
-"""The default types: 32-bit unless x64 is on, as all 64-bit ones."""
+"""The default types: 32-bit unless x64 is on, like all 64-bit types."""
 dtype, generic, number = np.dtype, np.generic, np.number
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
 inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating

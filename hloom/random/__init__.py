@@ -4,7 +4,7 @@
     key, subkey = hloom.random.split(key)
     x = hloom.random.normal(subkey, (3,))
 
-`key` makes arrays of dtype ``key<fry>``, `PRNGKey` the older kind, plain uint32[2] arrays. All functions take both.
+`key` makes arrays of dtype ``key<fry>``, `PRNGKey` the older plain uint32[2] arrays. All functions take both.
 """
 
 from . import continuous, discrete, drawing, implementations, keys, threefry

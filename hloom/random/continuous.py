@@ -35,7 +35,7 @@ def _float_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
 
 
 def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """The result's shape: that of the parameters, or the one given, to which they must broadcast."""
+    """The result's shape: the given one, to which the parameters must broadcast, or else that of the parameters."""
     own = lax.broadcast_shapes(*[np.shape(p) for p in parameters])
     if shape is None:
         return own

@@ -61,7 +61,7 @@ def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Val
 
 @compound(static=("shape", "dtype"))
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None) -> Value:
-    """Integers in [minval, maxval), from twice as many random bits as they have; minval where that is empty."""
+    """Integers in [minval, maxval), from twice as many random bits as they have; minval if the range is empty."""
     key, found = single_key("randint", key), dtypes.canonical_dtype(dtypes.default_int() if dtype is None else dtype)
     if not dtypes.is_integer(found):
         raise OperandError(f"randint makes integers, not {found.name}\n  at {user_line()}", "randint")

@@ -1,7 +1,7 @@
-"""Draws outside of traced programs: a few stored programs for all small results.
+"""Random draws outside of traced programs: a few stored programs for all small results.
 
 A program for each new shape would cost tens of milliseconds, and most shapes are drawn once (the weights of a layer).
-Element i of what a generator draws depends on i alone, so the first elements of a larger draw are the smaller one.
+Element i of a draw depends on the key and i alone, so a smaller draw is the beginning of a larger one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .implementations import KeyDType, implementation
 F = TypeVar("F", bound=Callable[..., Any])
 
 SIZES = (16, 64, 256, 1024, 4096, 16384)
-"""How many elements programs draw. Larger results have a program for each shape."""
+"""The numbers of elements that shared programs draw. Larger results have a program for each shape."""
 
 
 def compound_draw(*, static: Sequence[str] = ("shape", "dtype")) -> Callable[[F], F]:
-    """As `compound`, for functions (key, shape, ...) whose element i depends on the key, on i and on scalars alone.
+    """As `compound`, for functions (key, shape, ...) whose element i depends only on the key, on i and on scalars.
 
     The second argument is the shape, whatever its name; elements of the result may be arrays, as the words of keys are.
     """
@@ -69,7 +69,7 @@ class _Draw(Compound):
 
 
 def _can_be_cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the key's generator counts elements by their index, and nothing else has dimensions."""
+    """Whether the key's generator draws element i from i alone, and no other argument has dimensions."""
     if not args or type(args[0]) is not Array:
         return False
     dtype: Any = args[0].aval.dtype

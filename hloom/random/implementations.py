@@ -1,4 +1,4 @@
-"""Random number generators, as objects: what `hloom.random` asks of one, and the dtype of its keys.
+"""Random number generators as objects: the functions that `hloom.random` needs, and the dtype of the keys.
 
 A new generator is a file like `threefry.py` that registers a `PRNGImpl`; all functions of `hloom.random` then take its
 keys.
@@ -45,7 +45,7 @@ class PRNGImpl:
     """A generator. Its functions take and return keys as words, uint32[..., *key_shape], and are traced."""
 
     name: str
-    """What `key(seed, impl=name)` calls it."""
+    """Its name in `key(seed, impl=name)`."""
     tag: str
     """A short name, for the dtype."""
     key_shape: Shape
@@ -54,11 +54,11 @@ class PRNGImpl:
     split: Callable[[Value, Shape], Value]
     """split(key, shape) -> keys of that shape."""
     random_bits: Callable[[Value, int, Shape], Value]
-    """random_bits(key, 8, 16, 32 or 64, shape) -> unsigned integers of so many bits."""
+    """random_bits(key, 8, 16, 32 or 64, shape) -> unsigned integers of this number of bits."""
     fold_in: Callable[[Value, Value], Value]
     """fold_in(key, uint32 scalar) -> one key."""
     by_index: bool = False
-    """Whether element i of what `random_bits` and `split` give depends on the key and i alone, whatever the shape."""
+    """Whether element i of `random_bits` and `split` depends only on the key and i, for any shape."""
     dtype: KeyDType = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ _IMPLEMENTATIONS: dict[str, PRNGImpl] = {}
 
 
 def register_implementation(impl: PRNGImpl) -> PRNGImpl:
-    """Make `impl` known by its name. ValueError if the name is taken."""
+    """Register `impl` under its name. ValueError if the name is taken."""
     if impl.name in _IMPLEMENTATIONS:
         raise ValueError(f"a random number generator named {impl.name!r} exists already")
     _IMPLEMENTATIONS[impl.name] = impl

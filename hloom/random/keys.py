@@ -1,7 +1,7 @@
 """Keys: making them, splitting them, and the words that store them.
 
 A key is an element of an array: `hloom.random.split(key, 3)` is an Array of shape (3,) and dtype ``key<fry>``. Older
-programs pass uint32[2] arrays (`PRNGKey`). Each function takes both, and gives back the kind that it got.
+programs pass uint32[2] arrays (`PRNGKey`). Each function takes both kinds, and returns the kind that it got.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _signed(number: int, bits: int) -> int:
 
 
 def _keys(words: Value, impl: PRNGImpl) -> Value:
-    """The keys that `words` store; no operation."""
+    """The keys that `words` store; not an operation of a program."""
     rank = words.aval.ndim - len(impl.key_shape)
     return overlaid(words, ShapedArray(words.aval.shape[:rank], impl.dtype))
 
@@ -127,17 +127,17 @@ def clone(key: Any) -> Any:
     return key
 
 
-# ---- new keys of old ones
+# ---- new keys from old ones
 
 
 def _as_given(new: Value, old: Any) -> Value:
-    """Words for words, keys for keys."""
+    """Words if words were given, keys if keys were given."""
     return new if dtypes.is_extended(as_value(old).aval.dtype) else storage_of(new)
 
 
 @compound_draw(static=("num",))
 def split(key: Any, num: Any = 2) -> Value:
-    """`num` (an integer or a shape) new keys of one; the old one should not be used again."""
+    """`num` (an integer or a shape) new keys from one key, which should not be used again."""
     one = single_key("split", key)
     impl = _impl_of(one)
     return _as_given(_keys(impl.split(storage_of(one), canonical_shape(num)), impl), key)
@@ -145,7 +145,7 @@ def split(key: Any, num: Any = 2) -> Value:
 
 @compound()
 def fold_in(key: Any, data: Any) -> Value:
-    """A new key of a key and an integer."""
+    """A new key from a key and an integer."""
     one = single_key("fold_in", key)
     number = array_from_scalar(data % 2**32, _UINT32) if isinstance(data, int) else as_value(data)
     if number.aval.shape:

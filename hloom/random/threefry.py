@@ -73,13 +73,13 @@ def key_words(key: Value) -> tuple[Value, Value]:
 
 
 def split_key(key: Value, shape: tuple[int, ...]) -> Value:
-    """New keys uint32[*shape, 2] of a key uint32[2]."""
+    """New keys uint32[*shape, 2] from a key uint32[2]."""
     words = threefry_2x32(key_words(key), *counters(shape))
     return lax.concatenate([lax.expand_dims(w, [len(shape)]) for w in words], len(shape))
 
 
 def fold_in_key(key: Value, data: Value) -> Value:
-    """A new key uint32[2] of a key and a uint32 number."""
+    """A new key uint32[2] from a key and a uint32 number."""
     high, low = key_words(seed_words(data))
     words = threefry_2x32(key_words(key), high, low)
     return lax.concatenate([lax.reshape(w, (1,)) for w in words], 0)

@@ -1,4 +1,4 @@
-"""`hloom.nn.initializers`: functions (key, shape, dtype) -> array that start the weights of a network.
+"""`hloom.nn.initializers`: functions (key, shape, dtype) -> array that make the first weights of a network.
 
 Source: jax.nn.initializers.
 """

@@ -1,4 +1,4 @@
-"""Initializers of one value, or of one distribution whatever the shape."""
+"""Initializers with one value, or with one distribution for all shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hloom.numpy.linalg`: norms and what is a product of matrices; decompositions are not here."""
+"""`hloom.numpy.linalg`: norms and products of matrices; decompositions are missing."""
 
 from ..dot import matmul, outer, tensordot
 from ..movement import diagonal, matrix_transpose, trace
