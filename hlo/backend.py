@@ -128,8 +128,8 @@ class Compiler(ABC):
 
     @abstractmethod
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
-        """`target`: the target (or its name) whose layouts and memories the program uses inside. UnsupportedError for an
-        unknown target names those that exist. `donated`: entry parameters whose memory the program may reuse for results.
+        """`target`: whose layouts and memories the program uses inside; a name or a `Target`. UnsupportedError, which
+        names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
         """
 
 

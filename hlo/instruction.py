@@ -144,7 +144,7 @@ class HloComputation:
 
 
 def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> tuple[HloInstruction, ...]:
-    """`root`, `extra` and all that they need, operands first. Iterative: a program can be deeper than Python's stack."""
+    """`root`, `extra` and all that they need, operands first. Iterative: programs may be deeper than Python's stack."""
     order: dict[HloInstruction, None] = {}
     for start in (*extra, root):
         stack = [start]

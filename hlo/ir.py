@@ -45,10 +45,10 @@ class HloModule:
     input_output_aliases: tuple[InputOutputAlias, ...] = ()
     is_scheduled: bool = False
     entry_parameter_layouts: tuple[Layout | None, ...] = ()
-    """The layout in which the caller passes each leaf of the parameters; None: the instruction's. Empty: all are None."""
+    """The layout in which the caller passes each leaf of the parameters; None, or an empty tuple: the instruction's."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()
     entry_result_layouts: tuple[Layout | None, ...] = ()
-    """The layout in which the caller gets each leaf of the result; None: the instruction's. Empty: all are None."""
+    """The layout in which the caller gets each leaf of the result; None, or an empty tuple: the instruction's."""
     replica_count: int = 1
     """How many devices run the program, each on its own data; here there is one."""
     num_partitions: int = 1

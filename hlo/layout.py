@@ -28,7 +28,7 @@ MEMORY_SPACES = {
     7: "device memory 7",
     8: "device memory 8",
 }
-"""The memory spaces by number (`S(n)` in text): those that XLA names (layout.h, the page "Shapes and layout"), and those
+"""The memory spaces by number, `S(n)` in text: those that XLA names (layout.h, the page "Shapes and layout"), and those
 that appear only in programs compiled for a device."""
 
 
@@ -134,7 +134,7 @@ class Layout:
     ) -> bool:
         """True when both have the same properties except those that are ignored (XLA's Layout::Equal).
 
-        `ignore_padding`: ignores the padded dimensions and the padding value. `minor_to_major_only`: compares only the order.
+        `ignore_padding`: the padded dimensions and the padding value. `minor_to_major_only`: all except the order.
         """
         return self.minor_to_major == other.minor_to_major and (
             minor_to_major_only

@@ -37,7 +37,7 @@ _LARGE = 2**16
 _SHORT = 32
 """An innermost dimension up to this long is copied index by index: starting NumPy's loop for it costs more."""
 _CHUNK = 2**18
-"""The number of bytes that are copied index by index before the next part begins, so that they stay in a core's cache."""
+"""Bytes that are copied index by index before the next part begins, so that they stay in a core's cache."""
 _LINE = 64
 """Bytes of a cache line."""
 _MANY = 256
@@ -104,7 +104,7 @@ def from_physical(buffer: ArrayLike, shape: Shape) -> NDArray:
 
 
 def is_packed(shape: Shape) -> bool:
-    """True when elements of the array are stored in less than a byte: its buffer is a vector of bytes, not of elements."""
+    """True when an element of the array is stored in less than a byte: its buffer is made of bytes, not of elements."""
     return shape.bits_per_element < 8 * shape.element.byte_width
 
 
@@ -187,7 +187,7 @@ class _Transfer:
     def _tile(
         self, boxes: list[_Box], extents: tuple[int, ...], tiles: Sequence[Tile], count: int, is_whole: bool = False
     ) -> None:
-        """Apply the tiles to all boxes, then copy them. The boxes hold every element of an array of `extents`. `is_whole`:
+        """Apply the tiles to all boxes, then copy them. They hold every element of an array of `extents`. `is_whole`:
         there is one box, its memory is contiguous, and the first tile must not make another copy."""
         for n, tile in enumerate(tiles):
             split = self._split(boxes, extents, tile, math.inf if is_whole and n == 0 else MAX_BOXES)
@@ -223,7 +223,7 @@ class _Transfer:
     def _split(
         self, boxes: list[_Box], extents: tuple[int, ...], tile: Tile, limit: float
     ) -> tuple[list[_Box], tuple[int, ...]] | None:
-        """The boxes after a tile, and the dimensions of the whole that they are parts of. None if there would be more than
+        """The boxes after a tile, and the dimensions of the array that they are in. None if there would be more than
         `limit` boxes, or if the dimensions of a box cannot be combined as a view."""
         missing = max(len(tile.dimensions) - len(extents), 0)
         groups = [(f + missing, t + missing, size) for f, t, size in tile_groups(len(extents), tile)]
@@ -300,7 +300,7 @@ def _cuts(origin: int, size: int, tile: int) -> list[tuple[int, int, int, int, i
 
 
 def _tiled_box(box: _Box, untouched: int, cuts: Sequence[tuple[int, int, int, int, int]]) -> _Box:
-    """The part of a box that `cuts` describe, one cut for each covered dimension, with these dimensions split and moved."""
+    """The part of a box that `cuts` describe, one for each covered dimension, with these dimensions split and moved."""
     groups = len(cuts)
     part = box.view[(slice(None),) * untouched + tuple(slice(c[0], c[0] + c[2] * c[4]) for c in cuts)]
     split = part.reshape(part.shape[:untouched] + tuple(n for c in cuts for n in (c[2], c[4])))

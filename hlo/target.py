@@ -47,7 +47,7 @@ class Target(ABC):
 
     @property
     def fast_memory(self) -> MemorySpace | None:
-        """Small, fast memory, into which the pass `memory-space-assignment` puts buffers that fit; None: there is none."""
+        """Small, fast memory, into which the pass `memory-space-assignment` puts what fits; None: there is none."""
         return None
 
 

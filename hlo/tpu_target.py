@@ -57,7 +57,7 @@ class TpuTarget(Target):
 
     Differences from what XLA prints today: it tiles f32[1,n] by (1,128), but its page says (2,128) for sizes 1 and 2,
     which is done here. The shortest 1-D tile was (256) in older modules; in newer ones it is (128), as here. XLA splits
-    64-bit numbers and complex ones into arrays of 32 bits before it chooses layouts; here an element stays whole, in the
+    64-bit numbers and complex ones into arrays of 32 bits before it chooses layouts; here an element is whole, in the
     tiles of 32-bit elements, and one tile takes as many bytes as XLA's two. Scalars of less than a byte are not packed:
     that would save nothing, and a loop's condition can be read as one byte.
     """
@@ -67,7 +67,7 @@ class TpuTarget(Target):
     pred_bits: int = 8
     """Bits of a PRED element in an array: 8, as on TPUs, or 1."""
     vmem_bytes: int = 16 * 2**20
-    """The size of vector memory. The default is what a core of a TPU v2, v3 or v4 has; a v5p and a v7x have 64 MiB, a v5e
+    """The size of vector memory. The default is that of a core of a TPU v2 to v4; a v5p and a v7x have 64 MiB, a v5e
     and a v6e 128 MiB (JAX: pallas/mosaic/tpu_info.py). 0: nothing is put there."""
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The verifier: does a module keep the IR's invariants? The pass manager runs it after each pass that changed something.
+"""The verifier: does a module keep the IR's invariants? The pass manager runs it after each pass that changes it.
 
 It checks, by label:
 
