@@ -94,8 +94,8 @@ def _while_rule(operands: Sequence[Shape], attributes: WhileAttributes, declared
 def _conditional_rule(operands: Sequence[Shape], attributes: ConditionalAttributes, declared: Shape | None) -> Shape:
     """Operands: the index, then one operand for each branch.
 
-    c1: the index is pred[] or s32[]; c2: there is a branch, and exactly two for pred[]; c3: there is one operand for each
-    branch; c4: each branch takes its operand; c5: all branches return one type.
+    c1: the index is pred[] or s32[]; c2: there is a branch, and exactly two for pred[]; c3: there is one operand for
+    each branch; c4: each branch takes its operand; c5: all branches return one type.
     """
     branches = attributes.branch_computations
     if not operands or operands[0].dimensions or operands[0].element_type not in (ElementType.PRED, ElementType.S32):

@@ -161,7 +161,7 @@ def nontrivial_dimensions(dimensions: Sequence[int]) -> list[int]:
 
 
 def degenerate_map(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """For a reshape that only adds or removes dimensions of size 1: for each dimension of `before` its position in `after`.
+    """For a reshape that only adds or removes dimensions of size 1: the position in `after` of each one of `before`.
 
     The position is None for a dimension of size 1 without counterpart. The result is None for any other reshape.
     Dimensions of size 1 are matched if both sides have one at the same position between larger ones.

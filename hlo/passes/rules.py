@@ -47,8 +47,8 @@ class Rule:
     opcodes: tuple[Opcode, ...]
     function: RuleFunction
     sees_users: bool = False
-    """True: the function gets the `Site` too, and is called again in each walk. Its replacement must be right only in the
-    parts that the users read."""
+    """True: the function also gets the `Site`, and is called again in each walk. The replacement must be right only in
+    the parts that the users read."""
 
     operands: frozenset[Opcode] = frozenset()
     """At least one operand must have one of these opcodes; empty: no condition. This saves calls of the function."""

@@ -50,7 +50,7 @@ class DotCanonicalizer:
         return map_each_computation(module, rewrite)
 
     def canonical(self, dot: HloInstruction, invariant: Collection[HloInstruction] = ()) -> HloInstruction:
-        """`dot` in a form that the backend accepts. Transposes of `invariant` operands cost nothing: they move out of the
+        """`dot` in a form that the backend accepts. Transposes of `invariant` operands cost nothing: they leave the
         loop."""
         if not dot.attributes.lhs_contracting_dims:
             return outer_product(dot)

@@ -112,7 +112,7 @@ class Solver:
         self.orders: list[Order | None] = [None] * count
         self.cost = 0
         self._copies: list[dict[Order, dict[int, int]]] = [{} for _ in range(count)]
-        """For each variable: the sequences that readers want and do not get, with the number of readers at each cost."""
+        """For each variable: sequences that readers want and do not get, with the number of readers at each cost."""
         self._wanted: list[Order | None] = [None] * len(self.edges)
         """For each edge: the sequence for which it is counted in `_copies`."""
         for number, v in enumerate(self.variables):
