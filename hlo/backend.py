@@ -1,7 +1,7 @@
-"""The interface between programs and what runs them: the only way by which the tracer reaches a backend.
+"""The interface between programs and what runs them: the tracer reaches a backend only through it.
 
 The names are those of XLA's "Developing a new backend": Compiler, Executable. A backend registers itself under a name;
-importing this module imports none. What holds for one backend only does not belong here.
+importing this module imports no backend. Nothing specific to one backend belongs here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NDArray = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnalysis:
-    """Bytes that one execution needs, by purpose, and where each buffer lies: `text` is the readable map, `report` the
+    """Bytes that one execution needs, by purpose, and where each buffer is: `text` is the readable map, `report` the
     same as data, where the backend has it."""
 
     argument_size_in_bytes: int
@@ -47,7 +47,7 @@ class MemoryAnalysis:
 
 
 class DeviceBuffer(ABC):
-    """Memory that holds one array in the layout of its shape. Freed when the last reference goes.
+    """Memory that holds one array in the layout of its shape. It is freed when the last reference disappears.
 
     `address`: where the memory begins, in the address space of the backend that uses it.
     """
@@ -57,8 +57,8 @@ class DeviceBuffer(ABC):
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        """The array, with the shape's dimensions, read-only. A view of the memory where the layout is dense, unless a
-        copy is asked for; else a copy, and ValueError if none is wanted."""
+        """The array, with the shape's dimensions, read-only. A view of the memory if the layout is dense and no copy is
+        asked for; otherwise a copy, or ValueError if the caller forbids one."""
 
     def is_exclusive(self) -> bool:
         """True if nobody but this buffer can see the memory: no NumPy array of it is left. Then it may be donated."""
@@ -69,7 +69,7 @@ class Executable(ABC):
     """A compiled module."""
 
     module: HloModule
-    """As it is executed: after all passes of the backend."""
+    """The module that is executed: after all passes of the backend."""
 
     @property
     @abstractmethod
@@ -79,23 +79,23 @@ class Executable(ABC):
     @property
     @abstractmethod
     def result_shapes(self) -> Sequence[Shape]:
-        """The leaves of the root's shape, in the layouts in which `call` gives them: one a result."""
+        """The leaves of the root's shape, in the layouts in which `call` returns them: one for each result."""
 
     @abstractmethod
     def call(self, arguments: list[DeviceBuffer]) -> list[DeviceBuffer]:
-        """Run on buffers of `parameter_shapes`, layouts and all: what jit's dispatch calls, so nothing is checked.
+        """Run on buffers of `parameter_shapes`, in those layouts. Nothing is checked: jit's dispatch calls this.
 
-        Buffers of donated parameters may be written to, and be the memory of results; all others are only read, and
-        no result shares memory with them.
+        Buffers of donated parameters may be overwritten and may become the memory of results. All others are only read,
+        and no result shares memory with them.
         """
 
     @abstractmethod
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
-        """Run on arrays (flat: one a leaf of the parameters); the results, one a leaf of the root's shape.
+        """Run on arrays: a flat sequence, one for each leaf of the parameters. Returns one for each leaf of the root.
 
-        Arguments whose dtype or dimensions differ from the parameters' raise ExecutionError. They are used in place
-        when their strides are those of the parameter's layout and they are aligned, else copied first; of tiled,
-        padded and packed layouts arguments and results are always copies.
+        ExecutionError if the dtype or the dimensions of an argument differ from the parameter's. An argument is used
+        in place if it is aligned and its strides are those of the parameter's layout; otherwise it is copied first. In
+        tiled, padded and packed layouts arguments and results are always copied.
         """
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Executable(ABC):
 
     @abstractmethod
     def passes(self) -> Sequence[PassRecord]:
-        """What each stage of the compilation did, in order: the passes, then the backend's own stages."""
+        """What each stage of the compilation did, in order: the passes, then the stages of the backend itself."""
 
     def as_text(self) -> str:
         """The module after all passes, as HLO text."""
@@ -121,14 +121,14 @@ class Compiler(ABC):
 
     @abstractmethod
     def pipeline(self, target: str | Target = "cpu") -> Pipeline:
-        """The passes that `compile` runs for a target, in order: composed from those of `hlo/passes/` and others.
+        """The passes that `compile` runs for a target, in order: passes of `hlo/passes/` and others.
 
         `target`: see `compile`.
         """
 
     @abstractmethod
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
-        """`target`: whose layouts and memories the program uses inside, by name or itself; UnsupportedError, which
+        """`target`: whose layouts and memories the program uses inside; a name or a `Target`. UnsupportedError, which
         names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
         """
 
@@ -142,7 +142,7 @@ def optimize(
 ) -> tuple[HloModule, Sequence[PassRecord]]:
     """The module after the passes of a backend for `target` (a name, or a `Target`), and what each pass did.
 
-    `backend`: its name; None: the default backend. Nothing is compiled, and NumPy is enough.
+    `backend`: its name; None: the default backend. Nothing is compiled; only NumPy is needed.
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
     UnsupportedError for a target or a backend that does not exist.
     """
@@ -156,24 +156,24 @@ _default_target: str | Target = os.environ.get("HLOOM_TARGET", "cpu")
 
 
 def default_backend() -> str:
-    """The backend that is used where none is named: HLOOM_BACKEND's, until `hloom.config` sets another."""
+    """The backend that is used if none is named: that of HLOOM_BACKEND, until `hloom.config` sets another."""
     return _default or str(_own_backends().DEFAULT)
 
 
 def set_default_backend(name: str) -> None:
-    """What `hloom.config.update("hloom_backend", name)` does for those who do not ask `hloom.config`."""
+    """Does what `hloom.config.update("hloom_backend", name)` does, without `hloom.config`."""
     global _default
     _default = name
 
 
 def default_target() -> str | Target:
-    """The target for which programs are compiled where none is named: HLOOM_TARGET's, until `hloom.config` sets
+    """The target that programs are compiled for if none is named: that of HLOOM_TARGET, until `hloom.config` sets
     another."""
     return _default_target
 
 
 def set_default_target(target: str | Target) -> None:
-    """What `hloom.config.update("hloom_target", target)` does for those who do not ask `hloom.config`."""
+    """Does what `hloom.config.update("hloom_target", target)` does, without `hloom.config`."""
     global _default_target
     _default_target = target
 
@@ -186,7 +186,7 @@ def register_backend(name: str, factory: Callable[[], Compiler]) -> None:
 
 
 def unregister_backend(name: str) -> None:
-    """Forget a backend that was registered; UnsupportedError if there is none of this name."""
+    """Forget a backend that was registered; UnsupportedError if no backend has this name."""
     if name not in _BACKENDS:
         raise UnsupportedError(_unknown(name))
     del _BACKENDS[name]
@@ -194,7 +194,7 @@ def unregister_backend(name: str) -> None:
 
 
 def get_compiler(name: str | None = None) -> Compiler:
-    """The compiler of a registered backend, of the default one if none is named; UnsupportedError names those that
+    """The compiler of a registered backend; None: of the default one. UnsupportedError names the backends that
     exist."""
     name = name or default_backend()
     found = _INSTANCES.get(name)
@@ -212,6 +212,6 @@ def _unknown(name: str) -> str:
 
 
 def _own_backends() -> Any:
-    """The module that registers the package's own backends: a program may have imported `hloom.hlo` alone."""
+    """The module that registers the backends of this package: a program may have imported only `hloom.hlo`."""
     package = (__package__ or "").rpartition(".")[0]
     return import_module(".backends", package)

@@ -1,7 +1,8 @@
-"""The broadcasting of the seeds' interface: what two operands become before an op that takes equal dimensions.
+"""Broadcasting in the interface of the seeds: how two operands get equal dimensions before an op that needs them.
 
-Source: the page "Broadcasting semantics"; XLA's InferInDimBroadcastShape and InferDegenerateDimensionBroadcastShape.
-HLO itself does not broadcast: `ComputationBuilder` writes what stands here with `reshape` and `broadcast`.
+"The seeds" are the four pages of XLA's first documentation (2017). Source: their page "Broadcasting semantics"; XLA's
+InferInDimBroadcastShape and InferDegenerateDimensionBroadcastShape. HLO itself does not broadcast:
+`ComputationBuilder` writes the `reshape` and `broadcast` instructions that are planned here.
 
 Rules, by label:
 
@@ -10,7 +11,7 @@ Rules, by label:
 * broadcasting_c3: `broadcast_dimensions` has one entry for each dimension of the operand of lower rank
 * broadcasting_c4: each entry is a dimension of the operand of higher rank
 * broadcasting_c5: the entries increase strictly
-* broadcasting_c6: two dimensions that meet are of one size, or one of them is of size 1
+* broadcasting_c6: two dimensions that are matched have one size, or one of them has size 1
 * broadcasting_c7: for operands of one rank `broadcast_dimensions` is empty, or all dimensions in order
 """
 
@@ -29,8 +30,8 @@ Dimensions = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """How one operand gets the result's dimensions: dimensions of size 1 that must grow are dropped by a reshape to
-    `reshaped`, the others placed at `dimensions` of the result by a broadcast."""
+    """How one operand gets the result's dimensions: a reshape to `reshaped` drops the dimensions of size 1 that must
+    grow; a broadcast puts the others at `dimensions` of the result."""
 
     reshaped: Dimensions
     dimensions: Dimensions
@@ -38,7 +39,7 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """The result's dimensions, and what happens to either operand; None: it has them already."""
+    """The result's dimensions, and the expansion of each operand; None: the operand has the dimensions already."""
 
     dimensions: Dimensions
     lhs: Expansion | None
@@ -74,7 +75,7 @@ def plan_broadcast(lhs: Shape, rhs: Shape, broadcast_dimensions: Sequence[int] =
 
 
 def _places(lhs: Shape, rhs: Shape, lower: Shape, higher: Shape, dimensions: Dimensions) -> Dimensions:
-    """Where the dimensions of `lower` stand in `higher`: `dimensions`, once they are found to be in order."""
+    """The positions of the dimensions of `lower` in `higher`: `dimensions`, after checking that they are in order."""
     if lower.rank and not dimensions:
         why = f"arrays of ranks {lhs.rank} and {rhs.rank} need broadcast_dimensions: which of {higher} meets which"
         _fail(lhs, rhs, f"{why} of {lower}?", 2)
@@ -89,7 +90,7 @@ def _places(lhs: Shape, rhs: Shape, lower: Shape, higher: Shape, dimensions: Dim
 
 
 def _meet(lhs: Shape, rhs: Shape, a: Sequence[int], b: Sequence[int]) -> Dimensions:
-    """The sizes of the result: where one side has size 1, the other's."""
+    """The sizes of the result: if one side has size 1, the size of the other side."""
     for d, (x, y) in enumerate(zip(a, b, strict=True)):
         if x != y and 1 not in (x, y):
             _fail(lhs, rhs, f"sizes {x} and {y} meet in dimension {d}; they must be equal, or one of them 1", 6)

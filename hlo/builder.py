@@ -1,6 +1,6 @@
 """Making instructions, computations and modules: shapes inferred, names made unique.
 
-Everything that creates IR (the tracer, passes, the parser, autodiff) does it through here.
+Everything that creates IR (the tracer, passes, the parser, autodiff) creates it through this module.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def make_instruction(
     frontend_attributes: tuple[tuple[str, str], ...] = (),
     annotations: tuple[tuple[str, str], ...] = (),
 ) -> HloInstruction:
-    """An instruction whose shape is inferred, or checked against `shape` where one is given.
+    """An instruction whose shape is inferred, or checked against `shape` if that is given.
 
     A given `shape` keeps its layout; an inferred one is row-major. ShapeError names the violated rule.
     """
@@ -48,7 +48,7 @@ def make_instruction(
 
 
 def check_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """The result shape of `opcode` on operands of these shapes; `declared`, where given, must agree with it."""
+    """The result shape of `opcode` on operands of these shapes. It must agree with `declared` if that is given."""
     spec = spec_of(opcode)
     if spec.arity is not None and len(operands) != spec.arity:
         raise ShapeError(f"{opcode.value} takes {spec.arity} operands, not {len(operands)}", f"{opcode.value}_arity")
@@ -85,7 +85,7 @@ def make_tuple(operands: Sequence[HloInstruction]) -> HloInstruction:
 
 
 def make_get_tuple_element(operand: HloInstruction, index: int) -> HloInstruction:
-    """Element `index` of a tuple-shaped instruction; looks through a TUPLE that is at hand."""
+    """Element `index` of a tuple-shaped instruction; if that is a TUPLE, its operand `index`."""
     if operand.opcode is Opcode.TUPLE:
         return operand.operands[index]
     return make_instruction(Opcode.GET_TUPLE_ELEMENT, (operand,), GetTupleElementAttributes(index))
@@ -99,7 +99,7 @@ def make_call(computation: HloComputation, operands: Sequence[HloInstruction]) -
 def make_computation(
     name: str, root: HloInstruction, parameters: Sequence[HloInstruction] = (), extra: Sequence[HloInstruction] = ()
 ) -> HloComputation:
-    """A computation of what `root` needs, the `parameters` first even if unused. `extra`: more that must stay."""
+    """A computation of all that `root` needs. The `parameters` come first, even if unused. `extra`: also kept."""
     order = post_order(root, (*parameters, *extra))
     return HloComputation(name, order, root)
 
@@ -117,7 +117,7 @@ def make_module(
 
 
 class _Namer:
-    """Hands out names: the wanted one, else with the lowest free `.N` suffix."""
+    """Hands out names: the wanted one if it is free, otherwise with the lowest free `.N` suffix."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
@@ -140,15 +140,15 @@ class _Namer:
 def with_unique_names(
     module: HloModule, changed: dict[HloInstruction, HloInstruction] | None = None
 ) -> HloModule:
-    """The module with every instruction and computation named, no name twice. Itself if that holds already.
+    """The module with every instruction and computation named, no name twice. The same object if that holds already.
 
-    `changed` receives each instruction that had to be made anew, and what it became.
+    `changed` receives each instruction that had to be replaced, and its replacement.
     """
     instructions, computations = _Namer(), _Namer()
     used = instructions.used
     renamed: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:
-        mapping: dict[HloInstruction, HloInstruction] = {}  # only what changes
+        mapping: dict[HloInstruction, HloInstruction] = {}  # only those that change
         for old in computation.instructions:
             new = old
             if mapping and old.operands:

@@ -1,4 +1,4 @@
-"""How far two arrays are apart, in units in the last place and in parts of the largest number; arrays to try with."""
+"""How far two arrays are apart, in units in the last place and relative to the largest number; arrays for tests."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Difference:
 def compare(actual: NDArray, expected: NDArray, element: ElementType, tolerance: float | None = None) -> Difference:
     """Compare two arrays of the element type.
 
-    Integers and booleans must be equal. Floats may differ by `tolerance` times the largest finite number of `expected`,
-    by default the square root of the type's epsilon, or by a few units in the last place; where one is NaN or infinite
-    the other must be the same.
+    Integers and booleans must be equal. Floats may differ by `tolerance` times the largest finite number of `expected`
+    (by default the square root of the type's epsilon), or by a few units in the last place. Where one element is NaN or
+    infinite, the other must be the same.
     """
     if actual.size == 0:
         return Difference(True, "no elements")
@@ -42,7 +42,7 @@ def compare(actual: NDArray, expected: NDArray, element: ElementType, tolerance:
     if element.is_complex:
         real = element.real.dtype
         actual, expected = (np.ascontiguousarray(a).reshape(-1).view(real) for a in (actual, expected))
-    with np.errstate(invalid="ignore"):  # of signalling NaN
+    with np.errstate(invalid="ignore"):  # signalling NaN
         a, e = actual.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(e)
     both = np.isfinite(a) & finite
@@ -50,7 +50,7 @@ def compare(actual: NDArray, expected: NDArray, element: ElementType, tolerance:
     if wrong.any():
         return Difference(False, f"{np.count_nonzero(wrong)} of {a.size} numbers are NaN or infinite in one only")
     largest = float(np.max(np.abs(e[finite]), initial=0.0))
-    with np.errstate(over="ignore"):  # of two that are far apart
+    with np.errstate(over="ignore"):  # two numbers that are far apart
         error = float(np.max(np.abs(a[both] - e[both]), initial=0.0))
     ulps = int(np.max(_ulps(actual, expected)[both], initial=0))
     epsilon = float(ml_dtypes.finfo(actual.dtype).eps)  # type: ignore[no-untyped-call]
@@ -61,7 +61,7 @@ def compare(actual: NDArray, expected: NDArray, element: ElementType, tolerance:
 
 
 def _ulps(a: NDArray, b: NDArray) -> NDArray:
-    """How many numbers of the type lie between two, by the order of their bits; +0 and -0 are one number."""
+    """How many numbers of the type lie between two numbers, by the order of their bits; +0 and -0 are one number."""
     width = a.dtype.itemsize
     lowest = -(1 << (8 * width - 1))
 
@@ -83,8 +83,8 @@ _SPECIAL = np.array([np.nan, 0.0, np.inf, -0.0, -np.inf, 1.0, -1.0])
 
 
 def random_array(shape: Shape, generator: np.random.Generator, special: float = 0.0) -> NDArray:
-    """Normal floats and complex numbers, small integers of both signs, booleans. Of the floats this part is `special`:
-    NaN, infinities, zeros of both signs, 1 and -1 in turns."""
+    """Normal floats and complex numbers, small integers of both signs, booleans. `special`: the fraction of the floats
+    that are NaN, infinities, zeros of both signs, 1 and -1 in turn."""
     element = shape.element
     if element is ElementType.PRED:
         return generator.integers(0, 2, shape.dimensions).astype(np.bool_)

@@ -1,10 +1,10 @@
-"""The registry of custom calls: what code stands behind a name. Public as `hloom.register_custom_call` and its kin.
+"""The registry of custom calls: which function each name calls. Public as `hloom.register_custom_call` and its kin.
 
     hloom.register_custom_call("scaled_add", lambda x, y, scale: x + scale * y)
 
-A Python function is called with NumPy arrays, one an operand, and the call's backend_config as keywords; a function
-that Numba compiled is one like others. A `numba.cfunc` or a ctypes function is called natively, as the section
-"CustomCall" of the operation semantics has it: ``void target(void* out, void** in)``.
+A Python function is called with NumPy arrays, one for each operand, and the call's backend_config as keywords. A
+function that Numba compiled is called in the same way. A `numba.cfunc` or a ctypes function is called natively, as the
+section "CustomCall" of the operation semantics says: ``void target(void* out, void** in)``.
 
 Targets that JAX and XLA use on the CPU need no registration: see `custom_call_targets/`. A compiled program keeps the
 function that it was compiled with.
@@ -35,8 +35,8 @@ from .value_tree import leaves_of, value_of
 class NativeFunction:
     """A C function `void(void* out, void** in)`: its address, and what keeps it alive.
 
-    `in` holds the address of each operand's array; a tuple operand counts as its leaves. `out` is the address of the
-    result's array or, for a tuple, of the addresses of its leaves.
+    `in` holds the address of each operand's array; a tuple operand is passed as its leaves. `out` is the address of the
+    result's array; for a tuple, the address of an array of its leaves' addresses.
     """
 
     address: int
@@ -58,14 +58,14 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
 
     fn: a Python function `fn(*operands, **backend_config)` of NumPy arrays (read-only; tuples of arrays for tuple
     operands) that returns an array of the declared type, or a tuple of arrays; a function compiled by `numba.njit`; or
-    a native one, a `numba.cfunc` or a ctypes function with the signature `void(void* out, void** in)`, which runs
-    without the GIL and gets no backend_config. It must depend on its operands alone: what is computed twice may be
-    computed once, and what nobody uses is not computed, unless the call says `custom_call_has_side_effect=true`.
+    a native function, a `numba.cfunc` or a ctypes function with the signature `void(void* out, void** in)`, which runs
+    without the GIL and gets no backend_config. Its result must depend only on its operands: equal calls may be merged,
+    and a call whose result is unused is dropped, unless the call says `custom_call_has_side_effect=true`.
 
-    A typed call's backend_config is a dictionary, whose values arrive as keywords; any other text as the keyword
-    `backend_config`, if there is one.
+    If the backend_config of a typed call is a dictionary, its values arrive as keywords; any other text, unless it is
+    empty, arrives as the keyword `backend_config`.
 
-    ValueError if `name` is taken and `replace` is false, TypeError if `fn` is no function of such a kind.
+    ValueError if `name` is taken and `replace` is false, TypeError if `fn` is not such a function.
     """
     if not (name and isinstance(name, str)):
         raise TypeError(f"the name of a custom call must be a string that is not empty, not {name!r}")
@@ -81,7 +81,7 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
 
 
 def unregister_custom_call(name: str) -> None:
-    """Undo `register_custom_call(name, ...)`. KeyError if that was not called."""
+    """Undo `register_custom_call(name, ...)`. KeyError if `name` is not registered."""
     with _lock:
         if name not in _registered:
             raise KeyError(f"custom call {name!r} is not registered")
@@ -95,20 +95,20 @@ def _count_change() -> None:
 
 
 def registry_version() -> int:
-    """A number that changes whenever a target is registered or unregistered: programs compiled at another one may call
-    other functions."""
+    """A number that changes whenever a target is registered or unregistered: a program that was compiled at another
+    number may call other functions."""
     return _version
 
 
 def registered_custom_calls() -> dict[str, CustomCallFunction]:
-    """What was registered, by name. Built-in targets are not among it."""
+    """The registered functions by name, without the built-in targets."""
     with _lock:
         functions = dict(_registered)
     return {name: f.owner if isinstance(f, NativeFunction) else f for name, f in functions.items()}  # type: ignore[misc]
 
 
 def _native(name: str, fn: Any) -> NativeFunction | None:
-    """The function as a native one, if it is one."""
+    """`fn` as a native function; None if it is not one."""
     if isinstance(fn, _CTYPES_FUNCTION):
         address = ctypes.cast(fn, ctypes.c_void_p).value
         if not address:
@@ -129,10 +129,10 @@ def _native(name: str, fn: Any) -> NativeFunction | None:
 
 
 def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result: Shape) -> Call:
-    """What an instruction says, for its target. CustomCallError if its backend_config cannot be read.
+    """The instruction's data, as its target gets it. CustomCallError if its backend_config cannot be read.
 
-    The layouts in the call's shapes are those in which a function that sees memory gets and gives its arrays: as the
-    instruction constrains them, else row-major.
+    The layouts in the call's shapes are those of the memory that a native function reads and writes: those that the
+    instruction constrains, otherwise row-major.
     """
     target, text = attributes.custom_call_target, attributes.backend_config
     if attributes.operand_layout_constraints is not None:
@@ -149,21 +149,21 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
 
 
 def is_built_in(name: str) -> bool:
-    """True for a target of this library's own, which looks at elements and not at how they lie."""
+    """True for a target of this library: it works on elements, whatever their layout."""
     return name in BUILT_IN and name not in _registered
 
 
 def native_function(name: str) -> NativeFunction | None:
-    """The native function that is registered as `name`, if one is."""
+    """The native function that is registered as `name`, or None."""
     function = _registered.get(name)
     return function if isinstance(function, NativeFunction) else None
 
 
 def bind_custom_call(call: Call) -> Run:
-    """What computes `call`: a function of its operands' values, whose result has the declared type.
+    """A function that computes `call` from its operands' values; its result has the declared type.
 
-    UnsupportedError for a target that nobody registered, ShapeError if a built-in target cannot be called so. The
-    function raises CustomCallError for what goes wrong in a registered one, and for a result of the wrong type.
+    UnsupportedError for a target that is not registered, ShapeError if a built-in target cannot be called in this way.
+    The returned function raises CustomCallError if a registered function fails or returns a result of the wrong type.
     """
     function = _registered.get(call.target)
     if function is None:
@@ -212,7 +212,7 @@ def _read_only(value: Any) -> Any:
 
 
 def _run_native(function: NativeFunction, call: Call) -> Run:
-    """Calls the C function on copies, as the evaluator's arrays may have any strides."""
+    """Call the C function on copies: the evaluator's arrays may have any strides."""
     call_it = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(function.address)
 
     def run(*operands: Any) -> Any:
@@ -234,7 +234,7 @@ def _order(shape: Shape) -> tuple[int, ...]:
 
 
 def _checked(call: Call, shape: Shape, value: Any, what: str) -> Any:
-    """`value` as an array or tuple of `shape`. CustomCallError if it is none; Python numbers may stand for scalars."""
+    """`value` as an array or tuple of `shape`. CustomCallError if it is not one; a Python number counts as a scalar."""
     if shape.tuple_shapes is not None:
         if value is None and not shape.tuple_shapes:
             return ()

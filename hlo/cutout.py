@@ -1,6 +1,6 @@
-"""Cutouts: a part of a program as a module, whose parameters are the values that the part is computed from.
+"""Cutouts: a part of a program as a module. Its parameters are the values that the part is computed from.
 
-A cutout is small enough to evaluate by itself. `passes/rule_check.py` and `bisect.py` need it.
+A cutout is small enough to be evaluated alone. `passes/rule_check.py` and `bisection/` use it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .shape import Shape
 
 
 def cut_out(root: HloInstruction, inputs: Sequence[HloInstruction], name: str = "cutout") -> HloModule:
-    """The module that computes `root` from `inputs`, which are its parameters, in this order.
+    """The module that computes `root` from `inputs`, which become its parameters, in this order.
 
-    All parameters of the program that `root` needs must be `inputs`, or lie behind one. Names are kept.
+    Every path from `root` to a parameter of the program must contain one of `inputs`. Names are kept.
     """
     parameters = [make_parameter(n, i.shape, i.name) for n, i in enumerate(inputs)]
     copies = dict(zip(inputs, parameters, strict=True))
@@ -38,8 +38,8 @@ def cut_out(root: HloInstruction, inputs: Sequence[HloInstruction], name: str = 
 
 
 def frontier(roots: Iterable[HloInstruction], inside: Container[HloInstruction]) -> tuple[HloInstruction, ...]:
-    """What `roots`, with all that is `inside`, are computed from: the inputs of a cutout. What has no operands and is
-    no parameter (constants, iotas) belongs to the cutout."""
+    """The values that `roots` and the instructions `inside` are computed from: the inputs of a cutout. An instruction
+    without operands that is not a parameter (a constant, an iota) belongs to the cutout."""
     found: dict[HloInstruction, None] = {}
     seen: set[HloInstruction] = set()
     stack = list(roots)
@@ -61,11 +61,11 @@ class _Everything:
 
 
 EVERYTHING: Container[HloInstruction] = _Everything()
-"""With this `inside`, the inputs are parameters alone."""
+"""With this `inside`, only parameters are inputs."""
 
 
 def within(root: HloInstruction, depth: int) -> set[HloInstruction]:
-    """`root` and what it is computed from in up to `depth` steps."""
+    """`root` and the instructions that it is computed from, up to `depth` operands away."""
     found, level = {root}, [root]
     for _ in range(depth):
         level = [o for o in dict.fromkeys(o for i in level for o in i.operands) if o not in found]
@@ -74,8 +74,8 @@ def within(root: HloInstruction, depth: int) -> set[HloInstruction]:
 
 
 def is_tame(module: HloModule, most_elements: int, most_steps: int) -> bool:
-    """True for a module that the evaluator runs soon, and twice with the same result: small arrays, loops that run a
-    known, small number of times, no side effects, no tokens among its parameters."""
+    """True for a module that the evaluator runs quickly, and twice with the same result: small arrays, loops with a
+    known, small trip count, no side effects, no tokens among its parameters."""
     if any(_has_token(parameter.shape) for parameter in module.entry.parameters):
         return False
     instructions = list(module.instructions())
@@ -94,7 +94,7 @@ def _has_token(shape: Shape) -> bool:
 
 
 def _steps(computation: HloComputation, most: int) -> int:
-    """How many instructions a run evaluates in loops, or more than `most`."""
+    """How many instructions of called computations a run evaluates; more than `most` if a trip count is unknown."""
     count = 0
     for caller in computation.callers:
         inner = sum(1 + len(c.instructions) + _steps(c, most) for c in caller.called_computations())

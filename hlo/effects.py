@@ -1,9 +1,9 @@
-"""Side effects: which instructions act on more than their result, so that they must run, once and in program order.
+"""Side effects: which instructions do more than compute a result, so that they must run, once and in program order.
 
-Feeding values in and out, sending and receiving, drawing from the process's random state, custom calls that say so,
-and whatever runs a computation that holds one of these. Tokens say in which order effects are to happen; here they
-happen in the order of the program, which every order by tokens agrees with. An opt-barrier is not an effect: one that
-nobody uses is dead. Source: XLA's HloInstruction::HasSideEffect.
+They are: infeed and outfeed, send and recv, drawing from the process's random state, custom calls that say so, and
+every instruction that calls a computation with one of these. Tokens order effects; here effects happen in the order of
+the program, which agrees with every order that tokens impose. An opt-barrier is not an effect: it is dead if nobody
+uses it. Source: XLA's HloInstruction::HasSideEffect.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def has_side_effect(instruction: HloInstruction) -> bool:
 
 
 def effects_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
-    """The instructions of a computation that have side effects, in program order. As deep as calls nest."""
+    """The instructions of a computation that have side effects, in program order; calls are followed to any depth."""
     found = _known.get(computation)
     if found is None:
         found = _known[computation] = tuple([i for i in computation.instructions if has_side_effect(i)])
@@ -42,7 +42,7 @@ def effects_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
 
 
 def needed_by(roots: Sequence[HloInstruction]) -> set[HloInstruction]:
-    """`roots` and everything that they are computed from."""
+    """`roots` and all instructions that they are computed from."""
     found = set(roots)
     stack = list(found)
     while stack:
@@ -54,5 +54,5 @@ def needed_by(roots: Sequence[HloInstruction]) -> set[HloInstruction]:
 
 
 def live_instructions(computation: HloComputation) -> set[HloInstruction]:
-    """What the root and the side effects of a computation need, these included."""
+    """The instructions that the root and the side effects of a computation need, these included."""
     return needed_by((computation.root, *effects_of(computation)))

@@ -1,7 +1,7 @@
 """The element types of HLO and their NumPy counterparts.
 
-Source: XLA's PrimitiveType (xla_data.proto). A type that XLA has and this table lacks is refused by name,
-never mapped to a neighbour.
+Source: XLA's PrimitiveType (xla_data.proto). A type that XLA has and this table lacks is refused with its name; it is
+never replaced by a similar one.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class ElementType(Enum):
     dtype: np.dtype[Any]
     """The NumPy dtype that stores one element."""
     byte_width: int
-    """Bytes of one element in a dense buffer. Types of less than a byte take one, as in ml_dtypes."""
+    """Bytes of one element in a dense buffer. A type of less than a byte takes one byte, as in ml_dtypes."""
     bit_width: int
     """Bits of one element's value: 1 for PRED."""
     is_small: bool
-    """True for floats of a byte or less and integers of less than a byte: they are stored and converted, and computed
-    with in a wider type."""
+    """True for floats of a byte or less and integers of less than a byte: such elements are only stored and converted;
+    arithmetic uses a wider type."""
     is_floating: bool
     is_complex: bool
     is_integral: bool

@@ -1,6 +1,6 @@
-"""The errors that the IR raises. Each names what was violated; none is raised for a bug of our own (those assert).
+"""The errors that the IR raises. Each names the violated rule. None reports a bug of this library: those are asserts.
 
-`HloError` is the root. Errors that Python users expect as ValueError or TypeError are those too.
+`HloError` is the base class. An error that a Python user expects as ValueError or TypeError is also a subclass of that.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class HloParseError(HloError, ValueError):
 
 
 def _excerpt(source: str, column: int) -> str:
-    """The part of a line around `column`, a caret below it. Constants make lines of megabytes."""
+    """The part of a line around `column`, with a caret below it: a line with a constant can have megabytes."""
     start = max(0, column - 1 - _SHOWN_BEFORE)
     shown = source[start : column + _SHOWN_AFTER]
     left = "..." if start else ""
@@ -62,4 +62,4 @@ class ExecutionError(HloError, RuntimeError):
 
 
 class CustomCallError(ExecutionError):
-    """The function behind a custom call raised an error, or gave a result that is not of the declared type."""
+    """The function of a custom call raised an error, or returned a result that is not of the declared type."""

@@ -1,4 +1,4 @@
-"""The evaluator as a backend: modules run op by op in NumPy. Slow and plain: what other backends are compared with."""
+"""The evaluator as a backend: NumPy runs modules op by op. Slow and simple: other backends are compared with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .targets import target_named
 
 
 class EvaluatorExecutable(Executable):
-    """A module as it came: no passes run, nothing is compiled."""
+    """A module as it was given: no passes run, nothing is compiled."""
 
     def __init__(self, module: HloModule) -> None:
         self.module = module
@@ -43,7 +43,7 @@ class EvaluatorExecutable(Executable):
 
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
         results = evaluate(self.module, *arguments)
-        # The evaluator's results may be views of arguments or of each other; a caller's may not.
+        # The evaluator's results may be views of arguments or of each other; the caller must get separate arrays.
         return [np.array(r, order="C") for r in results]
 
     def kernels(self) -> Mapping[str, str]:
@@ -67,12 +67,12 @@ class EvaluatorCompiler(Compiler):
     """`hloom.config.update("hloom_backend", "evaluator")` selects it."""
 
     def pipeline(self, target: str | Target = "cpu") -> Pipeline:
-        """No passes: modules are evaluated as they come."""
+        """No passes: modules are evaluated as they are given."""
         return Pipeline(target_named(target).name, ())
 
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
-        """The same for each target: layouts do not change what a module computes, and NumPy has its own."""
-        target_named(target)  # one that does not exist is refused all the same
+        """The same for every target: layouts do not change what a module computes."""
+        target_named(target)  # an unknown target is refused here too
         for instruction in module.instructions():
             if instruction.opcode is Opcode.CUSTOM_CALL:  # unknown targets are refused before anything runs
                 operands = [o.shape for o in instruction.operands]

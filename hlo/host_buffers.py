@@ -1,7 +1,7 @@
 """Buffers in the memory of the process: NumPy arrays, and vectors of bytes in any layout.
 
-What the tracer passes to an executable, and what a backend that computes in host memory returns. A backend for a device
-with separate memory brings another `DeviceBuffer`.
+The tracer passes them to an executable, and a backend that computes in host memory returns them. A backend for a device
+with separate memory has its own kind of `DeviceBuffer`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class _Holder:
 
 _holder = _Holder()
 _ALONE = sys.getrefcount(getattr(_holder, "value"))  # noqa: B009  # counted just as above
-"""The count that `held_alone` compares with: what one reference counts differs between versions of Python."""
+"""The count that `held_alone` compares with: versions of Python count a single reference differently."""
 
 
 def address_of(array: NDArray) -> int:
-    """Where the array's first element lies.
+    """The address of the array's first element.
 
     NumPy's documented ways (`ctypes.data`, `__array_interface__`) take over a microsecond, which is a third of a call.
     The data pointer is the first field after the object's head (PyArrayObject_fields, a part of NumPy's ABI).
@@ -50,7 +50,7 @@ assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has anoth
 
 
 def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None = None) -> NDArray:
-    """The array that `memory`, all bytes of a buffer, holds in the layout of `shape`; see `DeviceBuffer.__array__`."""
+    """The array that `memory`, all bytes of a buffer, holds in the layout of `shape`. See `DeviceBuffer.__array__`."""
     layout = shape.array_layout
     if layout.is_dense:
         array = memory.view(shape.element.dtype)
@@ -72,9 +72,10 @@ def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None
 
 
 def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
-    """A buffer that holds `array`, which is of the type `shape`, in the layout of `shape`.
+    """A buffer that holds `array` in the layout of `shape`; the array has the type `shape`.
 
-    The array's own memory where that is dense, in the layout's order and aligned, unless `copy` is set; else new.
+    It uses the array's memory if that is dense, aligned and in the layout's order, unless `copy` is set; otherwise new
+    memory.
     """
     layout = shape.array_layout
     if layout.is_row_major:
@@ -89,7 +90,7 @@ def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
 
 
 class PhysicalBuffer(DeviceBuffer):
-    """A buffer in any layout, as a NumPy array of its bytes."""
+    """A buffer in any layout: a NumPy array of its bytes."""
 
     __slots__ = ("_memory", "address", "shape")
 
@@ -108,7 +109,7 @@ class PhysicalBuffer(DeviceBuffer):
 
 
 class RetypedBuffer(DeviceBuffer):
-    """The memory of another buffer, which now holds an array of another type or layout, of as many bytes."""
+    """The memory of another buffer, read as an array of another type or layout with the same number of bytes."""
 
     __slots__ = ("_owner", "address", "shape")
 
@@ -119,7 +120,7 @@ class RetypedBuffer(DeviceBuffer):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         memory = (ctypes.c_uint8 * self.shape.byte_size).from_address(self.address)
-        memory._owner = self._owner  # type: ignore[attr-defined]  # views of the array keep it, and it the memory
+        memory._owner = self._owner  # type: ignore[attr-defined]  # views keep `memory` alive, which keeps the owner
         return array_in(np.frombuffer(memoryview(memory), np.uint8), self.shape, dtype, copy)
 
 

@@ -1,7 +1,7 @@
 """Queues between programs and the process that runs them: infeed, outfeed, and channels of send and recv.
 
-One infeed, one outfeed, and one queue a channel, for the whole process; every backend uses them. A program that finds
-a queue empty waits, up to `timeout` seconds. Source: XLA's transfer manager (TransferLiteralToInfeed,
+The whole process has one infeed, one outfeed, and one queue for each channel; every backend uses them. A program that
+finds a queue empty waits up to `timeout` seconds. Source: XLA's transfer manager (TransferLiteralToInfeed,
 TransferLiteralFromOutfeed).
 """
 
@@ -37,7 +37,7 @@ class HostQueues:
         self._queue(name).put((_shape_of(value), _copied(value)))
 
     def take(self, name: str, shape: Shape) -> Any:
-        """The queue's first value. ExecutionError if none comes in time, or one of another type."""
+        """Remove and return the first value. ExecutionError if none arrives in time, or if it has another type."""
         try:
             found, value = self._queue(name).get(timeout=self.timeout)
         except queue.Empty:
@@ -48,7 +48,7 @@ class HostQueues:
         return value
 
     def clear(self) -> None:
-        """Forget all that is in the queues."""
+        """Empty all queues."""
         with self._lock:
             self._queues.clear()
 
@@ -58,7 +58,7 @@ class HostQueues:
 
 
 HOST_QUEUES = HostQueues()
-"""Those of this process."""
+"""The queues of this process."""
 
 INFEED, OUTFEED = "infeed", "outfeed"
 
@@ -69,12 +69,12 @@ def channel(number: int | None) -> str:
 
 
 def transfer_to_infeed(value: Any) -> None:
-    """Put an array, or a (nested) tuple of arrays, where the next `infeed` of a program takes it from."""
+    """Append an array, or a (nested) tuple of arrays, to the queue that the programs' `infeed` reads."""
     HOST_QUEUES.put(INFEED, value)
 
 
 def transfer_from_outfeed(shape: Shape) -> Any:
-    """What an `outfeed` of a program put out, in order; waits for it. ExecutionError if it is not of type `shape`."""
+    """The next value that an `outfeed` of a program wrote; waits for it. ExecutionError if its type is not `shape`."""
     return HOST_QUEUES.take(OUTFEED, shape)
 
 

@@ -1,7 +1,7 @@
-"""IndexUtil: from the index of an element to its place in the buffer and back, for every layout.
+"""IndexUtil: from the index of an element to its position in the buffer and back, for every layout.
 
-A place counts elements, not bytes: place 17 of an f32 buffer begins at byte 68. Places that hold no element are
-padding.
+A position counts elements, not bytes: position 17 of an f32 buffer begins at byte 68. Positions that hold no element
+are padding.
 
 Source: XLA's IndexUtil and LayoutUtil::LinearIndexForNestedTiling; the formulas of the page "Tiled layout".
 """
@@ -22,11 +22,10 @@ from .shape import Shape
 
 
 def linear_index(shape: Shape, index: Sequence[SupportsIndex]) -> int:
-    """The place of the element at `index`, one number for each dimension of the array, in its buffer.
+    """The position in the buffer of the element at `index`, which has one number for each dimension of the array.
 
-    IndexError for an index outside of the array; numbers below 0 are outside too, for they do not count from the end.
-    ShapeError (index_c1, index_c2) for a tuple and for an index with more or fewer numbers than the array has
-    dimensions."""
+    IndexError for an index outside of the array. A number below 0 is outside too: it does not count from the end.
+    ShapeError index_c1 for a tuple; index_c2 if `index` does not have as many numbers as the array has dimensions."""
     check_array(shape)
     numbers = tuple(operator.index(i) for i in index)
     if len(numbers) != shape.rank:
@@ -38,9 +37,9 @@ def linear_index(shape: Shape, index: Sequence[SupportsIndex]) -> int:
 
 
 def multi_index(shape: Shape, linear: SupportsIndex) -> tuple[int, ...] | None:
-    """The index of the element at place `linear` of the buffer, or None if that place is padding.
+    """The index of the element at position `linear` of the buffer, or None if that position is padding.
 
-    IndexError for a place outside of the buffer; ShapeError (index_c1) for a tuple.
+    IndexError for a position outside of the buffer; ShapeError (index_c1) for a tuple.
     """
     check_array(shape)
     form = shape.physical_form
@@ -64,16 +63,16 @@ def multi_index(shape: Shape, linear: SupportsIndex) -> tuple[int, ...] | None:
 
 
 def linear_indices(shape: Shape) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The place of every element, as an int64 array with the shape's dimensions. ShapeError (index_c1) for a tuple."""
+    """The position of each element: an int64 array with the shape's dimensions. ShapeError (index_c1) for a tuple."""
     check_array(shape)
     index = np.indices(shape.dimensions, np.int64, sparse=True)
     return np.ascontiguousarray(np.broadcast_to(shape.physical_form.linear_index(index), shape.dimensions), np.int64)
 
 
 def elements_in_memory_order(shape: Shape) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """For every place of the buffer the number of its element, counted in row-major order, or -1 for padding.
+    """For every position of the buffer the number of its element, counted in row-major order; -1 for padding.
 
-    An int64 vector as long as the buffer has places. ShapeError (index_c1) for a tuple.
+    An int64 vector with one entry for each position. ShapeError (index_c1) for a tuple.
     """
     places = linear_indices(shape)
     elements = np.full(shape.physical_form.num_elements, -1, np.int64)
@@ -82,7 +81,7 @@ def elements_in_memory_order(shape: Shape) -> np.ndarray[Any, np.dtype[np.int64]
 
 
 def bit_position(shape: Shape, index: Sequence[SupportsIndex]) -> tuple[int, int]:
-    """The byte of the buffer in which the element at `index` begins, and which bit of it is the element's lowest.
+    """The byte of the buffer in which the element at `index` begins, and the number of the element's lowest bit in it.
 
     Elements of less than a byte fill a byte from its low bits up, as XLA's PackIntN does. Errors as `linear_index`.
     """
@@ -95,7 +94,7 @@ def check_array(shape: Shape) -> None:
 
 
 def _digits(number: int, extents: Sequence[int]) -> list[int]:
-    """The digits of a mixed-radix number, the major one first."""
+    """The digits of a mixed-radix number, the most significant first."""
     digits = []
     for extent in reversed(extents):
         number, digit = divmod(number, extent)
@@ -105,7 +104,7 @@ def _digits(number: int, extents: Sequence[int]) -> list[int]:
 
 
 def _untile(values: list[int], level: Sequence[PhysicalDimension], tile: Tile) -> list[int] | None:
-    """The values of the dimensions before a tile from those after it; None where they belong to no such dimension."""
+    """The values of the dimensions before a tile, computed from those after it; None for a position in padding."""
     groups = tile_groups(len(level), tile)
     untouched = max(len(level) - len(tile.dimensions), 0)
     major, minor = values[untouched : untouched + len(groups)], values[untouched + len(groups) :]

@@ -1,8 +1,8 @@
-"""Instructions in computations: the part of the IR below the declarations of ops and below the text.
+"""Instructions and computations. Attribute classes (`ops/`) and the printer (`text/`) import them from here.
 
-Attribute classes (`ops/`) and printing (`text/`) need what is here; `ir.py` is above them all with `HloModule`, and has
-these names too, so that passes and users import from there. Everything here is immutable. What an opcode means is
-declared in `ops/`, not here. Source: XLA's HloInstruction and HloComputation.
+`ir.py` is above those with `HloModule`; it re-exports these names, so that passes and users import them from there.
+Everything here is immutable. `ops/` declares what an opcode means, not this file. Source: XLA's HloInstruction and
+HloComputation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .shape import Shape
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What an instruction carries beside operands and shape. Each family declares its own subclasses."""
+    """What an instruction has besides operands and shape. Each family of ops declares its own subclasses."""
 
     def called_computations(self) -> tuple[HloComputation, ...]:
         """The computations that these attributes name, in field order."""
@@ -54,7 +54,7 @@ _FIELDS: dict[type[Attributes], tuple[str, ...]] = {}
 
 
 def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
-    """The fields of an attribute class that hold computations. Kept, as every walk over a module asks."""
+    """The fields of an attribute class that hold computations. Cached: every walk over a module asks."""
     found = _FIELDS.get(kind)
     if found is None:
         found = _FIELDS[kind] = tuple(f.name for f in fields(kind) if "HloComputation" in str(f.type))
@@ -72,7 +72,7 @@ class Metadata:
     source_file: str = ""
     source_line: int = 0
     others: tuple[tuple[str, str], ...] = ()
-    """Its other fields (op_type, source_column, scheduling_name, ...), by key, with the text of their values."""
+    """The other fields (op_type, source_column, scheduling_name, ...): key and text of the value."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -89,10 +89,10 @@ class HloInstruction:
     metadata: Metadata | None = None
     frontend_attributes: tuple[tuple[str, str], ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
-    """Attributes that mean nothing on one CPU, by key, with the text of their values: sharding, backend_config, ..."""
+    """Attributes that have no meaning on one CPU (sharding, backend_config, ...): key and text of the value."""
 
     def with_operands(self, operands: tuple[HloInstruction, ...]) -> HloInstruction:
-        """The same operation on other operands; itself if none differs."""
+        """The same operation on other operands; the same object if none differs."""
         if operands == self.operands:  # by identity
             return self
         return HloInstruction(
@@ -113,7 +113,7 @@ class HloInstruction:
 
 @dataclass(frozen=True, eq=False)
 class HloComputation:
-    """A function: instructions in an order in which operands come before their users, and the root that it returns."""
+    """A function: its instructions, operands before their users, and the root, whose value it returns."""
 
     name: str
     instructions: tuple[HloInstruction, ...]
@@ -127,7 +127,7 @@ class HloComputation:
 
     @cached_property
     def users(self) -> Mapping[HloInstruction, tuple[HloInstruction, ...]]:
-        """Each instruction's users, in order, each once."""
+        """The users of each instruction, in order, without repetition."""
         found: dict[HloInstruction, list[HloInstruction]] = {i: [] for i in self.instructions}
         for instruction in self.instructions:
             for operand in dict.fromkeys(instruction.operands):
@@ -136,7 +136,7 @@ class HloComputation:
 
     @cached_property
     def callers(self) -> tuple[HloInstruction, ...]:
-        """The instructions that call computations, in order. Kept, as every walk over a module asks."""
+        """The instructions that call computations, in order. Cached: every walk over a module asks."""
         return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])
 
     def __repr__(self) -> str:
@@ -155,7 +155,7 @@ def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> 
                 continue
             missing = [o for o in node.operands if o not in order]
             if missing:
-                missing.reverse()  # the first operand is to come first
+                missing.reverse()  # so that the first operand comes first
                 stack += missing
             else:
                 stack.pop()

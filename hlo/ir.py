@@ -1,11 +1,11 @@
 """The IR: instructions in computations in a module. Everything here is immutable; a pass builds a new module.
 
-Instructions and computations are in `instruction.py`; the module is above the text, for it can print itself:
+Instructions and computations are in `instruction.py`. The module is above the text, because it prints itself:
 
     instruction.py  <-  ops/<family>.py  <-  text/printer.py  <-  ir.py
 
-So `print(module)` and `module.to_text()` are plain methods, and nothing has to be imported in a circle for them, nor
-registered from above. What `text/` must know of a module beside its computations, the first line, is put together here.
+So `print(module)` and `module.to_text()` are plain methods: they need neither a circular import nor a registration
+from above. The first line of the text, which is about the module and not its computations, is written in this file.
 Source: XLA's HloModule.
 """
 
@@ -45,17 +45,17 @@ class HloModule:
     input_output_aliases: tuple[InputOutputAlias, ...] = ()
     is_scheduled: bool = False
     entry_parameter_layouts: tuple[Layout | None, ...] = ()
-    """The layout that the caller gives each leaf of the parameters, where it is not the default."""
+    """The layout in which the caller passes each leaf of the parameters; None, or an empty tuple: the instruction's."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()
     entry_result_layouts: tuple[Layout | None, ...] = ()
-    """The layout that the caller wants for each leaf of the result, where it is not the default."""
+    """The layout in which the caller gets each leaf of the result; None, or an empty tuple: the instruction's."""
     replica_count: int = 1
-    """How many devices run the program, each on data of its own; here there is one."""
+    """How many devices run the program, each on its own data; here there is one."""
     num_partitions: int = 1
-    """Into how many parts, on as many devices, the program is to be cut; here there is one."""
+    """The number of parts into which the program is split, one for each device; here there is one."""
     buffer_donors: tuple[BufferDonor, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
-    """Attributes that mean nothing on one CPU, by key, with the text of their values."""
+    """Attributes that have no meaning on one CPU: key and text of the value."""
 
     @cached_property
     def computations(self) -> tuple[HloComputation, ...]:
@@ -75,13 +75,13 @@ class HloModule:
 
     @cached_property
     def entry_parameter_shapes(self) -> tuple[Shape, ...]:
-        """The parameters' shapes as the caller sees them: `entry_parameter_layouts` count before the instructions'."""
+        """The parameters' shapes as the caller sees them: `entry_parameter_layouts` override the instructions'."""
         layouts = iter(self.entry_parameter_layouts)
         return tuple(_with_leaf_layouts(p.shape, layouts) for p in self.entry.parameters)
 
     @cached_property
     def entry_result_shape(self) -> Shape:
-        """The result's shape as the caller sees it: `entry_result_layouts` count before the instruction's."""
+        """The result's shape as the caller sees it: `entry_result_layouts` override the instruction's."""
         return _with_leaf_layouts(self.entry.root.shape, iter(self.entry_result_layouts))
 
     def instructions(self) -> Iterator[HloInstruction]:
@@ -90,9 +90,9 @@ class HloModule:
             yield from computation.instructions
 
     def to_text(self, *, elide_over: int | None = None) -> str:
-        """The module in XLA's HLO syntax. Names that are no identifiers, or not unique, are made so.
+        """The module in XLA's HLO syntax. Names that are not identifiers, or not unique, are changed.
 
-        With `elide_over`, constants of more elements are shown as `{...}`: for people, `parse` refuses it.
+        `elide_over`: larger constants are printed as `{...}`. That is for reading; `parse` refuses such text.
         """
         return "\n\n".join([_header(self), *computation_texts(self.computations, self.entry, elide_over)]) + "\n"
 

@@ -1,6 +1,6 @@
-"""Layouts: where in memory the elements of an array lie.
+"""Layouts: where the elements of an array are in memory.
 
-A layout is data here. `layout_rules.py` says which ones an array can have, `text/layouts.py` reads them,
+A `Layout` is only data. `layout_rules.py` says which ones an array can have, `text/layouts.py` reads them,
 `physical_form.py` says what they mean.
 
 Source: XLA's Layout and LayoutUtil (layout.h, layout_util.h, xla_data.proto); the pages "Shapes and layout" and "Tiled
@@ -15,7 +15,7 @@ from enum import Enum
 from functools import lru_cache
 
 MAX_RANK = 64
-"""Dimensions of an array at most: NumPy's limit, and more than any program needs."""
+"""The maximal number of dimensions of an array: NumPy's limit, and more than any program needs."""
 
 MEMORY_SPACES = {
     0: "HBM",
@@ -29,14 +29,14 @@ MEMORY_SPACES = {
     8: "device memory 8",
 }
 """The memory spaces by number, `S(n)` in text: those that XLA names (layout.h, the page "Shapes and layout"), and those
-that are the device's own and appear in its programs."""
+that appear only in programs compiled for a device."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
     """One level of tiling: the tile's extent in the most minor dimensions, major to minor.
 
-    A dimension of None combines it with the next more minor one (`*` in text).
+    None combines the dimension with the next more minor one (`*` in text).
     """
 
     dimensions: tuple[int | None, ...]
@@ -62,19 +62,19 @@ class Layout:
     `tiles`, `element_size_in_bits`, `tail_padding_alignment_in_elements` and the `padded_dimensions` of XLA's first
     layouts describe formats that pack or pad elements; a layout with any of them set is not dense.
 
-    Two layouts are equal (`==`) when all properties are; `equal` leaves some out, as XLA's Layout::Equal.
+    Two layouts are equal (`==`) when all properties are equal; `equal` can ignore some, as XLA's Layout::Equal.
     """
 
     minor_to_major: tuple[int, ...]
     tiles: tuple[Tile, ...] = ()
     element_size_in_bits: int = 0
-    """Bits from one element to the next; 0: as many bytes as the element type has."""
+    """Bits from one element to the next; 0: whole bytes, as many as the element type needs."""
     memory_space: int = 0
     """A key of MEMORY_SPACES."""
     tail_padding_alignment_in_elements: int = 1
-    """The number of places in the buffer is a multiple of this."""
+    """The number of elements in the buffer, padding included, is a multiple of this."""
     padded_dimensions: tuple[int, ...] = ()
-    """The size to which each logical dimension is padded; empty: none is."""
+    """The size to which each logical dimension is padded; empty: no padding."""
     padding_value: PaddingValue = PaddingValue.UNKNOWN_PAD
     """What padding elements hold."""
 
@@ -90,7 +90,7 @@ class Layout:
 
     @property
     def logical_to_physical(self) -> tuple[int, ...]:
-        """For each logical dimension its position in `major_to_minor` (LayoutUtil::MakeLogicalToPhysical)."""
+        """For each logical dimension, its position in `major_to_minor` (LayoutUtil::MakeLogicalToPhysical)."""
         positions = [0] * len(self.minor_to_major)
         for position, dimension in enumerate(self.major_to_minor):
             positions[dimension] = position
@@ -98,7 +98,7 @@ class Layout:
 
     @property
     def is_dense(self) -> bool:
-        """True when elements lie one after the other without tiles, packing or padding."""
+        """True when the elements follow each other in memory without tiles, packing or padding."""
         return (
             not self.tiles
             and self.element_size_in_bits == 0
@@ -113,12 +113,12 @@ class Layout:
 
     @property
     def is_monotonic_with_dim0_major(self) -> bool:
-        """True when the order of dimensions is that of the default layout, whatever the other properties."""
+        """True when the order of dimensions is that of the default layout, whatever the other properties are."""
         return self.minor_to_major == _descending(len(self.minor_to_major))
 
     @property
     def is_monotonic_with_dim0_minor(self) -> bool:
-        """True when the first dimension is the most minor one and so on: column-major order."""
+        """True for column-major order: the first dimension is the most minor, the last the most major."""
         return self.minor_to_major == tuple(range(len(self.minor_to_major)))
 
     def equal(
@@ -132,9 +132,9 @@ class Layout:
         ignore_padding: bool = False,
         minor_to_major_only: bool = False,
     ) -> bool:
-        """True when both have the same properties but for those that are ignored (XLA's Layout::Equal).
+        """True when both have the same properties except those that are ignored (XLA's Layout::Equal).
 
-        `ignore_padding`: the padded dimensions and the padding value. `minor_to_major_only`: all but the order.
+        `ignore_padding`: the padded dimensions and the padding value. `minor_to_major_only`: all except the order.
         """
         return self.minor_to_major == other.minor_to_major and (
             minor_to_major_only
@@ -154,8 +154,8 @@ class Layout:
         )
 
     def __str__(self) -> str:
-        """XLA's text, its properties in XLA's order. `PD(3,5)` and `PV(zero)`, the padded dimensions and the padding
-        value, are this project's own, for XLA has no text for them."""
+        """XLA's text, with the properties in XLA's order. XLA has no text for the padded dimensions and the padding
+        value; here they are `PD(3,5)` and `PV(zero)`."""
         suffix = ""
         if self.padded_dimensions:
             suffix += f"PD({','.join(map(str, self.padded_dimensions))})"

@@ -1,21 +1,22 @@
-"""Which layouts an array can have. `Shape.array` asks for every layout that is not the default one.
+"""Which layouts an array can have. `Shape.array` checks every layout that is not the default one.
 
 * layout_c1: the order has one number for each dimension of the array
-* layout_c2: and each dimension once
+* layout_c2: the order names each dimension once
 * layout_c3: a tile has a size, a positive number of 64 bits, for at least one dimension
-* layout_c4: the last dimension of a tile has a size: `*` combines a dimension with the next, and there is none
+* layout_c4: the last dimension of a tile has a size: `*` combines a dimension with the next, and the last has no next
 * layout_c5: at most MAX_TILES tiles, and at most MAX_RANK dimensions before and after each of them
-* layout_c6: the tail is aligned to a positive number of elements, of 64 bits
-* layout_c7: the size of elements in bits is a power of two, room enough for the element type and no more than it takes
-  in a dense buffer
+* layout_c6: the tail alignment is a positive number of elements, of 64 bits
+* layout_c7: the size of elements in bits is a power of two, large enough for the element type and no larger than an
+  element of a dense buffer
 * layout_c8: the memory space is one of MEMORY_SPACES
-* layout_c9: a padded size for each dimension of the array
-* layout_c10: which is not smaller than the dimension
-* layout_c11: the element type has the padding value
+* layout_c9: there is a padded size for each dimension of the array
+* layout_c10: a padded size is not smaller than its dimension
+* layout_c11: the element type can hold the padding value
 * layout_c12: the buffer, with all padding, fits in 64-bit memory
 * layout_c13: only arrays have a layout
 
-Source: LayoutUtil::ValidateLayoutForShape, which has c1, c2, c3, c6 and c13; the seed page "Shapes and layout" for c9.
+Source: LayoutUtil::ValidateLayoutForShape, which has c1, c2, c3, c6 and c13. c9: the page "Shapes and layout" of the
+seeds, the four pages of XLA's first documentation (2017).
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from .physical_form import PhysicalForm, physical_form
 
 MAX_BYTES = 2**63 - 1
 MAX_TILES = 8
-"""Levels of tiling at most. XLA's formats have three."""
+"""The maximal number of levels of tiling. XLA's formats have three."""
 
 Place: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutViolation:
-    """A rule that a layout breaks, and where: the name of a property of `Layout`, then indices into it."""
+    """A rule that a layout breaks, and what breaks it: the name of a property of `Layout`, then indices into it."""
 
     message: str
     label: str
@@ -167,7 +168,7 @@ def _fits(extents: Sequence[int], bits: int) -> bool:
 
 
 def _cause(form: PhysicalForm, bits: int, layout: Layout) -> Place:
-    """What makes the buffer too large: the first of padding and tiles after which it is, or else the tail."""
+    """What makes the buffer too large: the first of padding and tiles after which it is too large; else the tail."""
     for number, level in enumerate(form.levels):
         if not _fits([d.extent for d in level], bits):
             if number:

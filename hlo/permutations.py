@@ -1,4 +1,4 @@
-"""Permutations: where things go, as a sequence of the numbers 0 to n-1."""
+"""Permutations of the numbers 0 to n-1."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from collections.abc import Sequence
 
 
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes this one: at `permutation[i]` it has i."""
+    """The inverse permutation: its entry at `permutation[i]` is i."""
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))

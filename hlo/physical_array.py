@@ -1,9 +1,9 @@
 """Whole arrays to and from the buffers that hold them in their layouts.
 
-A tile splits each dimension that it covers in two and moves the second parts inside. On a view of a NumPy array both
-cost nothing as long as the tile divides the size. So the array is cut into boxes where tiles are full and boxes where
-they are not, each box is split and transposed as a view, and then copied by one assignment; what is padding gets boxes
-of its own. Python's loops are over boxes, and over parts of some kilobytes at least.
+A tile splits each dimension that it covers into two and moves the second parts inside. On a view of a NumPy array that
+costs nothing if the tile divides the size. So the array is cut into boxes in which all tiles are full and boxes in
+which they are not; each box is split and transposed as a view, then copied by one assignment. Padding has separate
+boxes. Python loops only over boxes and over parts of at least some kilobytes.
 
 Source: the page "Tiled layout", section "Tiling as pad-reshape-transpose"; PackIntN in XLA's util.h for elements of
 less than a byte.
@@ -30,26 +30,26 @@ from .shape import Shape
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
 MAX_BOXES = 64
-"""When cutting along ragged dimensions makes more boxes than this, the array is padded first, which copies it once
-more."""
+"""If cutting along ragged dimensions makes more boxes than this, the array is padded first, which costs one more
+copy."""
 _LARGE = 2**16
-"""Bytes from which on it matters how a copy is done."""
+"""From this number of bytes on the way of copying matters."""
 _SHORT = 32
-"""An innermost dimension up to this long is copied place by place: to start NumPy's loop for it costs more."""
+"""An innermost dimension up to this long is copied index by index: starting NumPy's loop for it costs more."""
 _CHUNK = 2**18
-"""Bytes that are copied place by place before the next are: they should stay in a core's cache meanwhile."""
+"""Bytes that are copied index by index before the next part begins, so that they stay in a core's cache."""
 _LINE = 64
-"""Bytes of a line of the cache."""
+"""Bytes of a cache line."""
 _MANY = 256
-"""Lines at least that one assignment copies when the inner dimension is cut into lines."""
+"""One assignment copies at least this many lines if the inner dimension is cut into lines."""
 
 
 def to_physical(array: ArrayLike, shape: Shape) -> NDArray:
-    """The buffer that holds `array` in the layout of `shape`: a new vector with every place, padding included.
+    """The buffer that holds `array` in the layout of `shape`: a new vector of all positions, padding included.
 
     `array` has the shape's dimensions and element type, any strides and either byte order. The vector has the element
-    type's dtype and as many elements as the buffer has places; where elements are packed (`E(4)`) it is of bytes,
-    `shape.byte_size` of them. Padding holds the layout's `padding_value`, and zero bits where that is unknown.
+    type's dtype and one element for each position of the buffer; if elements are packed (`E(4)`) it is a vector of
+    `shape.byte_size` bytes. Padding holds the layout's `padding_value`, or zero bits if that is unknown.
 
     ShapeError, to_physical_c1: `shape` is a tuple; c2: the array has other dimensions; c3: it has another element type.
     """
@@ -72,10 +72,10 @@ def to_physical(array: ArrayLike, shape: Shape) -> NDArray:
 def from_physical(buffer: ArrayLike, shape: Shape) -> NDArray:
     """The array of the shape's dimensions that `buffer` holds in its layout: the inverse of `to_physical`.
 
-    `buffer` is a vector as `to_physical` gives it, or its bytes (uint8). The result is new and C-contiguous. What the
-    padding holds does not matter.
+    `buffer` is a vector as `to_physical` returns it, or its bytes (uint8). The result is new and C-contiguous. The
+    content of the padding does not matter.
 
-    ShapeError, from_physical_c1: `shape` is a tuple; c2: the buffer is no vector of the right length; c3: it has
+    ShapeError, from_physical_c1: `shape` is a tuple; c2: the buffer is not a vector of the right length; c3: it has
     another dtype."""
     values = np.asarray(buffer)
     if not shape.is_array:
@@ -104,13 +104,13 @@ def from_physical(buffer: ArrayLike, shape: Shape) -> NDArray:
 
 
 def is_packed(shape: Shape) -> bool:
-    """True when elements of the array lie closer than bytes: its buffer is made of bytes, not of elements."""
+    """True when an element of the array is stored in less than a byte: its buffer is made of bytes, not of elements."""
     return shape.bits_per_element < 8 * shape.element.byte_width
 
 
 def padding_element(element_type: ElementType, value: PaddingValue) -> NDArray:
-    """What padding holds, as an array without dimensions. Lowest and highest are -inf and inf where the type has
-    them."""
+    """The content of padding, as an array without dimensions. Lowest and highest are -inf and inf if the type has
+    these."""
     dtype = element_type.dtype
     if value is PaddingValue.UNKNOWN_PAD:
         return np.zeros((), dtype)
@@ -129,26 +129,26 @@ def padding_element(element_type: ElementType, value: PaddingValue) -> NDArray:
 
 
 def _as_words(array: NDArray) -> NDArray:
-    """A view as unsigned integers of the same size: NumPy copies those of other libraries' dtypes one by one."""
+    """A view as unsigned integers of the same size: NumPy copies elements of other libraries' dtypes one by one."""
     return array.view(f"u{array.itemsize}") if array.itemsize <= 8 else array
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A part of an array: where it begins in each dimension, and a view of what it holds."""
+    """A part of an array: its start in each dimension, and a view of its elements."""
 
     origin: tuple[int, ...]
     view: NDArray
 
     @property
     def slices(self) -> tuple[Any, ...]:
-        """Indexing with it gives a view, where there are no dimensions too."""
+        """Indexing with it gives a view, even for an array without dimensions."""
         return (*(slice(o, o + n) for o, n in zip(self.origin, self.view.shape, strict=True)), ...)
 
 
 class _Transfer:
-    """Moves elements between an array and the buffer. With a `fill` from the array into the buffer, padding as well;
-    without from the buffer into the array."""
+    """Moves elements between an array and the buffer: with a `fill` from the array into the buffer, padding included;
+    without, from the buffer into the array."""
 
     def __init__(self, shape: Shape, buffer: NDArray, fill: NDArray | None) -> None:
         self.form = shape.physical_form
@@ -171,7 +171,7 @@ class _Transfer:
             self.buffer[count:] = self.fill
 
     def _padding(self, sizes: Sequence[int], extents: Sequence[int]) -> list[_Box]:
-        """Boxes for the places that an array of `sizes` leaves in one of `extents`; they do not overlap."""
+        """Boxes for the part of an array of `extents` that is outside of an array of `sizes`; they do not overlap."""
         boxes = []
         if self.fill is not None:
             for d, (size, extent) in enumerate(zip(sizes, extents, strict=True)):
@@ -187,8 +187,8 @@ class _Transfer:
     def _tile(
         self, boxes: list[_Box], extents: tuple[int, ...], tiles: Sequence[Tile], count: int, is_whole: bool = False
     ) -> None:
-        """Apply the tiles to all boxes, then copy them. They hold every element of an array of `extents`; `is_whole`
-        says that there is one, that its memory is contiguous, and that the first tile must not ask for another copy."""
+        """Apply the tiles to all boxes, then copy them. They hold every element of an array of `extents`. `is_whole`:
+        there is one box, its memory is contiguous, and the first tile must not make another copy."""
         for n, tile in enumerate(tiles):
             split = self._split(boxes, extents, tile, math.inf if is_whole and n == 0 else MAX_BOXES)
             if split is None:
@@ -203,7 +203,7 @@ class _Transfer:
                 _copy(box.view, whole[box.slices])
 
     def _through_copy(self, boxes: list[_Box], extents: tuple[int, ...], tiles: Sequence[Tile], count: int) -> None:
-        """Put the boxes together in an array that every tile divides, and go on with that."""
+        """Combine the boxes into one array whose sizes the tiles divide, and continue with that."""
         rank = len(extents)
         padded = list(extents)
         for first, last, size in tile_groups(rank, tiles[0]):
@@ -223,8 +223,8 @@ class _Transfer:
     def _split(
         self, boxes: list[_Box], extents: tuple[int, ...], tile: Tile, limit: float
     ) -> tuple[list[_Box], tuple[int, ...]] | None:
-        """The boxes after a tile, and the dimensions of what they are part of. None when there would be more than
-        `limit`, and when a box cannot have its dimensions combined as a view."""
+        """The boxes after a tile, and the dimensions of the array that they are in. None if there would be more than
+        `limit` boxes, or if the dimensions of a box cannot be combined as a view."""
         missing = max(len(tile.dimensions) - len(extents), 0)
         groups = [(f + missing, t + missing, size) for f, t, size in tile_groups(len(extents), tile)]
         extents = (1,) * missing + extents
@@ -246,7 +246,7 @@ class _Transfer:
         return result + self._tails(covered, after, sizes), after
 
     def _tails(self, covered: Sequence[int], after: tuple[int, ...], sizes: Sequence[int]) -> list[_Box]:
-        """Boxes for what the last tiles of each dimension pad. Where two dimensions end they overlap."""
+        """Boxes for the padding in the last tiles of each dimension. They overlap where two dimensions end."""
         boxes = []
         if self.fill is not None and 0 not in after:
             groups = len(sizes)
@@ -262,7 +262,7 @@ class _Transfer:
     def _combined(
         self, box: _Box, extents: Sequence[int], groups: Sequence[tuple[int, int, int]], missing: int
     ) -> _Box | None:
-        """The box with each group of dimensions as one; None where that is no view of it."""
+        """The box with each group of dimensions combined into one; None if that is not a view of the box."""
         view = box.view.reshape((1,) * missing + box.view.shape) if missing else box.view
         origin = (0,) * missing + box.origin
         if all(last - first == 1 for first, last, _ in groups):
@@ -285,8 +285,8 @@ class _Transfer:
 
 
 def _cuts(origin: int, size: int, tile: int) -> list[tuple[int, int, int, int, int]]:
-    """Where to cut a stretch so that each part is of full tiles or within one: (first place in the stretch, number of
-    the first tile, number of tiles, first place in the tile, places in each tile)."""
+    """Where to cut an interval so that each part consists of full tiles or is within one tile: (first index in the
+    interval, number of the first tile, number of tiles, first index in the tile, number of indices in each tile)."""
     cuts = []
     place = 0
     while place < size:
@@ -300,7 +300,7 @@ def _cuts(origin: int, size: int, tile: int) -> list[tuple[int, int, int, int, i
 
 
 def _tiled_box(box: _Box, untouched: int, cuts: Sequence[tuple[int, int, int, int, int]]) -> _Box:
-    """The part of a box that `cuts` say, one for each covered dimension, with these dimensions split and moved."""
+    """The part of a box that `cuts` describe, one for each covered dimension, with these dimensions split and moved."""
     groups = len(cuts)
     part = box.view[(slice(None),) * untouched + tuple(slice(c[0], c[0] + c[2] * c[4]) for c in cuts)]
     split = part.reshape(part.shape[:untouched] + tuple(n for c in cuts for n in (c[2], c[4])))
@@ -314,12 +314,12 @@ def _tiled_box(box: _Box, untouched: int, cuts: Sequence[tuple[int, int, int, in
 
 
 def _copy(to: NDArray, source: NDArray) -> None:
-    """Assign, by parts where NumPy's own loops are slow.
+    """Assign `source` to `to`, in parts where NumPy's own loops are slow.
 
-    Its inner loop runs along the dimension in which `to` is densest. Where that is short, as in (8,128)(2,1), its
-    places are taken one after the other. Where `source` is dense in another dimension, as in a transposition, a line
-    of the cache would be read for one element and be gone when the next is wanted: the inner dimension is taken a line
-    at a time.
+    NumPy's inner loop runs along the dimension in which `to` is densest. If that is short, as in (8,128)(2,1), its
+    indices are copied one after the other. If `source` is dense in another dimension, as in a transposition, NumPy
+    reads a cache line for one element and evicts it before it needs the next: here the inner dimension is copied one
+    line at a time.
     """
     if to.nbytes < _LARGE:
         to[...] = source
@@ -342,8 +342,8 @@ def _copy(to: NDArray, source: NDArray) -> None:
 
 
 def _coalesced(to: NDArray, source: NDArray) -> tuple[NDArray, NDArray]:
-    """Views of both with the dimensions in the order in which `to` has them in memory, those that are one for both
-    merged, and those of size 1 left out."""
+    """Views of both with the dimensions in the memory order of `to`; dimensions that can be one in both are merged,
+    and those of size 1 are dropped."""
     axes = sorted((d for d in range(to.ndim) if to.shape[d] > 1), key=lambda d: -to.strides[d])
     merged: list[int] = []
     for before, d in zip([-1, *axes], axes):
@@ -356,7 +356,7 @@ def _coalesced(to: NDArray, source: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def _pack(buffer: NDArray, bits: int) -> NDArray:
-    """Elements of a byte each as fields of `bits`, the first in the low bits of the first byte; as bytes."""
+    """Elements of a byte each as fields of `bits`, the first one in the low bits of the first byte. Returns bytes."""
     codes = buffer.view(np.uint8)
     if bits == 1:
         return np.packbits(codes & 1, bitorder="little")

@@ -1,9 +1,9 @@
-"""The physical form of an array: the dimensions that its buffer has in memory, and how they come from logical ones.
+"""The physical form of an array: the dimensions of its buffer in memory, computed from the logical ones.
 
-A tiling is a change of dimensions. f32[3,5]{1,0:T(2,2)} lies in memory as the row-major array [2,3,2,2], whose
-dimensions are y // 2, x // 3, y % 2 and x % 2. Every layout is of this kind: each physical dimension is
-``(source // divisor) % modulus``, where the source is a logical dimension, or several combined into one. Index
-arithmetic, conversion of whole arrays, generated loops and pictures all come from this list.
+A tiling is a change of dimensions. f32[3,5]{1,0:T(2,2)} is in memory the row-major array [2,3,2,2], whose dimensions
+are y // 2, x // 3, y % 2 and x % 2. Every layout is of this kind: each physical dimension is
+``(source // divisor) % modulus``; the source is a logical dimension, or several combined into one. Index arithmetic,
+conversion of whole arrays, generated loops and pictures use this list.
 
 Source: XLA's page "Tiled layout" (linear index formulas, repeated tiling, combining dimensions); Layout in
 xla_data.proto for padding.
@@ -24,9 +24,9 @@ from .layout import Layout, Tile
 class PhysicalDimension:
     """``(source // divisor) % modulus``, a number below `extent`.
 
-    `source` is a logical dimension's number, or physical dimensions of the level before, major to minor, that count
-    as one: their mixed-radix number. No sources at all is 0: the dimension exists because a tile has more dimensions
-    than the array. A `modulus` of None means that nothing is to be cut off.
+    `source` is the number of a logical dimension, or a list of physical dimensions of the level before, major to minor,
+    that are combined into one: their mixed-radix number. An empty list is 0: the tile has more dimensions than the
+    array. A `modulus` of None cuts nothing off.
     """
 
     source: int | tuple[PhysicalDimension, ...]
@@ -35,7 +35,7 @@ class PhysicalDimension:
     extent: int
 
     def at(self, index: Sequence[Any]) -> Any:
-        """Its value for a logical index, whose numbers are ints or integer arrays."""
+        """Its value for a logical index, whose entries are ints or integer arrays."""
         value: Any
         if isinstance(self.source, int):
             value = index[self.source]
@@ -49,10 +49,10 @@ class PhysicalDimension:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalForm:
-    """How an array of some dimensions lies in memory.
+    """How an array of some dimensions is stored in memory.
 
-    `dimensions` are major to minor; `levels` are the lists of dimensions before the first tile and after each. The
-    buffer holds `num_elements` places for elements: the product of the extents, rounded up to the tail alignment.
+    `dimensions` are major to minor. `levels` are the lists of dimensions before the first tile and after each tile. The
+    buffer has `num_elements` positions for elements: the product of the extents, rounded up to the tail alignment.
     """
 
     levels: tuple[tuple[PhysicalDimension, ...], ...]
@@ -64,12 +64,12 @@ class PhysicalForm:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The dimensions of the buffer as a dense row-major array, without what pads its tail."""
+        """The dimensions of the buffer as a dense row-major array, without the padding at its tail."""
         return tuple(d.extent for d in self.dimensions)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Places between neighbours along each physical dimension."""
+        """The number of elements between neighbours along each physical dimension."""
         strides, step = [], 1
         for dimension in reversed(self.dimensions):
             strides.append(step)
@@ -77,8 +77,8 @@ class PhysicalForm:
         return tuple(reversed(strides))
 
     def linear_index(self, index: Sequence[Any]) -> Any:
-        """The place of the element at a logical index: an int, or from integer arrays that broadcast an array. Indices
-        are not checked."""
+        """The position of the element at a logical index: an int, or an array if the index has integer arrays, which
+        broadcast. Indices are not checked."""
         linear: Any = 0
         for dimension in self.dimensions:
             linear = linear * dimension.extent + dimension.at(index)
@@ -100,9 +100,9 @@ def physical_form(dimensions: tuple[int, ...], layout: Layout) -> PhysicalForm:
 
 
 def tile_groups(rank: int, tile: Tile) -> tuple[tuple[int, int, int], ...]:
-    """What a tile does with the dimensions that it covers of an array of `rank`: (first, last, size), where dimensions
-    first to last - 1 count as one, which is cut into tiles of `size`. Dimensions below 0 are those that a tile with
-    more dimensions than the array adds; their extent is 1."""
+    """What a tile does with the dimensions of an array of `rank` that it covers: (first, last, size). Dimensions first
+    to last - 1 are combined into one, which is cut into tiles of `size`. Dimensions below 0 have extent 1: the tile
+    has more dimensions than the array."""
     groups = []
     first = rank - len(tile.dimensions)
     for d, size in enumerate(tile.dimensions, first):
@@ -114,8 +114,8 @@ def tile_groups(rank: int, tile: Tile) -> tuple[tuple[int, int, int], ...]:
 
 
 def _tiled(level: tuple[PhysicalDimension, ...], tile: Tile) -> tuple[PhysicalDimension, ...]:
-    """The level after one more tile, which covers the most minor dimensions: those major of it stay, then come the
-    numbers of the tiles, then the places in a tile."""
+    """The level after one more tile, which covers the most minor dimensions: first the dimensions that it does not
+    cover, then the numbers of the tiles, then the indices within a tile."""
     untouched = level[: max(len(level) - len(tile.dimensions), 0)]
     major, minor = [], []
     for first, last, size in tile_groups(len(level), tile):
@@ -131,7 +131,7 @@ def _combined(dimensions: tuple[PhysicalDimension, ...]) -> PhysicalDimension:
 
 
 def _divided(dimension: PhysicalDimension, size: int) -> tuple[PhysicalDimension, PhysicalDimension]:
-    """Which tile, and where in it."""
+    """The number of the tile, and the index within it."""
     count = -(-dimension.extent // size)
     modulus = dimension.modulus
     if modulus is not None and modulus % size:

@@ -1,8 +1,8 @@
-"""The process's random state: what rng-get-and-update-state reads and advances, and rng draws from.
+"""The process's random state: rng-get-and-update-state reads and advances it, and rng draws from it.
 
-A counter of 128 bits that all backends and all threads share; whoever advances it by n owns the n values from the one
-that it was. It begins as XLA's CPU compiler has it, or as the environment variable HLOOM_RANDOM_STATE says, so a
-program gives the same numbers in every process that runs it in the same order.
+A counter of 128 bits that all backends and all threads share. A caller that advances it by n gets the n values that
+start at the old one. Its first value is that of XLA's CPU compiler or that of the environment variable
+HLOOM_RANDOM_STATE, so a program gives the same numbers in every process that runs the same programs in the same order.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class RandomState:
         self._value = value & _MASK
 
     def advance(self, delta: int) -> int:
-        """Add `delta`; the value before."""
+        """Add `delta`; return the value before."""
         with self._lock:
             before = self._value
             self._value = (before + delta) & _MASK
             return before
 
     def reset(self, value: int = _INITIAL) -> None:
-        """Set the counter, so that what follows can be repeated."""
+        """Set the counter, so that later draws can be repeated."""
         with self._lock:
             self._value = value & _MASK
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplicaGroups:
-    """Which devices do a collective together; no group: all of them in one. `text` is how it was written."""
+    """Which devices do a collective together; without groups all devices are one group. `text`: as it was written."""
 
     groups: tuple[tuple[int, ...], ...] = ()
     text: str = "{}"

@@ -1,7 +1,7 @@
-"""RuleTable: one rule an opcode, refused twice, reported when missing.
+"""RuleTable: at most one rule for each opcode. It refuses a second one, and reports a missing one.
 
-Layers that must say something of every op keep their rules in one of these: the evaluator, the element rules of
-`numba_backend/emit/`, derivatives and their transposes. Text and layout rules follow from what ops declare.
+Each layer that must handle every op has such a table: the evaluator, the element rules of `numba_backend/emit/`,
+derivatives and their transposes. Text and layout rules follow from the declarations of the ops.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ R = TypeVar("R", bound=Callable[..., object])
 
 
 class RuleTable(Generic[R]):
-    """Rules of one layer (`what`) by opcode. `unsupported` records on purpose that there is none, and why."""
+    """Rules of one layer (`what`) by opcode. `unsupported` records that an op has no rule on purpose, and why."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -38,7 +38,7 @@ class RuleTable(Generic[R]):
         self._rules[opcode] = rule
 
     def unsupported(self, opcodes: Iterable[Opcode], why: str) -> None:
-        """Say that `opcodes` have no rule here, and why."""
+        """Record that `opcodes` have no rule in this table, and why."""
         for opcode in opcodes:
             assert opcode not in self._rules and opcode not in self._unsupported, f"two {self.what} rules for {opcode}"
             self._unsupported[opcode] = why

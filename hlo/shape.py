@@ -22,12 +22,12 @@ from .text.scanner import Scanner
 _LAYOUT_FOLLOWS = re.compile(r"\{\s*[0-9:}]")
 _LAYOUT_OF_TUPLE_FOLLOWS = re.compile(r"\{\s*[0-9:]")
 MAX_TUPLE_DEPTH = 64
-"""Tuples in tuples that text may have: more than programs need, few enough for recursive functions on shapes."""
+"""How deep tuples may nest in text: more than programs need, little enough for recursive functions on shapes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An array's or a tuple's type. Make one with `Shape.array`, `Shape.tuple` or `Shape.parse`.
+    """The type of an array, a tuple or a token. Make one with `Shape.array`, `.tuple`, `.token` or `.parse`.
 
     Arrays: `element_type`, `dimensions` and `layout` are set, `tuple_shapes` is None.
     Tuples: `tuple_shapes` is set (perhaps empty), `element_type` and `layout` are None.
@@ -112,7 +112,7 @@ class Shape:
         return self.dimensions[self.dimension_number(dimension)]
 
     def dimension_number(self, dimension: int | str) -> int:
-        """The number from 0 on of a dimension of an array. Numbers below 0 count from the end: -1 is the last
+        """The number of a dimension of an array, from 0. Numbers below 0 count from the end: -1 is the last
         (ShapeUtil::GetDimensionNumber). Letters are those of `dimension_names`.
 
         ShapeError, shape_c3: the array has no such dimension, or its dimensions have no letters.
@@ -169,7 +169,7 @@ class Shape:
 
     @property
     def logical_byte_size(self) -> int:
-        """Bytes of an array's elements alone, each in as many bytes as a dense buffer has; of a tuple, the sum."""
+        """Bytes of an array in a dense buffer; for a tuple, the sum over its leaves."""
         if self.tuple_shapes is not None:
             return sum(s.logical_byte_size for s in self.tuple_shapes)
         return self.num_elements * self.element.byte_width
@@ -202,8 +202,8 @@ class Shape:
         return tuple(strides)
 
     def with_element_type(self, element_type: ElementType) -> Shape:
-        """The same dimensions and layout with another element type. Where elements are packed so that the new type does
-        not fit, or with a padding value that it has not, the layout is without that."""
+        """The same dimensions and layout with another element type. Packing that the new type does not fit, and a
+        padding value that it does not have, are removed from the layout."""
         layout = self.array_layout
         if layout.element_size_in_bits and not fits_element_size(element_type, layout.element_size_in_bits):
             layout = replace(layout, element_size_in_bits=0)
@@ -238,8 +238,8 @@ class Shape:
         return self.element_type is other.element_type and self.dimensions == other.dimensions
 
     def layouts_equal(self, other: Shape, **options: bool) -> bool:
-        """True when both have the same structure and ranks, and the same layouts but for what `options`, those of
-        `Layout.equal`, say (LayoutUtil::LayoutsInShapesEqual). Element types and sizes may differ."""
+        """True when both have the same structure and ranks, and equal layouts. `options` are those of `Layout.equal`:
+        what to ignore (LayoutUtil::LayoutsInShapesEqual). Element types and sizes may differ."""
         if self.layout is not None and other.layout is not None:
             return self.layout.equal(other.layout, **options)
         if self.tuple_shapes is None or other.tuple_shapes is None:
@@ -299,7 +299,7 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
             if len(dimensions) > MAX_RANK:
                 raise scanner.error(f"an array has at most {MAX_RANK} dimensions", start)
     scanner.expect("]", "or ',' after a dimension")
-    # The body of a computation may follow its result's shape: only what looks like a layout is one.
+    # `{` after a result's shape may begin a computation's body: only text that looks like a layout is one.
     layout_start = scanner.position
     layout = read_layout(scanner) if _LAYOUT_FOLLOWS.match(scanner.text, layout_start) else None
     try:
@@ -312,7 +312,7 @@ def read_shape(scanner: Scanner, depth: int = 0) -> Shape:
 
 
 def _position_of(violation: LayoutViolation, scanner: Scanner, layout_start: int) -> int:
-    """Where in the text the part of a layout stands that breaks a rule."""
+    """The position in the text of the part of a layout that breaks a rule."""
     positions: Positions = {}
     scanner.position = layout_start
     read_layout(scanner, positions)
@@ -323,7 +323,7 @@ def _position_of(violation: LayoutViolation, scanner: Scanner, layout_start: int
 
 
 def _without_layout(scanner: Scanner, shape: Shape) -> Shape:
-    """`shape`, a tuple or a token, after which no layout may stand."""
+    """Return `shape`, a tuple or a token. HloParseError if a layout follows it."""
     if _LAYOUT_OF_TUPLE_FOLLOWS.match(scanner.text, scanner.position):
         raise scanner.error(f"{_no_layout(shape)} [layout_c13]", scanner.position, "layout_c13")
     return shape

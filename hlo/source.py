@@ -1,7 +1,7 @@
-"""Where in the user's program an operation comes from: the nearest frame outside this library.
+"""Where in the user's program an operation comes from: the nearest stack frame outside this library.
 
-What is looked at: code objects' file names, each judged once. Whoever calls the user's functions through another
-library names its folder with `add_internal_folders`.
+A frame is judged by its code object's file name, each file name once. A library that calls the user's functions
+registers its folder with `add_internal_folders`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IS_INTERNAL: dict[str, bool] = {}
 
 
 def add_internal_folders(*folders: str) -> None:
-    """Frames of files in `folders` are not the user's."""
+    """Declare that frames of files in `folders` are not the user's."""
     _INTERNAL_FOLDERS.extend(folder.rstrip(os.sep) + os.sep for folder in folders)
     _IS_INTERNAL.clear()
 
@@ -49,7 +49,7 @@ def user_frame() -> FrameType | None:
 
 
 def user_metadata(op_name: str) -> Metadata:
-    """Metadata of an instruction called `op_name` that the user's current line makes."""
+    """Metadata for an instruction called `op_name` that the user's current line creates."""
     frame = user_frame()
     if frame is None:
         return _metadata(op_name, "", 0)

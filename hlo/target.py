@@ -1,9 +1,9 @@
-"""Targets: what a program is optimised for, as far as layouts and memory go.
+"""Targets: what a program is optimised for, with respect to layouts and memory.
 
-A target chooses the layout of every buffer inside a program, and says what memory there is besides the main one. What
-comes in and goes out keeps the layouts of the module's `entry_computation_layout`.
+A target chooses the layout of every buffer inside a program, and names the memory besides the main one. Parameters and
+results of the program keep the layouts of the module's `entry_computation_layout`.
 
-One file a target: tpu_target.py has the TPU's. `targets.py` finds them by name.
+Each target has its own file: tpu_target.py has the TPU's. `targets.py` finds them by name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .shape import Shape
 
 
 class TargetOptionError(HloError, ValueError):
-    """An option of a target with a value that makes no sense."""
+    """An option of a target has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,15 @@ class MemorySpace:
 
 
 class Target(ABC):
-    """Chooses layouts. Two arrays of one element type and one list of dimensions get the same layout, so that values
-    that flow through tuples, loops and branches agree without copies."""
+    """Chooses layouts. Two arrays of one element type with the same dimensions get the same layout, so values can flow
+    through tuples, loops and branches without copies."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def buffer_layout(self, shape: Shape) -> Layout:
-        """The layout of a buffer for an array of this shape, whose dimensions are in the order of memory already:
-        the last is the most minor. Must not depend on `shape.layout`. In memory space 0."""
+        """The layout of a buffer for an array of this shape, whose dimensions are already in the order of memory: the
+        last is the most minor. The layout must not depend on `shape.layout`, and is in memory space 0."""
 
     @property
     def fast_memory(self) -> MemorySpace | None:

@@ -1,11 +1,11 @@
 """The TPU's layouts: a pure function of element type and dimensions.
 
-A vector register of a TPU holds 8 rows (sublanes) of 128 words (lanes) of 32 bits, and arrays lie in memory in tiles of
-that form. Elements of less than 32 bits are packed along the second most minor dimension, so that a word has elements
-of one column. All formats below follow from two numbers: the `packing`, elements a word, and the `rows` of a tile.
+A vector register of a TPU holds 8 rows (sublanes) of 128 words (lanes) of 32 bits; arrays are in memory in tiles of
+that form. Elements of less than 32 bits are packed along the second most minor dimension, so a word holds elements of
+one column. All formats below follow from two numbers: the `packing` (elements in a word) and the `rows` of a tile.
 
 Sources: XLA's page "Tiled layout", section "Examples of tiling formats" (8x128; the compact second minor 2x128 and
-4x128; 16, 8 and 1 bit), and modules that XLA for the TPU printed. Such modules stand in tests of XLA
+4x128; 16, 8 and 1 bit), and modules that XLA for the TPU printed. Such modules are in tests of XLA
 (memory_space_propagation_test: `s32[5]{0:T(128)}`, `s32[]{:T(128)}`, `s4[8,32768,1,256]{3,1,0,2:T(8,128)(8,1)E(4)}`,
 `pred[]{:T(512)}`; while_loop_unroller_test: `u32[256]{0:T(256)}`, `s8[1,32,2048]{2,1,0:T(8,128)(4,1)}`;
 layout_assignment_test: `f32[384]{0:T(512)}`), in JAX's book on scaling (`bf16[8192]{0:T(1024)(128)(2,1)}`) and in
@@ -52,14 +52,14 @@ class TpuTarget(Target):
 
     Scalars: (128) for 32 bits and more, (256) for 16, (512) for 8 and less.
 
-    A tile never has fewer rows than fill one row of words, and of more dimensions only the two most minor are tiled.
-    A 1-D array is tiled as one row after the other: as many rows as it needs, a power of two.
+    A tile has at least as many rows as fill one row of words. Of an array with more dimensions only the two most minor
+    are tiled. The tiles of a 1-D array are rows that follow each other: as many as it needs, a power of two.
 
-    Where this differs from what XLA prints today: it gives f32[1,n] (1,128), where its page says (2,128) for sizes 1
-    and 2, which is done here; the same for older modules' shortest 1-D tile, (256), of which newer ones have (128) as
-    here. XLA splits 64-bit numbers and complex ones into arrays of 32 bits before layouts are chosen; here an element
-    stays whole, in the tiles of 32-bit elements, and a tile takes as many bytes as the two of XLA. Scalars of less
-    than a byte are not packed: nothing is saved by it, and a loop's condition can be read as the byte that it is.
+    Differences from what XLA prints today: it tiles f32[1,n] by (1,128), but its page says (2,128) for sizes 1 and 2,
+    which is done here. The shortest 1-D tile was (256) in older modules; in newer ones it is (128), as here. XLA splits
+    64-bit numbers and complex ones into arrays of 32 bits before it chooses layouts; here an element is whole, in the
+    tiles of 32-bit elements, and one tile takes as many bytes as XLA's two. Scalars of less than a byte are not packed:
+    that would save nothing, and a loop's condition can be read as one byte.
     """
 
     name = "tpu"
@@ -67,8 +67,8 @@ class TpuTarget(Target):
     pred_bits: int = 8
     """Bits of a PRED element in an array: 8, as on TPUs, or 1."""
     vmem_bytes: int = 16 * 2**20
-    """How much of the program may lie in vector memory at once. The default is what a core of a TPU v2, v3 or v4 has;
-    a v5p and a v7x have 64 MiB, a v5e and a v6e 128 MiB (JAX: pallas/mosaic/tpu_info.py). 0: nothing is put there."""
+    """The size of vector memory. The default is that of a core of a TPU v2 to v4; a v5p and a v7x have 64 MiB, a v5e
+    and a v6e 128 MiB (JAX: pallas/mosaic/tpu_info.py). 0: nothing is put there."""
 
     def __post_init__(self) -> None:
         if self.pred_bits not in (1, 8):
@@ -100,12 +100,12 @@ class TpuTarget(Target):
 
 
 def _packing(bits: int) -> int:
-    """Elements a word; 1 for those that need a whole one, or two."""
+    """Elements in a word; 1 for elements that need one word or two."""
     return max(WORD_BITS // bits, 1)
 
 
 def _rows(needed: int, packing: int) -> int:
-    """The rows of a tile for an array of which `needed` lie below each other: the next power of two, up to a register,
-    but at least a row of words."""
+    """The rows of a tile for an array with `needed` rows: the next power of two, at most those of a register, at least
+    those that fill a row of words."""
     power = 1 << max(needed - 1, 0).bit_length()
     return max(min(power, SUBLANES), packing)

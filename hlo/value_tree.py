@@ -1,6 +1,6 @@
 """Values outside of programs: an array for an array shape, a tuple of values for a tuple shape.
 
-What reads or writes such values leaf by leaf goes through these two functions. A token is the empty tuple.
+Code that reads or writes such values leaf by leaf uses these two functions. A token is the empty tuple.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .shape import Shape
 
 
 def leaves_of(value: Any) -> Iterator[Any]:
-    """What is in the (nested) tuples of a value, in order; the value itself if it is no tuple."""
+    """The leaves of a value's (nested) tuples, in order; the value itself if it is not a tuple."""
     if isinstance(value, tuple):
         for element in value:
             yield from leaves_of(element)

@@ -1,16 +1,17 @@
-"""The verifier: does a module keep the IR's invariants? The pass manager runs it after each pass with an effect.
+"""The verifier: does a module keep the IR's invariants? The pass manager runs it after each pass that changes it.
 
-What it checks, by label:
+It checks, by label:
 
 * module_c1: computation names are unique and not empty; module_c2: so are instruction names, over the whole module
 * module_c3: no computation calls itself, directly or through others
-* module_c4: an input-output alias names a leaf of the result and one of a parameter, of one size, and neither twice
-* module_c5: entry layouts are given for no or for all leaves of the parameters (of the result), each one
-  that the leaf can have
-* module_c6: a buffer donor names a leaf of a parameter, none twice
+* module_c4: an input-output alias names a leaf of the result and a leaf of a parameter, both of one size; no leaf
+  occurs in two aliases
+* module_c5: entry layouts are given for all leaves of the parameters (of the result) or for none, and each leaf can
+  have its layout
+* module_c6: a buffer donor names a leaf of a parameter; no leaf is named twice
 * computation_c1: an instruction is in one computation, once; computation_c2: its operands come before it there
 * computation_c3: the parameters are numbered 0 to n-1; computation_c4: the root is one of the instructions
-* every instruction's shape is what its op's rule infers from the operands (labels of `ops/`)
+* every instruction's shape is the one that its op's rule infers from the operands (labels of `ops/`)
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from .shape import Shape
 
 
 def verify(module: HloModule) -> None:
-    """Check `module`; VerificationError tells the first violation, its label, the instruction and its source line."""
+    """Check `module`; VerificationError names the first violation, its label, the instruction and its source line."""
     computations = _computations(module)
     _verify_names(module, computations)
     home: dict[HloInstruction, HloComputation] = {}
     for computation in computations:
         _verify_computation(computation, home)
     _verify_entry_layouts(module)
-    _verify_aliases(module)  # whose sizes depend on layouts
+    _verify_aliases(module)  # after the layouts, on which sizes depend
     _verify_donors(module)
 
 
@@ -48,7 +49,7 @@ def _fail(label: str, why: str, where: HloInstruction | HloComputation | HloModu
 
 
 def _computations(module: HloModule) -> list[HloComputation]:
-    """All computations, callees first. Iterative and with a look at the path, so that recursion is found, not run."""
+    """All computations, callees first. Iterative; it keeps the path, to find recursion."""
     done: dict[HloComputation, None] = {}
     path: dict[HloComputation, None] = {}
     stack: list[tuple[HloComputation, bool]] = [(module.entry, False)]

@@ -1,6 +1,6 @@
-"""Windows: what says how they move, and how many places a window has, and which of them touch the array.
+"""Windows: how they move, how many positions a window has, and which positions touch the array.
 
-Shape rules, passes and code generation use it. The evaluator does not: it is what they are compared with.
+Shape rules, passes and code generation use this file. The evaluator does not: they are compared with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class WindowDimension:
     """How a window moves along one dimension. Source: XLA's WindowDimension.
 
     The base area is first dilated (`base_dilation - 1` holes between neighbours), then padded (negative: cropped). The
-    window is dilated by `window_dilation`, placed every `stride` elements wherever it fits, and read backwards if
+    window is dilated by `window_dilation`, put at every `stride`-th element as long as it fits, and read backwards if
     `reversed`.
     """
 
@@ -32,7 +32,7 @@ Window = tuple[WindowDimension, ...]
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionDimensionNumbers:
-    """Which dimension of the operands and of the result is what; XLA's text is `b01f_01io->b01f`."""
+    """The role of each dimension of the operands and of the result; XLA's text is `b01f_01io->b01f`."""
 
     input_batch: int
     input_feature: int
@@ -54,14 +54,14 @@ def dilated(size: int, dilation: int) -> int:
 
 
 def places(size: int, window: WindowDimension) -> int:
-    """How many places the window has along a dimension of `size` elements. Source: XLA's StridedBound."""
+    """How many positions the window has along a dimension of `size` elements. Source: XLA's StridedBound."""
     area = window.padding_low + dilated(size, window.base_dilation) + window.padding_high
     extent = dilated(window.size, window.window_dilation)
     return 0 if area <= 0 or extent > area else (area - extent) // window.stride + 1
 
 
 def problem(window: Window, sizes: Sequence[int]) -> str:
-    """Why `window` is not one over dimensions of these sizes; empty if it is one."""
+    """Why `window` is not valid for dimensions of these sizes; empty if it is valid."""
     if len(window) != len(sizes):
         return f"the window has {len(window)} dimensions, but {len(sizes)} are needed"
     for d, (part, size) in enumerate(zip(window, sizes, strict=True)):
@@ -85,7 +85,7 @@ def problem(window: Window, sizes: Sequence[int]) -> str:
 
 
 def is_trivial(part: WindowDimension) -> bool:
-    """True when the window does nothing along its dimension: one place an element."""
+    """True when the window does nothing along its dimension: one position for each element."""
     return (part.size, part.stride, part.padding_low, part.padding_high, part.base_dilation) == (1, 1, 0, 0, 1)
 
 

@@ -1,3 +1,3 @@
-"""Questions that passes, backends and people ask of a module: cost, trip counts, what layouts cost. Pure functions of
-the IR that change nothing. Where values lie in memory is asked in `hlo/buffers/`.
+"""Questions that passes, backends and people ask about a module: cost, trip counts, costs of layouts. Pure functions of
+the IR that change nothing. `hlo/buffers/` answers where values are in memory.
 """

@@ -26,7 +26,7 @@ _FREE = frozenset(
 def cost_analysis(module: HloModule) -> dict[str, float]:
     """{"flops", "transcendentals", "bytes accessed"}: operations on elements, and bytes read and written by all ops.
 
-    A loop's body counts as often as it is known to run, once if that is not known; of a conditional the largest branch.
+    A loop's body counts once for each known trip, once if that is not known; a conditional as its largest branch.
     """
     cost = _of_computation(module.entry, {})
     return {key: float(cost[key]) for key in ("flops", "transcendentals", "bytes accessed")}

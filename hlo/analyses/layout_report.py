@@ -1,6 +1,6 @@
 """What the layouts of a module cost: each buffer's bytes with and without padding, the worst first.
 
-Two views. *As written*: the module's own layouts, before any pass; `report_as_written` says what counts. *For a
+Two views. *As written*: the layouts of the module before any pass; `report_as_written` says what counts. *For a
 target*: the buffers of the program that comes out of all passes, from its `MemoryReport`.
 
 For each buffer that wastes memory `layout_search.py` looks for a better order of its dimensions.
@@ -32,18 +32,18 @@ _PASSED_ON = frozenset(
         *(Opcode.RECV_DONE, Opcode.ALL_GATHER_DONE, Opcode.ALL_REDUCE_DONE, Opcode.COLLECTIVE_PERMUTE_DONE),
     }
 )
-"""Results that are bytes of operands, or of what a called computation wrote."""
+"""Ops whose results are bytes of operands, or bytes that a called computation wrote."""
 
 _NEW_LEAF = {Opcode.COPY_START: 0, Opcode.ALL_GATHER_START: 1, Opcode.COLLECTIVE_PERMUTE_START: 1, Opcode.RECV: 0}
-"""Of a tuple that also holds operands and handles: the element that is written."""
+"""Ops whose tuple also has operands and handles: the element that is written."""
 
 _CALLERS = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.ASYNC_START})
-"""Whose computations have buffers of their own. Those of fusions, reductions and the like have none."""
+"""Ops whose computations have buffers. Those of fusions, reductions and the like have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferUse:
-    """One buffer. `where` is the computation that writes it, or what it is for: a parameter, an output, a constant, or
+    """One buffer. `where` is the computation that writes it, or its purpose: a parameter, an output, a constant, or
     temporary."""
 
     name: str
@@ -55,16 +55,16 @@ class BufferUse:
     space: int
     better: BetterLayout | None = None
     metadata: Metadata | None = None
-    """Of the instruction that writes it: which operation and line of the source it comes from."""
+    """The metadata of the instruction that writes it: its operation and source line."""
 
     @property
     def wasted_bytes(self) -> int:
-        """Bytes of padding; below 0 where packing saves more than padding costs."""
+        """Bytes of padding; negative if packing saves more than padding costs."""
         return self.physical_bytes - self.logical_bytes
 
     @property
     def factor(self) -> float:
-        """How many times the bytes of the elements; 1 for a buffer of no bytes."""
+        """The bytes of the buffer divided by those of its elements; 1 for an empty buffer."""
         if self.logical_bytes == 0:
             return 1.0 if self.physical_bytes == 0 else float("inf")
         return self.physical_bytes / self.logical_bytes
@@ -72,7 +72,7 @@ class BufferUse:
 
 @dataclass(frozen=True, slots=True)
 class SpaceTotal:
-    """All buffers of one memory space. `peak` is the most that is needed at once, where that is known."""
+    """All buffers of one memory space. `peak` is the most that is needed at once, if known."""
 
     space: int
     name: str
@@ -88,10 +88,10 @@ class LayoutReport:
 
     module: str
     target: str
-    """What it was compiled for, or "as written"."""
+    """The target that it was compiled for, or "as written"."""
     buffers: tuple[BufferUse, ...]
     names: tuple[tuple[int, str], ...] = ()
-    """What the target calls its memory spaces."""
+    """The target's names of its memory spaces."""
     peaks: tuple[tuple[int, int], ...] = ()
     """By memory space: the most bytes that are needed at once."""
 
@@ -116,7 +116,7 @@ class LayoutReport:
 
     @property
     def saved_bytes(self) -> int:
-        """What all proposals together would save."""
+        """The bytes that all proposals together would save."""
         return sum(b.better.saved for b in self.buffers if b.better)
 
     def to_json(self) -> dict[str, Any]:
@@ -163,13 +163,13 @@ class LayoutReport:
 
 
 def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> LayoutReport:
-    """The buffers of a module in its own layouts.
+    """The buffers of a module in the layouts that it has.
 
-    What counts: every array that an instruction writes, one a leaf of the result, in the entry and in the computations
-    that loops, branches, calls and asynchronous operations run, each computation once; the entry's parameters and all
-    constants among them. What does not: the insides of fusions and of what reductions, sorts, scatters and maps apply,
-    which live in registers; instructions that pass bytes on (tuple, get-tuple-element, bitcast, reshape between
-    row-major arrays, while, conditional, call, the ends of asynchronous operations); tokens.
+    Counted are: every array that an instruction writes, one for each leaf of the result, in the entry and in the
+    computations that loops, branches, calls and asynchronous operations run, each computation once; the entry's
+    parameters and all constants too. Not counted are: values inside fusions and inside the computations of reductions,
+    sorts, scatters and maps, which are in registers; instructions that pass bytes on (tuple, get-tuple-element,
+    bitcast, reshape between row-major arrays, while, conditional, call, the ends of asynchronous operations); tokens.
     """
     buffers = [
         _buffer(name, computation.name, shape, instruction.metadata, choose)
@@ -181,8 +181,8 @@ def report_as_written(module: HloModule, choose: ChooseLayout | None = None) -> 
 
 
 def with_entry_on_device(module: HloModule, target: Target) -> HloModule:
-    """The module with the target's layouts for arguments and results too, as they lie on the device: for each array of
-    which the module does not say otherwise."""
+    """The module with the target's layouts for arguments and results too, as they are on the device. Layouts that the
+    module states are kept."""
 
     def completed(layouts: tuple[Layout | None, ...], shapes: Iterable[Shape]) -> tuple[Layout | None, ...]:
         leaves = [leaf for shape in shapes for leaf in shape.leaves()]
@@ -199,10 +199,9 @@ def with_entry_on_device(module: HloModule, target: Target) -> HloModule:
 
 
 def report_of_program(assignment: BufferAssignment, target: Target) -> LayoutReport:
-    """The buffers of a program after all passes for a target: each piece of memory that buffer assignment hands out,
-    whatever values share it, with the shape of the first of them. Better orders are those in which the target, which
-    chooses tiles anew for each, needs fewer bytes; a buffer's dimensions are in the order of memory, and need not be
-    those of the source."""
+    """The buffers of a program after all passes for a target: each buffer of the buffer assignment, whatever values
+    share it, with the shape of the first. A better order is one for which the target, which chooses new tiles for it,
+    needs fewer bytes. The dimensions of a buffer are in the order of memory, which may differ from the source's."""
     memory = assignment.report()
     written = {i.name: i.metadata for i in assignment.slices}
     buffers = []
@@ -216,7 +215,7 @@ def report_of_program(assignment: BufferAssignment, target: Target) -> LayoutRep
         better = better_layout(shape, target.buffer_layout) if shape is not None and padded else None
         buffers.append(BufferUse(name, where, shape, logical, row.physical_bytes, row.space, better, metadata))
     names = tuple((s.number, s.name) for s in memory.spaces)
-    held = Counter[int]()  # as long as the program runs
+    held = Counter[int]()  # while the program runs
     for row in memory.rows:
         if row.slice.allocation.kind is not AllocationKind.ARENA:
             held[row.space] += row.physical_bytes
@@ -266,5 +265,5 @@ def _written(instruction: HloInstruction, in_entry: bool) -> Iterator[tuple[str,
 
 
 def _worst_first(buffers: Sequence[BufferUse]) -> tuple[BufferUse, ...]:
-    """By bytes wasted, then by bytes; those that come first in the program first."""
+    """Sorted by bytes wasted, then by bytes, then in program order."""
     return tuple(sorted(buffers, key=lambda b: (-b.wasted_bytes, -b.physical_bytes)))

@@ -1,7 +1,7 @@
 """The order of dimensions in which an array takes the least memory.
 
-Tiles pad the most minor dimensions, so it matters which these are: s32[2048,1,128,128,4] in tiles of (8,128) takes
-32 times the memory of its elements with the dimension of size 4 most minor, and no more than they do with another.
+Tiles pad the most minor dimensions, so the choice of these matters: s32[2048,1,128,128,4] in tiles of (8,128) takes
+32 times the memory of its elements if the dimension of size 4 is most minor, and no more than they do in other orders.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ..layout import Layout
 from ..shape import Shape
 
 MOST_ORDERS = 100_000
-"""Orders that are tried, counted with dimensions of equal size as the same: more than any array of rank 8 has."""
+"""The most orders that are tried; equal sizes count as the same. More than any array of rank 8 has."""
 
 ChooseLayout = Callable[[Shape], Layout]
-"""From an array whose dimensions are in the order of memory, to the layout that a target gives it."""
+"""choose(an array whose dimensions are in the order of memory) -> the layout that a target gives it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BetterLayout:
-    """A layout in which an array takes `saved` bytes less: the fewest of all orders of its dimensions."""
+    """A layout with the fewest bytes of all orders of an array's dimensions: `saved` bytes less than before."""
 
     layout: Layout
     byte_size: int
@@ -31,16 +31,16 @@ class BetterLayout:
 
 @lru_cache(maxsize=1024)
 def better_layout(shape: Shape, choose: ChooseLayout | None = None) -> BetterLayout | None:
-    """The order of dimensions with the fewest bytes, or None if the array's own is as good as any.
+    """The order of dimensions with the fewest bytes, or None if no order is better than the array's.
 
-    With the array's own tiles, packing and alignment; or with those that `choose` gives to each order, which may look
-    at the two most minor dimensions, as the TPU's does, and at as many as the array's tiles touch. Of several best
-    orders the one that leaves most dimensions where they are. None also for arrays of so many dimensions that the
-    orders which may differ are more than MOST_ORDERS.
+    Either with the array's tiles, packing and alignment; or with those that `choose` gives to each order. That may
+    depend on the two most minor dimensions, as the TPU's does, and on as many as the array's tiles touch. Of several
+    best orders it is the one that moves fewest dimensions. None also for arrays with so many dimensions that more than
+    MOST_ORDERS orders may differ.
     """
     layout = shape.array_layout
     if (choose is None and not layout.tiles) or shape.rank < 2:
-        return None  # all orders take the same
+        return None  # all orders need the same bytes
     best: tuple[int, int, tuple[int, ...]] | None = None
     own = layout.minor_to_major
     chosen = layout
@@ -68,7 +68,7 @@ def _reordered(shape: Shape, order: tuple[int, ...], choose: ChooseLayout | None
 
 
 def _minor_dimensions(layout: Layout) -> int:
-    """How many of the most minor dimensions tiles touch: the order of the others changes nothing."""
+    """How many of the most minor dimensions the tiles touch: the order of the others does not matter."""
     touched = made = 0
     for tile in layout.tiles:
         rank, parts = len(tile.dimensions), sum(d is not None for d in tile.dimensions)
@@ -78,8 +78,8 @@ def _minor_dimensions(layout: Layout) -> int:
 
 
 def _orders(shape: Shape, minor: int) -> Iterator[tuple[int, ...]]:
-    """All orders that may differ in size: each choice of the `minor` most minor dimensions, of those with equal sizes
-    the first; the others stay where they are as far as possible."""
+    """All orders that may differ in size: each choice of the `minor` most minor dimensions (of dimensions with equal
+    sizes the first); the others keep their order as far as possible."""
     own = shape.array_layout.minor_to_major
     sizes = list(zip(shape.dimensions, shape.array_layout.padded_dimensions or shape.dimensions, strict=True))
 
@@ -89,7 +89,7 @@ def _orders(shape: Shape, minor: int) -> Iterator[tuple[int, ...]]:
             yield tuple(order)
             return
         seen = set()
-        for k in range(count, len(order)):  # the one that is there now first, so that among equal sizes it stays
+        for k in range(count, len(order)):  # the present one first, so that it stays among equal sizes
             if sizes[order[k]] not in seen:
                 seen.add(sizes[order[k]])
                 swapped = list(order)

@@ -1,4 +1,4 @@
-"""How often a loop runs, where its text shows it: a counter from a constant, by a constant step, to a constant.
+"""How often a loop runs, if its text shows it: a counter from a constant, by a constant step, to a constant.
 
 Source: XLA's while_loop_analysis.cc (ComputeWhileLoopTripCount).
 """
@@ -38,7 +38,7 @@ class InductionVariable:
 
 
 def state_element(instruction: HloInstruction) -> int | None:
-    """The element of the (only, tuple) parameter that `instruction` takes out, or None."""
+    """The element of the only parameter, a tuple, that `instruction` reads, or None."""
     if instruction.opcode is Opcode.GET_TUPLE_ELEMENT and instruction.operands[0].opcode is Opcode.PARAMETER:
         index: int = instruction.attributes.index
         return index
@@ -46,21 +46,21 @@ def state_element(instruction: HloInstruction) -> int | None:
 
 
 def body_results(body: HloComputation) -> tuple[HloInstruction, ...] | None:
-    """What a loop's body returns, element by element, where its root is a tuple."""
+    """The elements that a loop's body returns, if its root is a tuple; otherwise None."""
     return body.root.operands if body.root.opcode is Opcode.TUPLE else None
 
 
 def initial_value(loop: HloInstruction, index: int) -> HloInstruction | None:
-    """What element `index` of the state starts with, where the operand is a tuple."""
+    """The initial value of element `index` of the state, if the operand is a tuple; otherwise None."""
     state = loop.operands[0]
     return state.operands[index] if state.opcode is Opcode.TUPLE else None
 
 
 def induction_variable(loop: HloInstruction) -> InductionVariable | None:
-    """The counter of a WHILE; None where the text does not show it or it would leave its type's range.
+    """The counter of a WHILE; None if the text does not show it or it would leave its type's range.
 
     The limit may be a constant in the condition, or an element of the state that starts constant and never changes.
-    The comparison and the step may each stand in a fusion.
+    The comparison and the step may each be in a fusion.
     """
     root, compared = _looked_into(loop.attributes.condition.root)
     results = body_results(loop.attributes.body)
@@ -114,8 +114,8 @@ def _step(result: HloInstruction, index: int) -> int | None:
 
 
 def _looked_into(instruction: HloInstruction) -> tuple[HloInstruction, tuple[HloInstruction, ...]]:
-    """What computes a value, and its operands; inside a fusion, the operation there, its parameters being the
-    fusion's operands."""
+    """The instruction that computes a value, and its operands; for a fusion, the one inside, with the fusion's operands
+    instead of its parameters."""
     fusion, inside = instruction, None
     if instruction.opcode is Opcode.FUSION:
         inside = instruction.attributes.calls.root

@@ -1,3 +1,3 @@
-"""Where values lie in memory: liveness, sharing, offsets, the assignment of all buffers, its checker and its report.
-What enters looks at a scheduled module and changes nothing. A pass that acts on it is in `hlo/passes/`.
+"""Where values are in memory: liveness, sharing, offsets, the assignment of all buffers, its checker and its report.
+Code here reads a scheduled module and changes nothing. A pass that changes one is in `hlo/passes/`.
 """

@@ -1,4 +1,4 @@
-"""Pieces of memory and parts of them: the words in which buffer assignment gives its answer."""
+"""Pieces of memory and parts of them: the types of the result of buffer assignment."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import Enum
 
 
 class AllocationKind(Enum):
-    """Whose memory it is."""
+    """The kind and the owner of the memory."""
 
     PARAMETER = "parameter"
     """An argument, owned by the caller: written only when it is donated."""
     OUTPUT = "output"
-    """A result, fresh in every execution."""
+    """A result: new memory in every execution."""
     CONSTANT = "constant"
     """Owned by the executable, never written."""
     ARENA = "arena"
@@ -23,8 +23,8 @@ class AllocationKind(Enum):
 class Allocation:
     """One piece of memory.
 
-    `index` counts, by kind: the leaves of the entry's parameters in order; the leaves of the entry's result; the
-    entries of `BufferAssignment.constants`; of an arena it is the memory space. `size` is in bytes.
+    `index` counts within the kind: the leaves of the entry's parameters in order; the leaves of the entry's result; the
+    entries of `BufferAssignment.constants`; for an arena it is the memory space. `size` is in bytes.
     """
 
     kind: AllocationKind

@@ -1,10 +1,10 @@
-"""Buffer assignment: where every value of a scheduled, fused module lies while it runs.
+"""Buffer assignment: the memory of every value of a scheduled, fused module while it runs.
 
-An executable has four kinds of memory: the caller's arguments, fresh memory for each result, constants, and an arena
-a memory space for all that lies between. `assign_buffers` gives every leaf of every instruction a `BufferSlice` in one
-of these, and says which bytes must be copied where sharing was not possible. It computes nothing and changes nothing.
+An executable has four kinds of memory: the caller's arguments, new memory for each result, constants, and for each
+memory space an arena for all other values. `assign_buffers` gives every leaf of every instruction a `BufferSlice` of
+one of these, and lists the bytes that must be copied where sharing was not possible. It computes and changes nothing.
 
-This file holds the interface; the work is done in values.py (which values are the same bytes, and when they are live),
+This file has the interface. The work is done in values.py (which values are the same bytes, and when they are live),
 coalescing.py (which values share a buffer), heap.py (offsets in an arena) and memory_spaces.py (the same in a small
 memory). report.py shows the result and checker.py checks it.
 """
@@ -52,36 +52,36 @@ ShapeIndex = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class BufferAssignment:
-    """Where the values of `module` lie. Covers the entry and what it reaches through while, conditional and call.
+    """The memory of the values of `module`: of the entry and what it reaches through while, conditional and call.
 
     The bodies of fusions, reducers and opaque control flow have no buffers.
 
-    How to run a module by it: walk `instructions` of the entry in order. An instruction for which `is_alias` holds,
-    a parameter or a constant needs no code. FUSION and ordinary ones read the slices of their operands' leaves and
-    write their own. For the others:
+    How to run a module by it: walk `instructions` of the entry in order. An instruction for which `is_alias` holds, a
+    parameter or a constant needs no code. FUSION and ordinary instructions read the slices of their operands' leaves
+    and write those of their own. For the others:
 
-    * WHILE: do `copies_before(instruction)`; then loop: run the condition, whose parameter leaves lie where the
-      while's result leaves lie; stop when its root's slice holds 0; run the body, do `copies_at_end(body)`.
-    * CONDITIONAL: the branches' parameters lie where the operands lie; run the chosen one, do
+    * WHILE: do `copies_before(instruction)`; then loop: run the condition, whose parameter leaves have the slices of
+      the while's result leaves; stop when its root's slice holds 0; run the body, do `copies_at_end(body)`.
+    * CONDITIONAL: the branches' parameters have the slices of the operands; run the chosen one, do
       `copies_at_end(branch)`.
-    * CALL: run the callee; its parameters lie where the operands lie, its root where the call's result lies.
+    * CALL: run the callee; its parameters have the slices of the operands, its root those of the call's result.
 
-    At the end do `copies_at_end(module.entry)`. Lists of copies are to be done in the given order.
+    At the end do `copies_at_end(module.entry)`. Lists of copies must be done in the given order.
     """
 
     module: HloModule
     slices: Mapping[HloInstruction, tuple[BufferSlice, ...]]
-    """Per instruction, one slice a leaf of its shape, depth first."""
+    """For each instruction, one slice for each leaf of its shape, depth first."""
     parameters: tuple[BufferSlice, ...]
-    """One a leaf of the entry's parameters: the whole PARAMETER allocations."""
+    """One for each leaf of the entry's parameters: the whole PARAMETER allocations."""
     outputs: tuple[BufferSlice, ...]
-    """One a leaf of the entry's result: an OUTPUT allocation, or the PARAMETER that was donated for it."""
+    """One for each leaf of the entry's result: an OUTPUT allocation, or the PARAMETER that was donated for it."""
     constants: tuple[Literal, ...]
     """The contents of the CONSTANT allocations; equal ones in one layout are kept once."""
     constant_shapes: tuple[Shape, ...]
-    """In which layouts they lie there."""
+    """The shapes of the constants, with their layouts."""
     arenas: tuple[Allocation, ...]
-    """The arena of each memory space that has one, by its number; that of space 0 always."""
+    """The arena of each memory space that has one, by number; space 0 always has one."""
     before: Mapping[HloInstruction, tuple[BufferCopy, ...]]
     at_end: Mapping[HloComputation, tuple[BufferCopy, ...]]
 
@@ -92,31 +92,31 @@ class BufferAssignment:
 
     @property
     def arena_size(self) -> int:
-        """Bytes of one block of memory that holds all arenas one behind the other, a multiple of ALIGNMENT."""
+        """Bytes of one block of memory that holds all arenas one after the other, a multiple of ALIGNMENT."""
         return sum(a.size for a in self.arenas)
 
     def arena_offset(self, allocation: Allocation) -> int:
-        """Where an arena begins in a block that holds all of them."""
+        """The offset of an arena in a block that holds all of them."""
         return sum(a.size for a in self.arenas if a.index < allocation.index)
 
     def slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
-        """Where leaf `index` of `instruction` lies."""
+        """The slice of leaf `index` of `instruction`."""
         return self.slices[instruction][leaf_number(instruction.shape, index)]
 
     def leaves(self, instruction: HloInstruction) -> tuple[BufferSlice, ...]:
-        """Where all leaves of `instruction` lie, depth first; for an array, one."""
+        """The slices of all leaves of `instruction`, depth first; for an array, one."""
         return self.slices[instruction]
 
     def operand_leaves(self, instruction: HloInstruction) -> tuple[BufferSlice, ...]:
-        """Where all leaves of all operands of `instruction` lie."""
+        """The slices of all leaves of all operands of `instruction`."""
         return tuple(s for operand in instruction.operands for s in self.slices[operand])
 
     def copies_before(self, instruction: HloInstruction) -> tuple[BufferCopy, ...]:
-        """What must be copied just before `instruction` (a WHILE: initial values that cannot lie in place)."""
+        """The copies just before `instruction` (a WHILE: initial values that cannot share the state's buffers)."""
         return self.before.get(instruction, ())
 
     def copies_at_end(self, computation: HloComputation) -> tuple[BufferCopy, ...]:
-        """What must be copied after the last instruction of the entry, a loop body or a branch."""
+        """The copies after the last instruction of the entry, a loop body or a branch."""
         return self.at_end.get(computation, ())
 
     @property
@@ -125,7 +125,7 @@ class BufferAssignment:
         return tuple(copy for copies in (*self.before.values(), *self.at_end.values()) for copy in copies)
 
     def constant_bytes(self) -> list[np.ndarray[Any, Any]]:
-        """What to fill the CONSTANT allocations with: a vector for each."""
+        """The contents of the CONSTANT allocations: a vector for each."""
         pairs = zip(self.constants, self.constant_shapes, strict=True)
         return [c.array if s.array_layout.is_row_major else to_physical(c.array, s) for c, s in pairs]
 
@@ -142,13 +142,13 @@ class BufferAssignment:
                 return sum(s.byte_size for s in self.constant_shapes)
 
     def report(self) -> MemoryReport:
-        """What lies where, how much is padding, and why."""
+        """The report: every buffer, its padding, and the reason for its memory space."""
         copies = [(f"before {i.name}", found) for i, found in self.before.items()]
         copies += [(f"at the end of {c.name}", found) for c, found in self.at_end.items()]
         return MemoryReport.of(self.module.name, self.rows, self.arenas, self.fast_memory, copies)
 
     def to_text(self) -> str:
-        """The memory map as text: the arenas' buffers by offset with who lies there when, then the copies."""
+        """The memory map as text: the arenas' buffers by offset, with their values and times, then the copies."""
         return self.report().to_text()
 
 
@@ -159,17 +159,17 @@ def assign_buffers(
     is_opaque: Callable[[HloInstruction], bool] = lambda instruction: False,
     fast_memory: MemorySpace | None = None,
 ) -> BufferAssignment:
-    """Give every value of a scheduled module its place.
+    """Give every value of a scheduled module its memory.
 
     `can_share` says which outputs the emitted code may write over which operands. `is_opaque` says which WHILE,
     CONDITIONAL and CALL instructions become one kernel: these are treated as ordinary instructions and their
     computations get no buffers. Donation comes from `module.input_output_aliases`.
 
-    A value lies in the memory space that its layout names. `fast_memory` is the one that the pass
-    `memory-space-assignment` filled, with the same `can_share`: its arena keeps within the limit, and the report says
-    why the others are not there.
+    A value is in the memory space that its layout names. `fast_memory` is the one that the pass
+    `memory-space-assignment` filled, with the same `can_share`: its arena respects the limit, and the report says why
+    the other buffers are not there.
 
-    Each computation may be called from one place only (the pass `flatten-call-graph` sees to that), the schedule is
+    Each computation may have only one caller (the pass `flatten-call-graph` ensures that); the schedule is
     the order of the instructions.
     """
     analysis, coalescing = shared_buffers(module, can_share, is_opaque)
@@ -202,7 +202,7 @@ def assign_buffers(
 def shared_buffers(
     module: HloModule, can_share: CanShare, is_opaque: Callable[[HloInstruction], bool] = lambda instruction: False
 ) -> tuple[ValueAnalysis, Coalescing]:
-    """The values of a module, and the buffers that they share, before these have places."""
+    """The values of a module, and the buffers that they share, before these have offsets."""
     analysis = analyse_values(module, is_opaque)
     return analysis, coalesce(analysis, can_share, _donations(module))
 
@@ -225,7 +225,7 @@ def _donations(module: HloModule) -> dict[int, int]:
 def _arrangement(
     analysis: ValueAnalysis, coalescing: Coalescing, fast_memory: MemorySpace | None
 ) -> Arrangement:
-    """The places of the buffers in fast memory; why others are not there, if `fast_memory` is known."""
+    """The offsets of the buffers in fast memory; why others are not there, if `fast_memory` is known."""
     spaces = {b.space for b in coalescing.all_buffers() if b.home is None} - {0}
     number = fast_memory.number if fast_memory is not None else next(iter(spaces), 0)
     if not number:

@@ -1,11 +1,11 @@
-"""An independent check of a buffer assignment: runs the module symbolically and watches what lies in memory.
+"""An independent check of a buffer assignment: runs the module symbolically and tracks the contents of memory.
 
-It shares no liveness or coalescing with what it checks. Memory holds *contents*, one number for each array that is
-ever written; loops are run twice, conditionals once a branch. Every read must find the contents that the dataflow
-says it should read.
+It shares no liveness or coalescing with what it checks. Memory holds *contents*: one number for each array that is
+written. Loops run twice, conditionals once for each branch. Every read must find the contents that the dataflow
+requires.
 
-A loop that is reached again with the same contents in the same places, but for their numbers, is not run again, so
-that the work does not double with each loop around a loop.
+A loop that is reached again with the same contents at the same addresses, except for their numbers, is not run again:
+otherwise the work would double with each nested loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..shape import Shape
 from .assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, CanShare, is_alias
 
 Contents = tuple[int, ...]
-"""What the leaves of a value hold."""
+"""The contents of the leaves of a value."""
 
 
 def verify_buffers(
@@ -29,13 +29,13 @@ def verify_buffers(
     *,
     is_opaque: Callable[[HloInstruction], bool] = lambda instruction: False,
 ) -> None:
-    """VerificationError if running the module by `assignment` would read anything but what it should.
+    """VerificationError if a run of the module by `assignment` would read wrong contents.
 
-    Labels: buffer_c1 a read finds other contents; buffer_c2 a write goes where nobody may write; buffer_c3 a result
-    overlaps an operand that the code cannot overwrite, or another result; buffer_c4 a slice lies outside the arena
-    or is not aligned; buffer_c5 a copy overlaps itself or reads what nobody wrote; buffer_c6 a slice lies in another
-    memory space than the layout says, or is of another size than the shape; buffer_c7 a memory space holds more than
-    its limit.
+    Labels: buffer_c1 a read finds other contents; buffer_c2 a write goes to memory that it must not change; buffer_c3 a
+    result overlaps an operand that the code cannot overwrite, or another result; buffer_c4 a slice is outside of the
+    arena or not aligned; buffer_c5 a copy overlaps itself or reads memory that nobody wrote; buffer_c6 a slice is in
+    another memory space than the layout says, or has another size than the shape; buffer_c7 a memory space holds more
+    than its limit.
     """
     _Checker(assignment, can_share, is_opaque).run()
 
@@ -45,7 +45,7 @@ def _fail(label: str, why: str) -> None:
 
 
 class _Memory:
-    """What each slice holds; writing forgets everything that overlaps."""
+    """The contents of each slice; a write removes everything that overlaps."""
 
     def __init__(self, cells: dict[tuple[str, int], dict[BufferSlice, int]] | None = None) -> None:
         self.cells = cells or {}
@@ -63,7 +63,7 @@ class _Memory:
         cells[place] = contents
 
     def intersect(self, others: Sequence[_Memory]) -> None:
-        """Forget what the others do not hold too."""
+        """Remove contents that not all of the others hold."""
         for key, cells in self.cells.items():
             for place, contents in list(cells.items()):
                 if any(o.cells.get(key, {}).get(place) != contents for o in others):
@@ -71,7 +71,7 @@ class _Memory:
 
 
 _Situation = tuple[tuple[tuple[BufferSlice, int], ...], Contents]
-"""What lies where in memory, and what a value holds."""
+"""The contents of memory, and those of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Outcome:
 
     situation: _Situation
     new: int
-    """Contents in it that were not there before the loop."""
+    """The number of contents that did not exist before the loop."""
 
 
 def _key(place: BufferSlice) -> tuple[str, int]:
@@ -198,7 +198,7 @@ class _Checker:
             self.write(copy.target, content, "a copy")
 
     def block(self, computation: HloComputation, arguments: Sequence[Contents]) -> Contents:
-        """Run a computation; checks that its root lies where the assignment says."""
+        """Run a computation; check that its root is in the slices of the assignment."""
         known: dict[HloInstruction, Contents] = {}
         for instruction in computation.instructions:
             known[instruction] = self.step(instruction, known, arguments)
@@ -265,8 +265,8 @@ class _Checker:
         return tuple([_content(c, contents) for c in result])
 
     def situation(self, state: Contents, numbers: dict[int, int]) -> _Situation:
-        """What memory and `state` hold, the contents numbered in the order in which they are met: `numbers`, to which
-        new ones are added. Constants keep their own numbers."""
+        """The contents of memory and of `state`, numbered in the order of first occurrence; `numbers` is extended by
+        new ones. Constants keep their own numbers."""
 
         def number(content: int) -> int:
             return content if content < 0 else numbers.setdefault(content, len(numbers))

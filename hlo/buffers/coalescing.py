@@ -1,10 +1,10 @@
-"""Which values share a buffer: so that updates happen in place, loop state stays where it is and copies fall away.
+"""Which values share a buffer: so that updates happen in place, loop state does not move and copies disappear.
 
-Every value starts with a buffer of its own. Two buffers become one where that saves a copy (what a loop body returns
-and the loop's state, a result and the memory that the caller gets, a dynamic-update-slice and its operand) or only
-memory (an element-wise operation over an operand that nobody needs afterwards), if they are never needed at the same
-time and lie in the same memory space. Copies that cannot be saved come first in loops, then by size. This is the
-coalescing of SSA destruction.
+Every value starts with a separate buffer. Two buffers become one if that saves a copy (the result of a loop body and
+the loop's state, a result and the caller's memory for it, a dynamic-update-slice and its operand) or only memory (an
+element-wise operation over an operand that is not needed afterwards), and if they are never needed at the same time and
+are in the same memory space. Expensive copies are tried first: those in loops, then the largest. This is the coalescing
+of SSA destruction.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ CanShare = Callable[[HloInstruction, int, int], bool]
 """can_share(instruction, operand_leaf, output_leaf): may the emitted code write this output leaf over this operand
 leaf, if both have the same number of bytes and nobody needs the operand afterwards?
 
-True needs: when output element i is written, no element of that operand but those of the same index i is still to
-be read (an element-wise kernel), or the operand is only ever partly overwritten in place (dynamic-update-slice).
+True requires: when output element i is written, no element of that operand except those of index i is still to be
+read (an element-wise kernel), or the operand is only partly overwritten, in place (dynamic-update-slice).
 Leaves are counted over all operands (for instructions without tuple operands: the operand's number) and over the
 result's shape (0 for an array). Asked only about FUSION, ordinary instructions, and control flow that is `opaque`.
 """
@@ -35,7 +35,7 @@ def never_share(instruction: HloInstruction, operand_leaf: int, output_leaf: int
 
 
 class Home(Enum):
-    """Memory that is not an arena's."""
+    """Memory outside of the arenas."""
 
     PARAMETER = "parameter"
     OUTPUT = "output"
@@ -50,7 +50,7 @@ class Buffer:
     values: list[int]
     intervals: list[Interval]
     home: tuple[Home, int] | None = None
-    """Where it must lie, with the number of the parameter's leaf or the result's; None: in the arena."""
+    """Its fixed memory, with the leaf number of the parameters or of the result; None: in the arena."""
     read_only: bool = False
     space: int = 0
     """The memory space that the layouts of its values name."""
@@ -71,9 +71,9 @@ class Coalescing:
     buffers: dict[int, Buffer]
     outputs: tuple[Buffer, ...]
     moves: list[tuple[Transfer, tuple[Move, ...]]] = field(default_factory=list)
-    """Per transfer, in schedule order, its copies in an order in which none overwrites what another must still read."""
+    """For each transfer, in schedule order, its copies, ordered so that none overwrites what a later one reads."""
     scratch: list[Buffer] = field(default_factory=list)
-    """What cyclic transfers need besides."""
+    """Additional buffers for cyclic transfers."""
 
     def all_buffers(self) -> list[Buffer]:
         """Every buffer once, in the order of their first values."""
@@ -93,7 +93,7 @@ class _Coalescer:
         self.buffer: dict[int, Buffer] = {v: self._own_buffer(v, donations) for v in used}
         self.outputs = self._output_buffers(donations)
         self._output_leaves: dict[int, list[int]] = {}
-        """By the id of a buffer: the leaves of the result that are handed over in it."""
+        """By the id of a buffer: the leaves of the result that are returned in it."""
         for leaf, buffer in enumerate(self.outputs):
             self._output_leaves.setdefault(id(buffer), []).append(leaf)
 
@@ -109,7 +109,7 @@ class _Coalescer:
         return buffer
 
     def _output_buffers(self, donations: dict[int, int]) -> list[Buffer]:
-        """The memory that results are handed over in; donated parameters' buffers serve as such."""
+        """The buffers of results; donated parameters' buffers are used for this too."""
         end = self.analysis.end
         donated = {b.home[1]: b for b in self.buffer.values() if b.home is not None and b.home[0] is Home.PARAMETER}
         found = []
@@ -195,7 +195,7 @@ class _Coalescer:
         return True
 
     def _compatible(self, large: Buffer, small: Buffer) -> bool:
-        """True when the two are never needed at once, but where an instruction may write one over the other."""
+        """True when the two are never needed at once, except where an instruction may write one over the other."""
         for start, end in small.intervals:
             position = max(bisect_left(large.intervals, (start, start)) - 1, 0)
             while position < len(large.intervals) and large.intervals[position][0] < end:
@@ -207,7 +207,7 @@ class _Coalescer:
         return True
 
     def _overwrites(self, time: int, a: Buffer, b: Buffer) -> bool:
-        """May the instruction at `time` write its results in the one buffer over operands in the other?"""
+        """May the instruction at `time` write its results in one buffer over operands in the other?"""
         instruction = self.analysis.computing.get(time)
         if instruction is None:
             return False
@@ -257,7 +257,7 @@ def sequentialise(moves: Sequence[Move], time: int, scratch: list[Buffer]) -> tu
 
 
 def _updates_a_slice(instruction: HloInstruction) -> bool:
-    """True for what copies a whole array only to change a part of it, if it cannot work in place."""
+    """True for an instruction that, unless in place, copies a whole array only to change a part of it."""
     if instruction.opcode is Opcode.FUSION:
         return any(i.opcode is Opcode.DYNAMIC_UPDATE_SLICE for i in instruction.attributes.calls.instructions)
     return instruction.opcode in (Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER)

@@ -1,4 +1,4 @@
-"""Where buffers of known size and lifetime lie in one piece of memory.
+"""The offsets of buffers of known size and lifetime in one piece of memory.
 
 Source of the idea: XLA's GlobalDecreasingSizeBestFitHeap (heap_simulator.cc).
 """
@@ -23,22 +23,22 @@ class Request:
 
 
 class Heap:
-    """Places requests one after the other: each at the bottom of the tightest gap that takes it, else at the top.
+    """Places requests one after the other: each at the bottom of the smallest gap that fits, otherwise at the top.
 
     Requests that are alive at the same time never overlap. Offsets are multiples of `alignment`.
     """
 
     def __init__(self, alignment: int, limit: int | None = None) -> None:
-        """`limit`: nothing may reach beyond this many bytes."""
+        """`limit`: the most bytes."""
         self.alignment = alignment
         self.limit = limit
         self.size = 0
-        """Bytes of the whole so far: the highest end of a request."""
+        """Bytes used so far: the highest end of a request."""
         self._count = 0
         self._starts, self._ends, self._lows, self._highs = (np.empty(64, np.int64) for _ in range(4))
 
     def add(self, request: Request) -> int | None:
-        """The offset of a request from now on; None, and nothing is changed, if there is no room for it."""
+        """Place a request and return its offset; None, without a change, if there is no room for it."""
         size = -(-request.size // self.alignment) * self.alignment
         if self.limit is not None and size > self.limit:
             return None
@@ -67,7 +67,7 @@ class Heap:
         return found is not None
 
     def add_all(self, requests: Sequence[Request]) -> list[int] | None:
-        """The offsets of several requests; None, and nothing is changed, if there is no room for all of them."""
+        """Place several requests; return their offsets, or None, without a change, if there is no room for all."""
         count, size = self._count, self.size
         offsets: list[int] = []
         for request in requests:
@@ -80,9 +80,9 @@ class Heap:
 
 
 def place(requests: Sequence[Request], alignment: int) -> tuple[list[int], int]:
-    """An offset for each request, multiples of `alignment`, and the size of the whole.
+    """An offset for each request, a multiple of `alignment`, and the total size.
 
-    The largest is placed first (ties: the longest lived, then the earliest). Empty ones lie at 0.
+    The largest is placed first (ties: the longest lived, then the earliest). Empty ones get 0.
     """
     offsets = [0] * len(requests)
     order = sorted(

@@ -1,17 +1,17 @@
-"""Which buffers are worth a place in a small, fast memory, and which of them get one.
+"""Which buffers are put into a small, fast memory: those that gain most.
 
-A *group* is the buffers that must lie in one memory, because values pass from one to the other where types must agree:
-the initial, the current and the next state of a loop; what branches return and the conditional's result. Groups with
-memory of their own (arguments, results, constants) stay where they are.
+A *group* is a set of buffers that must be in one memory, because values pass between them and types must agree: the
+initial, the current and the next state of a loop; the results of branches and of their conditional. Groups with fixed
+memory (arguments, results, constants) stay there.
 
-A group's merit is the bytes that kernels read and write in it, over the bytes that it takes times the steps for which
-it takes them. Groups are placed in this order, all or nothing, each where the heap has room for its whole lifetime;
-so the answer is one of real offsets, and no fragmentation can break the limit. The same list in the same order gives
-the same offsets again: the pass `memory-space-assignment` decides, and buffer assignment, which sees the decision in
-the layouts, arrives at the places that were decided on.
+A group's merit is the number of bytes that kernels read and write in it, divided by the product of its size in bytes
+and the number of steps for which it is needed. Groups are placed in the order of merit, all or nothing, if the heap has
+room for the whole lifetime. So the answer consists of real offsets, and no fragmentation can break the limit. The same
+list in the same order gives the same offsets again: the pass `memory-space-assignment` decides, and buffer assignment,
+which sees the decision in the layouts, computes the same offsets.
 
-Source of the idea: XLA's MemorySpaceAssignment without its prefetches and evictions: a buffer lies in one memory
-for as long as it lives.
+Source of the idea: XLA's MemorySpaceAssignment without its prefetches and evictions: a buffer stays in one memory for
+its whole lifetime.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .heap import Heap, Request
 from .values import ValueAnalysis, leaf_count
 
 ASSUMED_TRIPS = 5
-"""How often a loop is taken to run where that is not known (XLA: memory_space_assignment/cost_analysis.h)."""
+"""The assumed trip count of a loop if it is not known (XLA: memory_space_assignment/cost_analysis.h)."""
 
 MOST_TIMES = 2**62
-"""What counts as running forever: nests of loops may claim numbers that no float holds."""
+"""The largest count: nested loops may have trip counts whose product no float can hold."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,19 +45,19 @@ class Group:
     traffic: int
     """Bytes read and written in it by one run of the program."""
     obstacle: str = ""
-    """Why it cannot leave the main memory, if so."""
+    """Why it cannot leave the main memory; empty if it can."""
 
     @property
     def merit(self) -> float:
-        """Bytes moved for a byte taken for one step."""
+        """Bytes moved for each byte that it uses for one step."""
         requests = map(request_of, self.buffers)
         return self.traffic / sum(r.size * (r.end - r.start) for r in requests)
 
 
 def request_of(buffer: Buffer) -> Request:
-    """What a heap needs to know of a buffer that nothing forces to a place.
+    """The heap's request for a buffer without fixed memory.
 
-    Whole positions: what is handed over is read and written at one position, and copies come one after the other.
+    Whole schedule positions: a transfer reads and writes at one position, and its copies run one after the other.
     """
     return Request(buffer.size, buffer.intervals[0][0] // 2, (buffer.intervals[-1][1] + 1) // 2)
 
@@ -69,7 +69,7 @@ def room_in(space: MemorySpace, coalescing: Coalescing) -> int:
 
 
 def choose(groups: Sequence[Group], limit: int, alignment: int) -> set[Buffer]:
-    """The buffers of the groups that get a place in `limit` bytes."""
+    """The buffers of the groups that fit into `limit` bytes."""
     heap = Heap(alignment, limit)
     chosen: set[Buffer] = set()
     for group in groups:
@@ -80,16 +80,16 @@ def choose(groups: Sequence[Group], limit: int, alignment: int) -> set[Buffer]:
 
 @dataclass(slots=True)
 class Arrangement:
-    """Who lies where in the fast memory, and why the others do not."""
+    """The offsets of buffers in the fast memory, and why other buffers are not there."""
 
     offsets: dict[Buffer, int] = field(default_factory=dict)
     size: int = 0
     reasons: dict[Buffer, str] = field(default_factory=dict)
-    """Of the buffers that do not: why."""
+    """For each buffer that is not there: why."""
 
 
 def arrange(groups: Sequence[Group], space: int, limit: int | None, alignment: int) -> Arrangement:
-    """The places of the buffers whose layouts name `space`: those that `choose` found room at, for what it chose.
+    """The offsets of the buffers whose layouts name `space`; for buffers that `choose` chose, the offsets it found.
 
     VerificationError if they do not end below `limit`.
     """
@@ -155,7 +155,7 @@ _HOMES = {Home.PARAMETER: "argument", Home.OUTPUT: "result", Home.CONSTANT: "con
 
 
 def _united(analysis: ValueAnalysis, coalescing: Coalescing) -> list[list[Buffer]]:
-    """The buffers, those together between which values are handed over."""
+    """The buffers in lists; buffers between which values are transferred are in one list."""
     buffers = coalescing.all_buffers()
     parents = {b: b for b in buffers}
 
@@ -175,7 +175,7 @@ def _united(analysis: ValueAnalysis, coalescing: Coalescing) -> list[list[Buffer
 
 
 def _traffic(analysis: ValueAnalysis, coalescing: Coalescing) -> dict[Buffer, int]:
-    """Bytes read and written in each buffer, as often as loops run."""
+    """Bytes read and written in each buffer, multiplied by the trip counts of loops."""
     found: dict[Buffer, int] = {}
 
     def add(buffer: Buffer, nbytes: int) -> None:
@@ -203,8 +203,8 @@ def _traffic(analysis: ValueAnalysis, coalescing: Coalescing) -> dict[Buffer, in
 
 
 def _times(entry: HloComputation) -> dict[HloInstruction, int]:
-    """How often each instruction runs: those of the entry once, of loops' bodies as often as is known or assumed,
-    of branches as if each were taken."""
+    """How often each instruction runs: once in the entry; in a loop's body its known or assumed trip count; in branches
+    as if each were taken."""
     found: dict[HloInstruction, int] = {}
     todo = [(entry, 1)]
     while todo:
@@ -221,7 +221,7 @@ def _times(entry: HloComputation) -> dict[HloInstruction, int]:
 
 
 def _bytes_read(instruction: HloInstruction, sizes: Sequence[int]) -> Iterator[int]:
-    """Bytes read of each leaf of the operands, which have these sizes: all, but where only a slice is taken."""
+    """Bytes read of each leaf of the operands, which have these sizes: all, unless only a slice is read."""
     rest = iter(sizes)
     for number, operand in enumerate(instruction.operands):
         if operand.shape.is_array:
@@ -255,7 +255,7 @@ _UPDATES = frozenset({Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER})
 
 
 def _bytes_written(instruction: HloInstruction, sizes: Sequence[int]) -> Iterator[int]:
-    """Bytes written to each leaf of the result, which have these sizes: all, but where a slice is updated in place."""
+    """Bytes written to each leaf of the result, which have these sizes: all, unless a slice is updated in place."""
     root = instruction.attributes.calls.root if instruction.opcode is Opcode.FUSION else instruction
     parts = root.operands if root.opcode is Opcode.TUPLE else (root,)
     rest = iter(sizes)
@@ -268,6 +268,6 @@ def _bytes_written(instruction: HloInstruction, sizes: Sequence[int]) -> Iterato
 
 
 def _share(size: int, elements: int, array: Shape) -> int:
-    """The bytes of some of the elements of an array, its padding spread over all."""
+    """The bytes of some of the elements of an array; each has an equal share of the padding."""
     whole = array.num_elements
     return size if elements >= whole else size * elements // whole

@@ -1,4 +1,4 @@
-"""The report on a program's memory: what lies where and when, how much of it is padding, and why it lies there.
+"""The report on a program's memory: every buffer's offset and times, its padding, and the reason for its memory.
 
 `BufferAssignment.report()` makes one. It is data first; `to_text` is what `memory_analysis()` shows.
 """
@@ -16,18 +16,18 @@ from .heap import Request, peak
 
 @dataclass(frozen=True, slots=True)
 class MemoryMapRow:
-    """One buffer: where it lies, the schedule positions from and to which it is needed, and whose results it holds."""
+    """One buffer: its memory, the first and last schedule position at which it is needed, and its values."""
 
     slice: BufferSlice
     first: int
     last: int
     holders: tuple[str, ...]
     shape: Shape | None = None
-    """Of the first value in it, with its layout; all take as many bytes. None for scratch memory of copies."""
+    """The shape of its first value, with the layout; all have the same size. None for scratch memory of copies."""
     logical_bytes: int = 0
     """Bytes of the elements of the largest value in it, without padding."""
     reason: str = ""
-    """Why it is not in fast memory, where there is one."""
+    """Why it is not in fast memory, if there is one."""
 
     @property
     def space(self) -> int:
@@ -48,17 +48,17 @@ class SpaceUse:
 
     number: int
     name: str
-    """VMEM, say; empty where the target has no name for it."""
+    """For example VMEM; empty if the target has no name for it."""
     limit: int | None
-    """Bytes that there are; None: not known, or without limit."""
+    """Bytes of the memory; None: not known, or unlimited."""
     buffers: int
     logical_bytes: int
     physical_bytes: int
-    """Of all buffers together, as if none shared memory over time."""
+    """Bytes of all buffers together, as if none shared memory over time."""
     arena_bytes: int
     """Bytes of its arena."""
     arena_peak: int
-    """The most bytes that buffers in its arena need at once. What the arena has more is lost between them."""
+    """The most bytes that buffers in its arena need at once. The rest of the arena is lost in gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class MemoryReport:
         return MemoryReport(module, rows, spaces, tuple(in_words))
 
     def space(self, number: int) -> SpaceUse | None:
-        """What is in a memory space; None if nothing is, and the target has no such."""
+        """The use of a memory space; None if it is empty and the target does not have it."""
         return next((s for s in self.spaces if s.number == number), None)
 
     def to_text(self) -> str:
-        """The memory map: per kind of memory its buffers with who lies there when, then the copies."""
+        """The memory map: for each kind of memory its buffers with their values and times, then the copies."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """Which results of a scheduled module are the same bytes, and when each of them is needed.
 
-A *value* is what one leaf of an instruction's result holds. Instructions that move nothing (tuple, get-tuple-element,
-bitcast, reshape) pass values on, and so does a loop for the leaves that its body returns as it got them.
+A *value* is the content of one leaf of an instruction's result. Instructions that move nothing (tuple,
+get-tuple-element, bitcast, reshape) pass values on; so does a loop for leaves that its body returns unchanged.
 
 Time: every instruction has a position on one line, callees between the start and the end of their caller, branches
 one after the other. At position t operands are read in [2t, 2t+1) and results written in [2t, 2t+2); values are live
-in half-open intervals of these half steps. Blocks (loop bodies, branches, the entry) end at a position of their own:
-their results are read in [2t, 2t+1) and handed over in [2t+1, 2t+2), all at once.
+in half-open intervals of these half steps. Blocks (loop bodies, branches, the entry) end at a separate position: their
+results are read in [2t, 2t+1) and transferred in [2t+1, 2t+2), all at once.
 
 Only liveness belongs here; who shares memory is decided in coalescing.py.
 """
@@ -29,7 +29,7 @@ Interval = tuple[int, int]
 def is_alias(instruction: HloInstruction) -> bool:
     """True when the result is the operands' bytes unchanged, so that no code runs for it.
 
-    tuple, get-tuple-element, bitcast and opt-barrier always, and after-all, which holds none; reshape when both layouts
+    tuple, get-tuple-element, bitcast and opt-barrier always, and after-all, which has none; reshape when both layouts
     are row-major.
     """
     match instruction.opcode:
@@ -58,7 +58,7 @@ def leaf_number(shape: Shape, index: Sequence[int]) -> int:
 
 @dataclass(slots=True)
 class Value:
-    """One array in memory. `instruction` and `leaf` say who writes it first."""
+    """One array in memory, first written by leaf `leaf` of `instruction`."""
 
     instruction: HloInstruction
     leaf: int
@@ -66,7 +66,7 @@ class Value:
     size: int
     """Bytes, in the layout of `shape`."""
     intervals: list[Interval] = field(default_factory=list)
-    """When it is needed: sorted, disjoint, not touching."""
+    """When it is needed: sorted intervals with gaps between them."""
     constant: Literal | None = None
     parameter: int | None = None
     """For a value that comes in from outside: the leaf number among all leaves of the entry's parameters."""
@@ -74,7 +74,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Values that a block hands over: source i becomes target i, all at once, at position `time`."""
+    """Values that leave a block: source i becomes target i, all at once, at position `time`."""
 
     sources: tuple[int, ...]
     targets: tuple[int, ...]
@@ -82,13 +82,13 @@ class Transfer:
     depth: int
     """Number of loops around it."""
     before: HloInstruction | None = None
-    """The WHILE that it initialises; else it stands at the end of `block`."""
+    """The WHILE that it initialises; None: it is at the end of `block`."""
     block: HloComputation | None = None
 
 
 @dataclass(slots=True)
 class ValueAnalysis:
-    """The values of a module, by number, and where they flow."""
+    """The values of a module, by number, and how they flow."""
 
     entry: HloComputation
     values: list[Value] = field(default_factory=list)
@@ -133,9 +133,9 @@ class _Block:
     end: int = 0
     root: tuple[int, ...] = ()
     starts: dict[HloInstruction, int] = field(default_factory=dict)
-    """Of control flow: the position before its computations."""
+    """For control flow: the position before its computations."""
     ends: dict[HloInstruction, int] = field(default_factory=dict)
-    """The position of each instruction; of control flow, after its computations."""
+    """The position of each instruction; for control flow, after its computations."""
 
 
 class _Numbering:
@@ -223,7 +223,7 @@ class _Numbering:
         return found
 
     def _while(self, instruction: HloInstruction, depth: int) -> tuple[int, ...]:
-        """The state has values of its own, but for leaves that the body returns unchanged: these are the initial."""
+        """The state has new values, except leaves that the body returns unchanged: these keep their initial values."""
         state = self.fresh_leaves(instruction)
         self.number(instruction.attributes.condition, (state,), depth + 1)
         results = self.number(instruction.attributes.body, (state,), depth + 1)
@@ -254,7 +254,7 @@ _CONTROL_FLOW: dict[Opcode, Callable[[_Numbering, HloInstruction, int], tuple[in
 
 
 class _Needs:
-    """From when to when one computation itself needs values; those without a begin come in as parameters."""
+    """The times at which one computation itself needs values; a value without a begin is a parameter."""
 
     def __init__(self) -> None:
         self.begins: dict[int, int] = {}
@@ -273,7 +273,7 @@ class _Needs:
 
 
 class _Liveness:
-    """Second walk: when each value is needed, and what blocks hand over."""
+    """Second walk: when each value is needed, and the transfers of blocks."""
 
     def __init__(self, numbering: _Numbering, entry: HloComputation) -> None:
         self.numbering = numbering
@@ -340,7 +340,7 @@ class _Liveness:
                 self._transfer(sources, targets, branch.end, block.depth, inside=branch.computation)
         else:
             for v in results:
-                if v not in needs.ends:  # made by the callee, not handed through
+                if v not in needs.ends:  # made by the callee, not passed through
                     needs.begins[v] = 2 * end
             needs.read(results, end)
 

@@ -1,7 +1,7 @@
 """The client interface: programs built operation by operation (ComputationBuilder) and run on values (LocalClient).
 
-Source: the seeds' "Getting started", "C++ interface" and "Operation Semantics". A computation that a builder makes is
-HLO as any other; nothing below knows of this package.
+Source: the pages "Getting started", "C++ interface" and "Operation Semantics" of the seeds, the four pages of XLA's
+first documentation (2017). A computation that a builder makes is ordinary HLO; no lower layer knows this package.
 """
 
 from __future__ import annotations

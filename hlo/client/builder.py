@@ -21,10 +21,11 @@ class ComputationBuilder(BuilderCore):
         builder.add(builder.mul(alpha, x), y)
         axpy = builder.build()
 
-    Methods are those of the seeds' C++ class in snake_case, with a `_` behind Python's keywords. Each takes and gives
-    ComputationDataHandles. Shapes are inferred at once; an error is noted and raised by `build`, or at once after
-    `set_die_immediately_on_error(True)`. It names the method, the operands' shapes, the violated rule and the user's
-    line. What comes out is today's HLO: `docs/ops.md` lists where that differs from the interface's documents.
+    Methods are those of the C++ class in the seeds (the four pages of XLA's first documentation, 2017) in snake_case,
+    with a `_` after Python's keywords. Each takes and returns ComputationDataHandles. Shapes are inferred at once; an
+    error is noted and raised by `build`, or at once after `set_die_immediately_on_error(True)`. It names the method,
+    the operands' shapes, the violated rule and the user's line. The result is today's HLO: `docs/ops.md` lists the
+    differences from the interface's documents.
     """
 
     # ---- parameters and constants
@@ -123,7 +124,7 @@ class ComputationBuilder(BuilderCore):
     clamp = operation(elementwise.clamp)
     select = operation(elementwise.select)
 
-    # ---- places of elements
+    # ---- movement of elements
 
     broadcast = operation(movement.broadcast)
     reshape = operation(movement.reshape)
@@ -170,7 +171,7 @@ class ComputationBuilder(BuilderCore):
     batch_norm_grad = operation(reductions.batch_norm_grad)
     cross_replica_sum = operation(reductions.cross_replica_sum)
 
-    # ---- tuples, computations, what is outside
+    # ---- tuples, computations, queues and other code
 
     tuple = operation(structure.tuple_)
     get_tuple_element = operation(structure.get_tuple_element)
@@ -183,7 +184,7 @@ class ComputationBuilder(BuilderCore):
     infeed = operation(structure.infeed)
     outfeed = effect(structure.outfeed)
 
-    # ---- random numbers, from the process's own state
+    # ---- random numbers, from the process's state
 
     rng_normal = operation(structure.rng_normal)
     rng_uniform = operation(structure.rng_uniform)

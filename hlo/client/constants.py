@@ -1,7 +1,7 @@
 """ComputationBuilder's parameters and constants.
 
-Source: the seeds' "C++ interface": Parameter, ConstantLiteral, ConstantR0 to ConstantR4. Native types there are element
-types by name; here Python's numbers are PRED, S32, F32 and C64 unless `dtype` says otherwise, and NumPy's arrays and
+Source: the seeds' page "C++ interface": Parameter, ConstantLiteral, ConstantR0 to ConstantR4. There C++ types determine
+element types; here Python's numbers are PRED, S32, F32 and C64 unless `dtype` says otherwise, and NumPy's arrays and
 scalars keep theirs.
 """
 
@@ -29,7 +29,7 @@ ElementTypeLike = ElementType | DTypeLike | None
 
 _NARROW = {"i": np.int32, "f": np.float32, "c": np.complex64}
 _OUTSIDE = frozenset((Opcode.INFEED, Opcode.RECV, Opcode.RECV_DONE, Opcode.CUSTOM_CALL, Opcode.ALL_REDUCE))
-"""Ops whose value comes from elsewhere: a queue, code that has a name only, other replicas."""
+"""Ops whose value comes from outside: a queue, a custom call, other replicas."""
 
 
 def parameter(build: Construction, parameter_number: int, shape: Shape, name: str = "") -> Handle:
@@ -74,11 +74,11 @@ def constant(build: Construction, values: ArrayLike, rank: int, dtype: ElementTy
 
 
 def literal(build: Construction, array: NDArray) -> Handle:
-    """The array as it is."""
+    """A constant with the unchanged array."""
     return build.enqueue(Opcode.CONSTANT, (), ConstantAttributes(Literal(array)))
 
 
-# ---- what is constant
+# ---- constant values
 
 
 def computed(root: HloInstruction, output_layout: Layout | None) -> GlobalData:
@@ -93,7 +93,7 @@ def computed(root: HloInstruction, output_layout: Layout | None) -> GlobalData:
 
 
 def first_outside(root: HloInstruction) -> HloInstruction | None:
-    """What keeps `root` from being constant, or None."""
+    """The first instruction because of which `root` is not constant, or None."""
     for instruction in post_order(root):
         if instruction.opcode is Opcode.PARAMETER or _is_outside(instruction):
             return instruction
@@ -107,7 +107,7 @@ def element_type_like(given: ElementTypeLike) -> ElementType:
     """builder_c11: an element type, or a dtype that is one."""
     if isinstance(given, ElementType):
         return given
-    if given is None:  # which NumPy takes for f64
+    if given is None:  # NumPy would take it for f64
         refuse("None is no element type", "builder_c11")
     try:
         return element_type_of(given)
@@ -137,7 +137,7 @@ def _array_of(values: ArrayLike, rank: int, dtype: ElementTypeLike) -> NDArray:
 
 
 def _has_numpy(values: object) -> bool:
-    """True if a dtype was chosen by someone: an array or a NumPy scalar is among the values."""
+    """True if the user chose a dtype: an array or a NumPy scalar is among the values."""
     return any(isinstance(v, np.ndarray | np.generic) for v in _leaves(values))
 
 
@@ -150,6 +150,6 @@ def _leaves(values: object) -> Iterator[object]:
 
 
 def _is_outside(instruction: HloInstruction) -> bool:
-    """The parameters of called computations are their caller's values, so these do not count."""
+    """Parameters of called computations do not count: they are their caller's values."""
     called = (i for computation in instruction.called_computations() for i in computation.instructions)
     return instruction.opcode in _OUTSIDE or any(map(_is_outside, called))

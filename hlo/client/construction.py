@@ -1,8 +1,8 @@
-"""A computation under construction: what the operations of a ComputationBuilder are functions of.
+"""A computation under construction, on which the operations of a ComputationBuilder work.
 
 The operations are in the files of their families. Each is a function of a `Construction` and of its own arguments; it
-checks these with the methods here, and enqueues instructions. A function may call others: `builder.py` binds them to
-the class that users see, which notes what goes wrong.
+checks these with the methods here, and enqueues instructions. A function may call others. `builder.py` binds them to
+the class that users see, which notes errors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ K = TypeVar("K")
 
 
 class Construction:
-    """What is built between two calls of `build`: the instructions in the order of their making."""
+    """What is built between two calls of `build`: the instructions in order."""
 
     __slots__ = ("instructions", "last", "method", "parameters", "returned", "token")
 
@@ -34,12 +34,12 @@ class Construction:
         self.instructions: list[HloInstruction] = []
         self.parameters: dict[int, HloInstruction] = {}
         self.last: HloInstruction | None = None
-        """The last expression; effects (outfeed, trace) are none."""
+        """The last expression; effects (outfeed, trace) are not expressions."""
         self.returned: HloInstruction | None = None
         self.token: HloInstruction | None = None
-        """Orders what reads and feeds the queues of the device."""
+        """The token of the last use of a queue, which orders these uses."""
         self.method = ""
-        """The builder's method that is running: what instructions say they come from."""
+        """The builder's method that is running, for the metadata of instructions."""
 
     def enqueue(
         self,
@@ -50,7 +50,7 @@ class Construction:
         *,
         name: str = "",
     ) -> Handle:
-        """Infer the shape, make the instruction, and put it behind the others."""
+        """Infer the shape, make the instruction, and append it."""
         instructions = [self.instruction(o) for o in operands]
         made = make_instruction(opcode, instructions, attributes, shape, name=name, metadata=user_metadata(self.method))
         self.instructions.append(made)
@@ -74,7 +74,7 @@ class Construction:
             root = self.enqueue(Opcode.TUPLE, ()).instruction
         return HloComputation(name, tuple(self.instructions), root)
 
-    # ---- what operands are
+    # ---- operands
 
     def instruction(self, operand: Handle) -> HloInstruction:
         """The instruction behind a handle.

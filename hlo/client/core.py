@@ -1,4 +1,4 @@
-"""The heart of a ComputationBuilder: errors are noted, and at the end there is a computation.
+"""The core of a ComputationBuilder: it notes errors, and returns a computation at the end.
 
 The operations are in the files of their families; `builder.py` makes them methods of this class's subclass.
 """
@@ -23,7 +23,7 @@ B = TypeVar("B", bound="BuilderCore")
 
 
 class BuilderCore:
-    """Parameters' numbers, the instructions so far, the first error."""
+    """The methods of a builder that are not operations: questions, errors, `build`."""
 
     @overload
     def __init__(self, name: str, /, *, client: LocalClient | None = None) -> None: ...
@@ -34,7 +34,7 @@ class BuilderCore:
     def __init__(self, *args: Any, client: LocalClient | None = None) -> None:
         """`ComputationBuilder(name)`, or `ComputationBuilder(client, name)` as in the seeds.
 
-        The client is needed for nothing but `builder.client`.
+        The client is only used for `builder.client`.
         """
         if len(args) == 2:
             client, name = args
@@ -50,7 +50,7 @@ class BuilderCore:
         self._dies = False
         self._errors: list[BuildError] = []
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class BuilderCore:
 
     @property
     def errors(self) -> tuple[BuildError, ...]:
-        """All errors noted so far. What follows from a failed operation is not counted again."""
+        """All errors noted so far. Consequences of a failed operation are not counted again."""
         return tuple(self._errors)
 
     # ---- questions
@@ -84,7 +84,7 @@ class BuilderCore:
             return self._construction.shape(operand)
 
     def check_shape(self, operand: Handle, expected_shape: Shape) -> Handle:
-        """`operand`, whose shape must be `expected_shape` (layouts aside); raises at once if it is another.
+        """`operand`, whose shape must be `expected_shape` (ignoring layouts); raises at once if it is another.
 
         builder_c7: the shapes agree.
         """
@@ -95,7 +95,7 @@ class BuilderCore:
             return operand
 
     def check_same_shape(self, lhs: Handle, rhs: Handle) -> None:
-        """Both values must have one shape (layouts aside); raises at once if they differ.
+        """Both values must have one shape (ignoring layouts); raises at once if they differ.
 
         builder_c7: the shapes agree.
         """
@@ -129,8 +129,8 @@ class BuilderCore:
         return sub
 
     def set_return_value(self, operand: Handle) -> None:
-        """The computation will return `operand`, and not the last expression enqueued: not even a later one, unless
-        this is called again."""
+        """Make the computation return `operand` and not the last expression, even if others are enqueued later. A later
+        call replaces it."""
         if operand.failed:
             return
         with self._noting("set_return_value", operand):
@@ -139,8 +139,8 @@ class BuilderCore:
     def build(self) -> Computation:
         """The computation of all that was enqueued; it returns the last expression, or what `set_return_value` says.
 
-        Raises the first error that was noted. A computation with nothing but effects returns an empty tuple. The
-        builder starts anew afterwards: handles of what was built are of no use to it any more.
+        Raises the first error that was noted. A computation with only effects returns an empty tuple. Afterwards the
+        builder starts again: handles from before are no longer valid.
 
         builder_c3: something was enqueued; builder_c4: the parameters are numbered 0 to n-1.
         """
@@ -171,7 +171,7 @@ class BuilderCore:
 
     @contextmanager
     def _noting(self, method: str, arguments: object = ()) -> Iterator[None]:
-        """Errors inside are noted, or raised at once if the builder is to die on them."""
+        """Errors inside are noted, or raised at once if `set_die_immediately_on_error` was called."""
         self._construction.method = method
         try:
             yield
@@ -185,7 +185,7 @@ class BuilderCore:
 
     @contextmanager
     def _raising(self, method: str, *arguments: object) -> Iterator[None]:
-        """Errors inside are raised at once, as failed checks of the seeds are."""
+        """Errors inside are raised at once, as failed checks are in the seeds' interface."""
         for operand in arguments:
             if isinstance(operand, Handle) and operand.failed and self._errors:
                 raise self._errors[0]
@@ -204,7 +204,7 @@ class BuilderCore:
 
 
 def _flat(arguments: object) -> Iterator[object]:
-    """What stands in nested tuples, lists and dictionaries."""
+    """The items of nested tuples, lists and dictionaries."""
     if isinstance(arguments, dict):
         arguments = list(arguments.values())
     if isinstance(arguments, list | tuple):
@@ -215,7 +215,7 @@ def _flat(arguments: object) -> Iterator[object]:
 
 
 def any_failed(arguments: object) -> bool:
-    """Whether a value or a computation among the (nested) arguments was never made."""
+    """True if a value or a computation among the (nested) arguments failed."""
     return any(
         (isinstance(a, Handle) and a.failed) or (isinstance(a, Computation) and a.is_null) for a in _flat(arguments)
     )

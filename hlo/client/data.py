@@ -20,7 +20,7 @@ LiteralValue: TypeAlias = "Literal | tuple[LiteralValue, ...]"
 
 
 class GlobalData:
-    """A value that lives where computations run: what `execute` takes and gives. Arrays are row-major.
+    """A value in the memory where computations run: `execute` takes and returns these. Arrays are row-major.
 
     The memory is freed with the last reference, or by the client's `unregister`.
     """
@@ -80,5 +80,5 @@ def literal_of(value: Any, shape: Shape) -> LiteralValue:
 
 
 def array_tree(literal: LiteralValue) -> Any:
-    """The literal's arrays, nested in tuples as they are."""
+    """The literal's arrays, in the same nested tuples."""
     return tuple(map(array_tree, literal)) if isinstance(literal, tuple) else literal.array

@@ -3,8 +3,8 @@
 Source: the sections "Element-wise binary arithmetic operations", "Element-wise comparison operations", "Element-wise
 unary functions", "ConvertElementType", "ReducePrecision", "Clamp", "Select".
 
-Those that are one op without attributes have a line in `builder.py` each; here is how such a line becomes instructions,
-and what is more than that.
+Operations that are one op without attributes have a line in `builder.py` each; this file turns such a line into
+instructions, and has the operations that need more than that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def apply_binary(
     broadcast_dimensions: Integers = (),
     attributes: Attributes = NO_ATTRIBUTES,
 ) -> Handle:
-    """The op on both operands, made of one shape first: `broadcast_dimensions`, then dimensions of size 1."""
+    """The op on both operands, broadcast to one shape first: `broadcast_dimensions`, then dimensions of size 1."""
     dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
     plan = plan_broadcast(build.shape(lhs), build.shape(rhs), dimensions)
     operands = [_expanded(build, lhs, plan.lhs, plan.dimensions), _expanded(build, rhs, plan.rhs, plan.dimensions)]
@@ -93,7 +93,7 @@ def convert_element_type(build: Construction, operand: Handle, new_element_type:
 
 
 def reduce_precision(build: Construction, operand: Handle, exponent_bits: int, mantissa_bits: int) -> Handle:
-    """Round to a format with so many bits, to nearest even; what is too large becomes infinite."""
+    """Round to a format with these numbers of bits, to nearest even; too large numbers become infinite."""
     attributes = ReducePrecisionAttributes(*integers((exponent_bits, mantissa_bits), "numbers of bits"))
     return build.enqueue(Opcode.REDUCE_PRECISION, [operand], attributes)
 

@@ -1,4 +1,4 @@
-"""What a ComputationBuilder gives out: handles of the values that it will compute, and finished computations."""
+"""What a ComputationBuilder returns: handles of values that will be computed, and finished computations."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ..shape import Shape
 
 
 class BuildError(ShapeError):
-    """A method of a ComputationBuilder was given what it cannot use.
+    """A method of a ComputationBuilder got arguments that it cannot use.
 
     The message says which method, the operands' shapes, what is wrong, and the user's line. `label` is the violated
     rule's: `<opcode>_c<N>` (see `hlo/ops`), `broadcasting_c<N>` (`hlo/broadcasting.py`), or `builder_c<N>`:
 
     * builder_c1: an operand is a ComputationDataHandle
-    * builder_c2: it is of this builder, and of the computation that is being built
+    * builder_c2: it belongs to this builder, and to the computation that is being built
     * builder_c3: there is something to build
     * builder_c4: parameters are numbered 0 to n-1, each once
     * builder_c5: a computation argument is a Computation that was built
-    * builder_c6: sizes, dimensions, strides and the like are integers, as many as there should be
+    * builder_c6: sizes, dimensions, strides and the like are integers, in the right number
     * builder_c7: a value has the shape that was claimed for it
-    * builder_c8: what is to be computed at once is constant: it depends on no parameter and on nothing from outside
+    * builder_c8: a value that is computed at once is constant: it depends on no parameter and on nothing from outside
     * builder_c9: a constant has an element type, and the rank and range that the method's name says
-    * builder_c10: an op that exists for some ranks or element types only is given one of these
+    * builder_c10: an op that exists only for some ranks or element types gets one of these
     * builder_c11: any other argument is of its kind: a Shape, an element type, a number, a PaddingConfig, one of
       Padding, dimension numbers, text
     """
@@ -36,18 +36,19 @@ class BuildError(ShapeError):
 
 
 class ComputationDataHandle:
-    """A value of a computation that is being built. It belongs to its builder, and dies with `build`."""
+    """A value of a computation that is being built. It belongs to its builder, and is invalid after `build`."""
 
     __slots__ = ("_construction", "_instruction")
 
     def __init__(self, construction: object, instruction: HloInstruction | None) -> None:
-        """`construction`: what it belongs to. `instruction`: None for the result of an operation that failed."""
+        """`construction`: the one that it belongs to. `instruction`: None for the result of an operation that
+        failed."""
         self._construction = construction
         self._instruction = instruction
 
     @property
     def failed(self) -> bool:
-        """True if the operation that should have made this value failed; what is done to it fails silently."""
+        """True if the operation for this value failed; operations on it then fail silently."""
         return self._instruction is None
 
     @property
@@ -78,7 +79,7 @@ class Computation:
 
     @property
     def is_null(self) -> bool:
-        """True if building failed: what uses this computation fails silently."""
+        """True if building failed: operations that use this computation fail silently."""
         return self._hlo is None
 
     @property

@@ -1,4 +1,4 @@
-"""LocalClient: values go to where computations run, computations are compiled and executed, values come back.
+"""LocalClient: values go to the memory where computations run, computations are compiled and run, values come back.
 
 Source: the seeds' "Getting started" and "Moving data into and out of XLA"; the names of XLA's Client. The "server" is
 this process, so data crosses no boundary; a backend compiles (see `backend.py`).
@@ -30,7 +30,7 @@ NDArray = np.ndarray[Any, Any]
 
 
 class ComputesConstants(Protocol):
-    """A ComputationBuilder, as far as a client uses it."""
+    """The part of a ComputationBuilder that a client uses."""
 
     def compute_constant(self, operand: ComputationDataHandle, output_layout: Layout | None = None) -> GlobalData: ...
 
@@ -60,7 +60,7 @@ class LocalClient:
         return data.to_literal()
 
     def transfer_to_server_in_process(self, array: NDArray) -> GlobalData:
-        """The array as data, in the memory where it is: it must not change as long as the data is used.
+        """The array as data, without a copy: it must not change as long as the data is used.
 
         Arrays that are not dense, row-major and aligned are copied.
         """
@@ -88,7 +88,7 @@ class LocalClient:
         return data.shape
 
     def deconstruct_tuple(self, data: GlobalData) -> list[GlobalData]:
-        """The elements of a tuple, in the memory where they are. ExecutionError if the data is an array."""
+        """The elements of a tuple, without copies. ExecutionError if the data is an array."""
         if data.shape.is_array:
             raise ExecutionError(f"{data!r} is no tuple")
         buffers = iter(data.buffers)
@@ -101,11 +101,11 @@ class LocalClient:
     # ---- queues; one in and one out for the whole process
 
     def transfer_to_infeed(self, literal: LiteralValue | ArrayLike) -> None:
-        """Put a copy of a value where the next `infeed` of a running computation takes it from."""
+        """Append a copy of a value to the queue that the `infeed` of computations reads."""
         transfer_to_infeed(array_tree(_as_literal(literal)))
 
     def transfer_from_outfeed(self, shape: Shape) -> LiteralValue:
-        """The next value that a computation put out by `outfeed`; waits for it.
+        """The next value that a computation wrote by `outfeed`; waits for it.
 
         ExecutionError if it is not of type `shape`, or does not come in time.
         """
@@ -118,7 +118,7 @@ class LocalClient:
         return self._program(computation).executable
 
     def execute(self, computation: Computation, arguments: Sequence[GlobalData] = ()) -> GlobalData:
-        """The result of `computation` on `arguments`, one a parameter.
+        """The result of `computation` on `arguments`, one for each parameter.
 
         ExecutionError if they are not of the parameters' types.
         """
@@ -155,14 +155,14 @@ class LocalClient:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A compiled computation, and what a call of it asks each time."""
+    """A compiled computation, and the facts that each call needs."""
 
     name: str
     parameters: tuple[Shape, ...]
     result: Shape
     executable: Executable
     is_row_major: bool
-    """Whether data, which is row-major, is what the executable takes and gives as it is."""
+    """True if the executable takes and returns row-major arrays, as GlobalData is."""
 
 
 def _check_arguments(program: _Program, arguments: Sequence[GlobalData]) -> None:

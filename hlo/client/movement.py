@@ -1,4 +1,4 @@
-"""ComputationBuilder's operations that place elements: broadcast, reshape, slices, padding, order.
+"""ComputationBuilder's operations that move elements: broadcast, reshape, slices, padding, order.
 
 Source: the sections "Broadcast", "Collapse", "Concatenate", "Pad", "Reshape", "Rev", "Slice", "DynamicSlice",
 "DynamicUpdateSlice", "Sort", "Transpose".
@@ -55,7 +55,7 @@ def reshape(
 
 
 def collapse(build: Construction, operand: Handle, dimensions: Integers) -> Handle:
-    """Replace consecutive dimensions by one of their product's size; fewer than two are left as they are.
+    """Replace consecutive dimensions by one whose size is their product; fewer than two are unchanged.
 
     builder_c6: the dimensions are the operand's, in order and without a gap.
     """
@@ -81,7 +81,7 @@ def concat_in_dim(build: Construction, operands: Sequence[Handle], dimension: in
 
 
 def pad(build: Construction, operand: Handle, padding_value: Handle, padding_config: PaddingConfig) -> Handle:
-    """`padding_value` around the operand and between its elements. Between comes first: negative edges remove."""
+    """`padding_value` between the operand's elements, then around it; negative edges then remove elements."""
     config = of_kind(padding_config, PaddingConfig, "the padding").dimensions
     attributes = PadAttributes(
         integers([d.edge_padding_low for d in config], "edge_padding_low"),
@@ -113,7 +113,7 @@ def slice_(
 def dynamic_slice(
     build: Construction, operand: Handle, start_indices: Handle | Sequence[Handle], slice_sizes: Integers
 ) -> Handle:
-    """`slice_sizes` elements from start indices that are computed: a vector with one a dimension, or scalars.
+    """`slice_sizes` elements from computed start indices: a vector with one for each dimension, or scalars.
 
     Starts are clamped so that the slice lies in the operand.
     """
@@ -125,7 +125,7 @@ def dynamic_slice(
 def dynamic_update_slice(
     build: Construction, operand: Handle, update: Handle, start_indices: Handle | Sequence[Handle]
 ) -> Handle:
-    """The operand with `update` in place of what stands at the start indices, given as for `dynamic_slice`."""
+    """The operand, overwritten by `update` at the start indices, which are given as for `dynamic_slice`."""
     return build.enqueue(Opcode.DYNAMIC_UPDATE_SLICE, [operand, update, *_starts(build, start_indices)])
 
 
@@ -153,7 +153,7 @@ def trans(build: Construction, operand: Handle) -> Handle:
 
 
 def _starts(build: Construction, start_indices: Handle | Sequence[Handle]) -> list[Handle]:
-    """Scalars, one a dimension. builder_c10: a single handle is a vector."""
+    """Scalars, one for each dimension. builder_c10: a single handle is a vector."""
     if not isinstance(start_indices, Handle):
         return list(start_indices)
     shape = build.array(start_indices)

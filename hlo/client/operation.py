@@ -67,11 +67,11 @@ class Operation(Generic[C]):
         self.method.__doc__ = self.__doc__
         first, *others = inspect.signature(self.function).parameters.values()
         signature = inspect.Signature([first.replace(name="self", annotation=BuilderCore), *others])
-        self.method.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks at
+        self.method.__signature__ = signature  # type: ignore[attr-defined]  # inspect reads it
 
     def guarded(self, name: str) -> Callable[..., Any]:
-        """The method called `name`. An error in it is noted, and the value is one that failed; what is made of failed
-        values fails silently."""
+        """The method called `name`. An error in it is noted, and it returns a failed value; operations on failed values
+        fail silently."""
 
         @functools.wraps(self.function)
         def method(builder: BuilderCore, *args: Any, **kwargs: Any) -> Handle:
@@ -95,7 +95,7 @@ class Operation(Generic[C]):
 
 
 class Effect(Operation[C]):
-    """A function without a value: what it enqueues is not what the computation returns."""
+    """A function without a value: the computation does not return what it enqueues."""
 
     def guarded(self, name: str) -> Callable[..., Any]:
         @functools.wraps(self.function)
@@ -111,17 +111,17 @@ class Effect(Operation[C]):
 
 
 def operation(function: Callable[Concatenate[Construction, P], Handle]) -> Operation[Callable[P, Handle]]:
-    """The method that `function` is."""
+    """`function` as a method."""
     return Operation(function)
 
 
 def effect(function: Callable[Concatenate[Construction, P], None]) -> Effect[Callable[P, None]]:
-    """The method that `function` is, which makes no value."""
+    """`function`, which makes no value, as a method."""
     return Effect(function)
 
 
 def unary(opcode: Opcode, words: str, only: ElementType | None = None) -> Operation[UnaryMethod]:
-    """The method that is `opcode` of one operand; `words` say what it gives. `only`: for this element type."""
+    """The method for `opcode` on one operand; `words` describe the result. `only`: the one element type allowed."""
 
     def function(build: Construction, operand: Handle) -> Handle:
         if only is not None:
@@ -133,12 +133,12 @@ def unary(opcode: Opcode, words: str, only: ElementType | None = None) -> Operat
 
 
 def binary(opcode: Opcode, words: str, only: ElementType | None = None) -> Operation[BinaryMethod]:
-    """The method that is `opcode` of two operands; `words` say what it gives. `only`: for this element type."""
+    """The method for `opcode` on two operands; `words` describe the result. `only`: the one element type allowed."""
     return _of_two(opcode, words, only, NO_ATTRIBUTES)
 
 
 def comparison(direction: ComparisonDirection, words: str) -> Operation[BinaryMethod]:
-    """The method that compares by value, NaN unordered; `words` say when it gives true."""
+    """The method that compares by value, NaN unordered; `words` say when it returns true."""
     return _of_two(Opcode.COMPARE, words, None, CompareAttributes(direction))
 
 
@@ -163,14 +163,15 @@ def array_of_rank(rank: int, words: str) -> Operation[ArrayMethod]:
 
 
 _TYPED = frozenset((Opcode.CONVERT, Opcode.STOCHASTIC_CONVERT))
-"""Ops whose result's element type is a choice, which these methods do not ask for."""
+"""Ops whose result type must be given, for which these methods have no argument."""
 
 
 def add_operations(owner: type[BuilderCore], specs: Iterable[OpSpec]) -> None:
-    """Give `owner` a method for each element-wise op of one or two operands and without attributes that it lacks.
+    """Give `owner` a method for each element-wise op of one or two operands without attributes, if it does not have
+    one.
 
-    So a new op of that kind is a method by its declaration alone: its opcode's name in lower case, with
-    a `_` behind Python's keywords.
+    So a new op of that kind becomes a method by its declaration alone. Its name is the opcode in lower case, with a `_`
+    after Python's keywords.
     """
     present = {member.opcode for member in vars(owner).values() if isinstance(member, Operation)}
     for spec in specs:

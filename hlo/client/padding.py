@@ -1,4 +1,4 @@
-"""How the seeds' interface describes padding: Padding (SAME, VALID), PaddingConfig, and what windows get.
+"""Padding in the client interface: Padding (SAME, VALID), PaddingConfig, and the padding of windows.
 
 Source: XLA's client/padding.h and PaddingConfig; the sections "Pad", "Conv" and "ReduceWindow".
 """
@@ -14,7 +14,7 @@ class Padding(Enum):
     """Padding of the area over which a window slides."""
 
     SAME = "same"
-    """As much as gives one window for each `stride` elements; the odd one goes to the end."""
+    """Enough for one window for each `stride` elements; an odd element goes to the end."""
     VALID = "valid"
     """None."""
 
@@ -30,7 +30,7 @@ class PaddingConfigDimension:
 
 @dataclass(frozen=True, slots=True)
 class PaddingConfig:
-    """One entry a dimension."""
+    """One entry for each dimension."""
 
     dimensions: tuple[PaddingConfigDimension, ...]
 
@@ -48,7 +48,7 @@ def make_padding(
 ) -> tuple[tuple[int, int], ...]:
     """(low, high) for each dimension. Source: XLA's MakePadding.
 
-    SAME: ceil(size / stride) windows; what they reach beyond the input is split, the larger part behind it.
+    SAME: ceil(size / stride) windows; the padding that they need is split, the larger half at the end.
     """
     pairs = []
     for size, window, stride in zip(input_dimensions, window_dimensions, window_strides, strict=True):

@@ -1,6 +1,6 @@
 """ComputationBuilder's products: dot and convolutions.
 
-Source: the sections "Dot", "Conv (convolution)", "ConvWithGeneralPadding (convolution)", and the seeds' C++ interface.
+Source: the sections "Dot", "Conv (convolution)", "ConvWithGeneralPadding (convolution)"; the page "C++ interface".
 
 `dimension_numbers` default to: input and output [batch, feature, ...], kernel [output feature, input feature, ...].
 """
@@ -51,8 +51,8 @@ def create_conv_dimension_numbers(
     kernel_first_spatial: int,
     kernel_second_spatial: int,
 ) -> ConvolutionDimensionNumbers:
-    """Those of two spatial dimensions; the output is arranged as the input. ShapeError [convolution_c1] if a number
-    is used twice."""
+    """Dimension numbers for two spatial dimensions; the output has the same order as the input. ShapeError
+    [convolution_c1] if a number is used twice."""
     for what, used in (
         ("input", (batch, feature, first_spatial, second_spatial)),
         ("kernel", (kernel_output_feature, kernel_input_feature, kernel_first_spatial, kernel_second_spatial)),
@@ -172,7 +172,7 @@ def made_padding(area: Integers, window: Integers, strides: Integers, padding: P
 
 
 def pairs_of(padding: Pairs, count: int) -> tuple[tuple[int, int], ...]:
-    """builder_c6: (low, high) for each of `count` dimensions; builder_c11: and not one of Padding."""
+    """builder_c6: (low, high) for each of `count` dimensions; builder_c11: it is not one of Padding."""
     if isinstance(padding, Padding):
         refuse(f"general padding is (low, high) for each dimension, not {padding}", "builder_c11")
     found = []

@@ -46,7 +46,7 @@ def reduce_window(
     window_strides: Integers,
     padding: Padding,
 ) -> Handle:
-    """The elements of each window combined; what lies in the padding is `init_value`. One entry a dimension."""
+    """The elements of each window, combined; padding is `init_value`. One entry for each dimension."""
     pairs = _window_padding(build, operand, window_dimensions, window_strides, padding)
     return reduce_window_with_general_padding(
         build, operand, init_value, computation, window_dimensions, window_strides, pairs
@@ -79,8 +79,8 @@ def select_and_scatter(
     init_value: Handle,
     scatter: Computation,
 ) -> Handle:
-    """An array like the operand, of `init_value`; where a window's selected element stands, the window's element of
-    `source` is combined into it by `scatter`. `select(a, b)`: is a, which comes first, to be preferred?"""
+    """An array like the operand, of `init_value`; at the selected element of each window, the window's element of
+    `source` is combined into it by `scatter`. `select(a, b)`: should a, which comes first, be selected?"""
     pairs = _window_padding(build, operand, window_dimensions, window_strides, padding)
     return select_and_scatter_with_general_padding(
         build, operand, select, window_dimensions, window_strides, pairs, source, init_value, scatter
@@ -107,7 +107,7 @@ def select_and_scatter_with_general_padding(
 def batch_norm_training(
     build: Construction, operand: Handle, scale: Handle, offset: Handle, epsilon: float, feature_index: int
 ) -> Handle:
-    """(normalised operand, mean, variance) over all dimensions but `feature_index`."""
+    """(normalised operand, mean, variance) over all dimensions except `feature_index`."""
     attributes = _batch_norm(epsilon, feature_index)
     return build.enqueue(Opcode.BATCH_NORM_TRAINING, [operand, scale, offset], attributes)
 

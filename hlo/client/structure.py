@@ -48,12 +48,12 @@ def get_tuple_element(build: Construction, tuple_data: Handle, index: int) -> Ha
 
 
 def call(build: Construction, computation: Computation, operands: Sequence[Handle]) -> Handle:
-    """What `computation` returns for `operands`, one a parameter."""
+    """What `computation` returns for `operands`, one for each parameter."""
     return build.enqueue(Opcode.CALL, operands, CallAttributes(called(computation)))
 
 
 def while_(build: Construction, condition: Computation, body: Computation, init: Handle) -> Handle:
-    """`init`, and then what `body` returns for it, again and again, as long as `condition` returns true for it."""
+    """Starts with `init` and applies `body` to the state as long as `condition` returns true for it."""
     attributes = WhileAttributes(called(condition), called(body))
     return build.enqueue(Opcode.WHILE, [init], attributes)
 
@@ -65,11 +65,11 @@ def map_(
     static_operands: Sequence[Handle] = (),
     dimensions: Integers | None = None,
 ) -> Handle:
-    """`computation` applied to the scalars that stand at one place of all `operands`, for each place.
+    """`computation` applied to the scalars at one index of all `operands`, for each index.
 
-    `static_operands` are given to it as a whole behind the scalars. `dimensions`, if given, are all dimensions of
-    the operands, in order. HLO's map knows no static operands: scalars among them are broadcast, and with arrays
-    the result is made by a loop.
+    It gets the whole `static_operands` after the scalars. `dimensions`, if given, are all dimensions of the operands,
+    in order. HLO's map has no static operands: scalars among them are broadcast; with arrays among them the result is
+    made by a loop.
     """
     applied = called(computation)
     if not operands:
@@ -89,7 +89,7 @@ def map_(
 
 
 def custom_call(build: Construction, call_target_name: str, operands: Sequence[Handle], shape: Shape) -> Handle:
-    """What the function registered as `call_target_name` makes of `operands`: a value of type `shape`."""
+    """The result, of type `shape`, of the function registered as `call_target_name` on `operands`."""
     attributes = CustomCallAttributes(of_kind(call_target_name, str, "the target"))
     return build.enqueue(Opcode.CUSTOM_CALL, operands, attributes, of_kind(shape, Shape, "the shape"))
 
@@ -106,7 +106,7 @@ def trace(build: Construction, tag: str, operand: Handle) -> None:
     build.enqueue(Opcode.CUSTOM_CALL, [operand], attributes, Shape.tuple(()))
 
 
-# ---- queues; all of one computation are used in the order in which they are enqueued
+# ---- queues; a computation uses them in the order in which the uses are enqueued
 
 
 def infeed(build: Construction, shape: Shape, config: str = "") -> Handle:
@@ -124,7 +124,7 @@ def outfeed(build: Construction, operand: Handle, shape: Shape | None = None, ou
     build.token = build.enqueue(Opcode.OUTFEED, [operand, _token(build)], attributes).instruction
 
 
-# ---- random numbers, from the process's own state
+# ---- random numbers, from the process's state
 
 
 def rng_normal(build: Construction, mu: Handle, sigma: Handle, shape: Shape) -> Handle:
@@ -142,7 +142,7 @@ def rng_bernoulli(build: Construction, mean: Handle, shape: Shape) -> Handle:
     return _rng(build, [mean], RandomDistribution.BERNOULLI, shape)
 
 
-# ---- what the others use
+# ---- helpers
 
 
 def _rng(build: Construction, parameters: Sequence[Handle], distribution: RandomDistribution, shape: Shape) -> Handle:
@@ -151,7 +151,7 @@ def _rng(build: Construction, parameters: Sequence[Handle], distribution: Random
 
 
 def _token(build: Construction) -> Handle:
-    """What the next use of a queue comes after."""
+    """The token that the next use of a queue follows."""
     if build.token is None:
         build.token = build.enqueue(Opcode.AFTER_ALL, ()).instruction
     return Handle(build, build.token)
@@ -164,10 +164,10 @@ def _map_by_loop(
     static: Sequence[Handle],
     places: Sequence[int],
 ) -> Handle:
-    """One call an element, in row-major order. The loop's state: place, result so far, operands, static operands.
+    """One call for each element, in row-major order. The loop's state: index, result so far, operands, static operands.
 
     map_c1: the operands have the same dimensions; map_c2: `dimensions` are all of these, in order; map_c3: the
-    computation returns a scalar. What it takes is checked by its call.
+    computation returns a scalar. The call checks its parameters.
     """
     shapes = [build.array(o) for o in operands]
     sizes = shapes[0].dimensions
@@ -191,7 +191,7 @@ def _map_by_loop(
 
 
 def _map_condition(count: int, state_shape: Shape) -> Computation:
-    """Is there a place left?"""
+    """Is the index in range?"""
     sub = _inner()
     state = parameter(sub, 0, state_shape, "state")
     place = get_tuple_element(sub, state, 0)
@@ -216,7 +216,7 @@ def _map_body(computation: Computation, mapped: int, state_shape: Shape) -> Comp
 
 
 def _inner() -> Construction:
-    """For a computation that map's loop calls."""
+    """A construction for a computation that map's loop calls."""
     sub = Construction()
     sub.method = "map"
     return sub

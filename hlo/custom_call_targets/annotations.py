@@ -1,4 +1,4 @@
-"""Targets without code: those that only say something about their operands, and memory that nobody has written yet."""
+"""Targets without code: those that only annotate their operands, and memory that is not yet written."""
 
 from __future__ import annotations
 

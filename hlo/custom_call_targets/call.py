@@ -4,8 +4,8 @@ A type signature is text such as
 
     T[*,m,n] -> T[*,m,n], s32[*,k], s32[*]
 
-T is the target's own element type, R its real part, C the complex type of its precision, others are HLO's names. `*`
-stands for any dimensions, the same ones wherever it occurs; a letter for one size, the same wherever it occurs. k is
+T is the element type of the target, R its real part, C the complex type of its precision; others are HLO's names. `*`
+is any list of dimensions, the same one in the whole signature; a letter is one size, also the same in all of it. k is
 min(m, n) and h is n - 1 unless an operand has named them.
 """
 
@@ -33,8 +33,7 @@ Run: TypeAlias = Callable[..., Any]
 class Call:
     """One custom call: its target, operand and result shapes, and its backend_config as Python values.
 
-    `element_type` is T of the target's signature, and `sizes` what the letters in it stand for; `batch` is what `*`
-    stands for.
+    `element_type` is T of the target's signature; `sizes` are the values of its letters; `batch` is the value of `*`.
     """
 
     target: str
@@ -96,7 +95,7 @@ _PART = re.compile(r"(\w+)\[([\w*,]*)\]")
 
 
 class _Binding:
-    """What the letters of a signature stand for so far."""
+    """The values of a signature's letters so far."""
 
     def __init__(self, call: Call, element_type: ElementType) -> None:
         self.call = call

@@ -1,4 +1,4 @@
-"""Targets that are put together from others: XLA's own names for factorisations, perturbed and sparse solves.
+"""Targets that are composed of others: XLA's names for factorisations, perturbed and sparse solves.
 
 XLA's CPU compiler expands `Qr`, `Eigh` and `ProductOfElementaryHouseholderReflectors` by itself; JAX lowers to them,
 and to `LuDecomposition`, for TPUs.

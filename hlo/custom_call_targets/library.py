@@ -121,7 +121,7 @@ def each_with_work(
 
 @functools.cache
 def address_of(name: str) -> int:
-    """Where the routine lies in memory: in the library behind SciPy's `cython_lapack`, or `cython_blas`."""
+    """The address of the routine, in the library behind SciPy's `cython_lapack`, or `cython_blas`."""
     for library in _libraries():
         for symbol in (f"scipy_{name}_", f"{name}_"):
             function = getattr(library, symbol, None)
@@ -163,7 +163,7 @@ def to_columns(matrices: NDArray) -> NDArray:
 
 
 def from_columns(columns: NDArray, batch: tuple[int, ...]) -> NDArray:
-    """The matrices [*batch, m, n] that lie column by column in `columns` [count, n, m]."""
+    """The matrices [*batch, m, n] that are stored column by column in `columns` [count, n, m]."""
     _, n, m = columns.shape
     return columns.reshape(*batch, n, m).swapaxes(-1, -2)
 

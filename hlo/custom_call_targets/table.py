@@ -1,4 +1,4 @@
-"""The table of built-in targets: name, types, and where the function stands."""
+"""The table of built-in targets: name, types, and the file of the function."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ IDENTITIES = (
     "xla.sdy.PropagationBarrier", "annotate_device_placement", "LayoutConstraint", "MoveToHost", "MoveToDevice",
     "Pin", "Unpin", "InspectSharding", "ShardBarrierFrom", "ShardBarrierTo",
 )  # fmt: skip
-"""Targets that say something about their operands and give them back: on one device there is nothing else to do."""
+"""Targets that annotate their operands and return them: on one device there is nothing else to do."""
 
 BUILT_IN: dict[str, BuiltIn] = _built_in()
 

@@ -1,8 +1,8 @@
 """The evaluator: what each op means, in plain NumPy written to be read.
 
 It is the reference for every backend, so it shares no helper with shape inference or code generation. `table` has the
-rule table and the interpreter; each family's rules stand in the file of its name. NumPy is quiet here: what XLA
-computes silently (overflow, division by zero, NaN) warns nobody.
+rule table and the interpreter; each family's rules are in the file of its name. NumPy's warnings are off: XLA computes
+overflow, division by zero and NaN silently too.
 """
 
 from __future__ import annotations

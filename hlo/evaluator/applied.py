@@ -16,8 +16,8 @@ from .ufuncs import UFUNCS, Extremum, Ufunc
 
 
 def as_ufunc(computation: HloComputation) -> Ufunc | None:
-    """The ufunc that `computation` is, if it is one commutative op on its two parameters. None for the extrema of
-    complex numbers, which are neither commutative nor associative where a real part is NaN."""
+    """The ufunc that equals `computation`, if that is one commutative op on its two parameters. None for the extrema
+    of complex numbers, which are neither commutative nor associative if a real part is NaN."""
     root = computation.root
     ufunc = UFUNCS.get(root.opcode)
     if ufunc is None or is_complex_extremum(root):
@@ -26,7 +26,7 @@ def as_ufunc(computation: HloComputation) -> Ufunc | None:
 
 
 def is_complex_extremum(instruction: HloInstruction) -> bool:
-    """Whether it is the larger or smaller of two complex numbers."""
+    """True for the maximum or minimum of complex numbers."""
     return isinstance(UFUNCS.get(instruction.opcode), Extremum) and instruction.shape.element.is_complex
 
 
@@ -43,7 +43,7 @@ def reduced_in(element_type: ElementType) -> np.dtype[Any]:
 
 
 class Applied:
-    """`computation` as a function of arrays of equal dimensions, one a parameter: the results, as a tuple.
+    """`computation` as a function of arrays of equal dimensions, one for each parameter; returns a tuple.
 
     An element-wise op's rule does to each element of an array what it does to a scalar, so a computation made of such
     ops is interpreted once, on the arrays; any other is interpreted for each element.

@@ -1,7 +1,7 @@
 """What tokens, pairs of start and done, and queues mean here: everything happens at its start, one after the other.
 
-A token's value is the empty tuple. Only what a recv receives is taken at its done, so that a program may send to
-itself in between.
+A token's value is the empty tuple. Only a recv takes its value at its done, so that a program can send to itself in
+between.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What collectives mean for the one device that there is, replica 0 of partition 0.
+"""What collectives mean for a single device: replica 0 of partition 0.
 
-Of the groups only the one that device 0 is in counts. A program that wants more devices in it cannot run here.
+Only the group of device 0 matters. A program with more devices in it cannot run here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _require_one_device(devices: tuple[int, ...], what: str) -> None:
 
 
 def _require_alone(attributes: CollectiveAttributes, what: str) -> None:
-    """ExecutionError unless device 0 makes up a group of its own; no groups are one of all devices."""
+    """ExecutionError unless device 0 is alone in its group; without groups all devices are one group."""
     groups = attributes.replica_groups.groups
     if not groups:
         return
@@ -46,7 +46,7 @@ def _one_or_tuple(operands: tuple[NDArray, ...]) -> Value:
 
 @EVALUATE.register(Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START)
 def _all_reduce(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    """What one device has is all there is to reduce."""
+    """A reduction over one device: its operand."""
     _require_alone(attributes, "an all-reduce")
     return _one_or_tuple(operands)
 
@@ -119,7 +119,7 @@ def _ragged_all_to_all(
     output_offsets: NDArray,
     receive_sizes: NDArray,
 ) -> NDArray:
-    """Row range i of `data` goes to `output`, from row `output_offsets[i]` on. ExecutionError for rows outside."""
+    """Copies row range i of `data` to `output`, from row `output_offsets[i]` on. ExecutionError for rows outside."""
     _require_alone(attributes, "a ragged-all-to-all")
     result = output.copy()
     for source, size, target in zip(input_offsets.tolist(), send_sizes.tolist(), output_offsets.tolist()):

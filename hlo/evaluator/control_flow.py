@@ -37,7 +37,7 @@ def _conditional(shape: Shape, attributes: ConditionalAttributes, index: NDArray
 
 @EVALUATE.register(Opcode.SCAN)
 def _scan(shape: Shape, attributes: ScanAttributes, *operands: Any) -> Any:
-    """`to_apply` on slice after slice (from the last one on if reversed) and the carries of the step before."""
+    """Applies `to_apply` to one slice after the other (from the last if reversed) and the previous step's carries."""
     axis, first_carry = attributes.dimension, len(operands) - attributes.num_carries
     arrays, carries = operands[:first_carry], operands[first_carry:]
     shapes = shape.elements if shape.is_tuple else (shape,)

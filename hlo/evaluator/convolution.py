@@ -31,7 +31,7 @@ def _convolution(shape: Shape, attributes: ConvolutionAttributes, lhs: NDArray, 
     area = _area(source, attributes.window)
     results = [shape.dimensions[d] for d in order]
     total = np.zeros(results, compute)
-    # Each group of input features, or of the batch, has its own share of the output features.
+    # Each group of input features, or of the batch, makes its part of the output features.
     groups = max(attributes.feature_group_count, attributes.batch_group_count)
     inputs = np.split(area, groups, axis=1 if attributes.feature_group_count > 1 else 0)
     outputs = np.split(total, groups, axis=1)
@@ -41,7 +41,7 @@ def _convolution(shape: Shape, attributes: ConvolutionAttributes, lhs: NDArray, 
 
 
 def _computed_in(element_type: ElementType) -> np.dtype[Any]:
-    """Small integers as int8 or uint8, of which the upper bits do not matter to the lower ones."""
+    """Small integers as int8 or uint8: lower bits of sums and products do not depend on upper bits."""
     if element_type in _NARROW or (element_type.is_small and element_type.is_floating):
         return np.dtype(np.float32)
     if element_type.is_small:
@@ -82,7 +82,7 @@ def _add_products(result: NDArray, area: NDArray, weights: NDArray, window: Wind
 
 
 def _shift(element: Sequence[int], window: Window, counts: Sequence[int]) -> list[slice]:
-    """The cells of the area that meet this element of the kernel, one a place."""
+    """The cells of the area that are multiplied by this element of the kernel, one for each window position."""
     cells = []
     for offset, part, count in zip(element, window, counts, strict=True):
         first = (part.size - 1 - offset if part.reversed else offset) * part.window_dilation

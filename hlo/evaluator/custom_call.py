@@ -1,4 +1,4 @@
-"""custom-call: code that has a name only. The registry says which (`custom_calls.py`)."""
+"""custom-call: code of which only the name is known. The registry has the function (`custom_calls.py`)."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ _COMPLEX = {False: ElementType.C64, True: ElementType.C128}
 
 
 def _computed_type(attributes: DotAttributes, *types: ElementType) -> ElementType:
-    """The type of products and sums: complex if one of `types` (of the operands, then of the result) is, else a float
-    if one is, in double precision if one is of 64 bits or the algorithm says so; else the integer type of the result,
-    for integers wrap around, or for a pred result that of the wider operand."""
+    """The type of products and sums. `types`: of operands, then of the result. Complex if one of them is, else a float
+    if one is; of double precision if one is or the algorithm says so. Otherwise the result's integer type, because
+    integers wrap around; for a pred result that of the wider operand."""
     inexact = [t for t in types if t.is_inexact]
     if inexact:
         is_double = any(t.real.bit_width == 64 for t in inexact) or attributes.algorithm == "dot_f64_f64_f64"
@@ -40,7 +40,7 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
     lhs, rhs = converted(lhs, computed), converted(rhs, computed)
     lhs_contracting, rhs_contracting = attributes.lhs_contracting_dims, attributes.rhs_contracting_dims
     if lhs.ndim == rhs.ndim == 2 and len(lhs_contracting) == 1 and not attributes.lhs_batch_dims:
-        # What follows, for matrices: much of eager execution is this.
+        # The same as below, for matrices: these are common in eager execution.
         product: NDArray = np.matmul(
             lhs if lhs_contracting == (1,) else lhs.T, rhs if rhs_contracting == (0,) else rhs.T
         )
@@ -52,7 +52,7 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
 
 
 def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ...]) -> NDArray:
-    """The array as one (free, contracting) matrix a batch, in three dimensions."""
+    """The array as one (free, contracting) matrix for each batch index, in three dimensions."""
     free = [d for d in range(array.ndim) if d not in batch and d not in contracting]
     batches, rows, columns = (math.prod(array.shape[d] for d in group) for group in (batch, free, contracting))
     return array.transpose((*batch, *free, *contracting)).reshape(batches, rows, columns)
@@ -62,7 +62,7 @@ def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ..
 def _ragged_dot(
     shape: Shape, attributes: RaggedDotAttributes, lhs: NDArray, rhs: NDArray, group_sizes: NDArray
 ) -> NDArray:
-    """Group by group: what of the lhs is in the group, times the group's rhs. Rows beyond the last group give zeros."""
+    """For each group, its part of the lhs times its rhs. Rows beyond the last group give zeros."""
     dot, ragged = attributes.dot, attributes.lhs_ragged_dims[0]
     if ragged in dot.lhs_batch_dims:
         plain: NDArray = _dot(shape, dot, lhs, rhs)
@@ -88,7 +88,7 @@ def _ragged_dot(
     total = np.zeros(shape.dimensions, shape.element.dtype)
     if is_contracted:
         return np.stack(results) if results else total
-    for result in results:  # no two of which are other than zero at one place
+    for result in results:  # at each index at most one of them is not zero
         total = np.where(result != 0, result, total)
     return total
 
@@ -112,7 +112,7 @@ def _along(values: NDArray, dimensions: Sequence[int], rank: int) -> NDArray:
 
 @EVALUATE.register(Opcode.SCALED_DOT)
 def _scaled_dot(shape: Shape, attributes: DotAttributes, *operands: NDArray) -> NDArray:
-    """The dot of the operands multiplied by their scales, each element of which stands for a block."""
+    """The dot of the operands multiplied by their scales; each element of a scale is for a block."""
     wide = ElementType.F64 if shape.element is ElementType.F64 else ElementType.F32
     values = [converted(o, wide) for o in operands]
     for k in (0, 1):

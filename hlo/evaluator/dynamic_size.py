@@ -1,4 +1,4 @@
-"""What sizes as values mean: arrays here have the size that their type says, and no other."""
+"""What sizes as values mean: arrays here have exactly the size of their type."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """What the elementwise ops mean.
 
-f16 and bf16 are computed in f32 and rounded once an op; NumPy's own loops for these types do that for arithmetic, and
-`_function` does it for everything else. Floats of a byte or less are computed in f16 (f8e8m0fnu in f32), integers of
-less than a byte in 8 bits, of which the upper ones are then dropped: `_on_wider`. Floats follow XLA in what NaN,
-infinities and -0.0 give.
+f16 and bf16 are computed in f32 and rounded once for each op; NumPy's own loops for these types do that for arithmetic,
+and `_function` does it for everything else. Floats of a byte or less are computed in f16 (f8e8m0fnu in f32). Integers
+of less than a byte are computed in 8 bits, and the upper bits are then dropped: `_on_wider`. Floats follow XLA for NaN,
+infinities and -0.0.
 
-Eager execution runs these rules: an op of a few elements costs what is done around NumPy's call. All operands of an op
-that computes have one type, so the first one tells it.
+Eager execution runs these rules: for an op of a few elements the overhead around NumPy's call is the cost. All operands
+of a computing op have one type, so the first one determines it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _wider(element_type: ElementType) -> ElementType:
 
 
 def _on_wider(rule: Rule, shape: Shape, attributes: Any, operands: Sequence[NDArray]) -> NDArray:
-    """The rule on small types: on the wider type, and the result converted back."""
+    """The rule on small types: computes in the wider type and converts the result back."""
     wide = [converted(o, _wider(element_type_of(o.dtype))) for o in operands]
     if not shape.element.is_small:
         return np.asarray(rule(shape, attributes, *wide))
@@ -54,7 +54,7 @@ def _on_wider(rule: Rule, shape: Shape, attributes: Any, operands: Sequence[NDAr
 
 
 def _widening(rule: Rule) -> Rule:
-    """The rule for small types too."""
+    """The rule, extended to small types."""
 
     def widened(shape: Shape, attributes: Any, *operands: NDArray) -> Any:
         if operands[0].dtype in _SMALL_DTYPES:
@@ -65,7 +65,7 @@ def _widening(rule: Rule) -> Rule:
 
 
 def _arithmetic(opcode: Opcode, compute: Callable[..., Any]) -> None:
-    """The rule that is `compute` on the operands as they are."""
+    """Register `compute` as the rule, on the unchanged operands."""
 
     def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
         if operands[0].dtype in _SMALL_DTYPES:
@@ -78,7 +78,7 @@ def _arithmetic(opcode: Opcode, compute: Callable[..., Any]) -> None:
 
 
 def _function(opcode: Opcode, compute: Callable[..., Any]) -> None:
-    """The rule that is `compute`, on f32 for narrower floats."""
+    """Register `compute` as the rule; narrower floats are converted to f32."""
 
     def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
         dtype = operands[0].dtype
@@ -92,8 +92,8 @@ def _function(opcode: Opcode, compute: Callable[..., Any]) -> None:
 
 
 def _on_bits(opcode: Opcode, compute: Callable[..., Any], *, sign_extends: bool = False) -> None:
-    """The rule of an op on bit patterns. Small integers come as bytes with zeros (or copies of the sign bit) above, and
-    what is above is dropped from the result."""
+    """Register the rule of an op on bit patterns. Small integers come as bytes whose upper bits are zeros (or copies of
+    the sign bit); the upper bits of the result are dropped."""
 
     def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
         if not shape.element.is_small:
@@ -345,10 +345,9 @@ def _convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
 
 
 def converted(x: NDArray, target: ElementType) -> NDArray:
-    """To pred: is it other than zero? Complex to real: the real part. Floats to integers: towards zero, saturating, NaN
-    to 0. Integers to integers wrap around; all to floats round to nearest even, f64 to f16 and bf16 by way of f32.
-    To small floats with one rounding; what has no NaN gets
-    -0 for it."""
+    """To pred: is it nonzero? Complex to real: the real part. Floats to integers: towards zero, saturating, NaN
+    to 0. Integers to integers wrap around. All to floats: round to nearest even, f64 to f16 and bf16 through f32. To
+    small floats with one rounding; a type without NaN gets -0 for it."""
     source = element_type_of(x.dtype)
     if source.is_small and source is not target:
         return converted(x.astype(np.float32) if source.is_floating else _bytes_of(x, source), target)
@@ -371,8 +370,8 @@ def converted(x: NDArray, target: ElementType) -> NDArray:
 
 
 def _rounded_to_odd(x: NDArray) -> NDArray:
-    """f64 as f32: towards zero, and to an odd last bit where anything was lost. What has much fewer bits can then be
-    rounded to as if directly from f64."""
+    """f64 to f32: towards zero, with an odd last bit if anything was lost. Rounding that to a type with much fewer bits
+    gives the same as rounding the f64 directly."""
     single = x.astype(np.float32)
     bits = single.view(np.uint32)
     back = single.astype(np.float64)
@@ -407,7 +406,7 @@ def _bitcast_convert(shape: Shape, attributes: Any, x: NDArray) -> NDArray:
         return x.view(target.dtype)
     if min(target.bit_width, source.bit_width) >= 8:
         return np.ascontiguousarray(x).reshape(-1).view(target.dtype).reshape(shape.dimensions)
-    # Less than a byte is stored one to a byte: through an array of single bits.
+    # Elements of less than a byte are stored in a byte each: convert through an array of single bits.
     stored = np.ascontiguousarray(x).reshape(-1, 1).view(np.uint8)
     bits = np.unpackbits(stored, axis=1, bitorder="little")[:, : source.bit_width]
     bits = bits.reshape(-1, min(target.bit_width, 8))
@@ -423,8 +422,8 @@ def _map(shape: Shape, attributes: MapAttributes, *operands: NDArray) -> NDArray
 @EVALUATE.register(Opcode.REDUCE_PRECISION)
 @_widening
 def _reduce_precision(shape: Shape, attributes: ReducePrecisionAttributes, x: NDArray) -> NDArray:
-    """Round the mantissa to nearest even in the bits as they are; then an exponent too large gives infinity, one too
-    small zero. NaN stays."""
+    """Round the mantissa to nearest even, on the bits; then a too large exponent gives infinity, one that is too
+    small gives zero. NaN stays."""
     if element_type_of(x.dtype) is ElementType.BF16:
         narrow: NDArray = _reduce_precision(shape, attributes, x.astype(np.float32)).astype(x.dtype)
         return narrow
@@ -445,8 +444,8 @@ def _reduce_precision(shape: Shape, attributes: ReducePrecisionAttributes, x: ND
 
 @EVALUATE.register(Opcode.STOCHASTIC_CONVERT)
 def _stochastic_convert(shape: Shape, attributes: Any, x: NDArray, random: NDArray) -> NDArray:
-    """Away from zero if the random number is below the part behind the point, as a number of as many bits. What is out
-    of range becomes the nearest end of it, NaN 0."""
+    """Rounds away from zero if the random number is below the fractional part, as an integer of the same width. Out of
+    range becomes the nearest limit, NaN becomes 0."""
     low, high = shape.element.limits
     wide = x.astype(np.float64)
     whole = np.floor(np.abs(wide))

@@ -1,7 +1,7 @@
-"""What gather and scatter mean: for every dimension of the array, an array of positions in it.
+"""What gather and scatter mean: for every dimension of the array, an array of indices into it.
 
-The position along dimension d is the start index's component for d, if it has one, plus the place in the slice or
-window. Positions are kept with size 1 in the dimensions that they do not depend on, and NumPy broadcasts them.
+The index along dimension d is the start index's component for d, if it has one, plus the index in the slice or window.
+Index arrays have size 1 in the dimensions that they do not depend on, and NumPy broadcasts them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .table import EVALUATE, NDArray, Value
 
 
 def _components(indices: NDArray, index_vector_dim: int) -> NDArray:
-    """The index components in front, as s64; unsigned ones beyond that are as large as can be."""
+    """The index components as the first dimension, as s64; larger unsigned ones become the largest s64."""
     if index_vector_dim == indices.ndim:
         indices = indices[..., None]
     if indices.dtype == np.uint64:
@@ -39,7 +39,7 @@ def _batching_positions(
     array_dims: Sequence[int], index_dims: Sequence[int], vector: int, sizes: Sequence[int], batch: Sequence[int],
     rank: int,
 ) -> dict[int, NDArray]:  # fmt: skip
-    """Along a batching dimension of the array, the position is that along its partner of the indices."""
+    """Along a batching dimension of the array, the index is that along the indices' corresponding dimension."""
     found = {}
     for d, b in zip(array_dims, index_dims):
         where = batch[b - (b > vector)]
@@ -75,7 +75,7 @@ def _gather(shape: Shape, attributes: GatherAttributes, operand: NDArray, indice
 
 @EVALUATE.register(Opcode.SCATTER)
 def _scatter(shape: Shape, attributes: ScatterAttributes, *operands: NDArray) -> Value:
-    """Updates join in the order of their indices; one whose window is partly outside of the array is left out."""
+    """Updates are combined in the order of their indices; one whose window is partly outside the array is skipped."""
     count = len(operands) // 2
     arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
     array, rank = arrays[0], updates[0].ndim
@@ -102,7 +102,7 @@ def _scatter(shape: Shape, attributes: ScatterAttributes, *operands: NDArray) ->
             start = starts[attributes.scatter_dims_to_operand_dims.index(d)]
             inside &= (start >= 0) & (start <= array.shape[d] - window)
             positions[d] = positions[d] + _along(start, batch, rank)
-    # One row an index, one column an element of the window.
+    # One row for each index, one column for each element of the window.
     order = [*batch, *attributes.update_window_dims]
     kept = inside.reshape(-1)
 
@@ -122,7 +122,7 @@ def _scatter(shape: Shape, attributes: ScatterAttributes, *operands: NDArray) ->
 def _combine(
     combiner: HloComputation, results: tuple[NDArray, ...], places: NDArray, updates: Sequence[NDArray]
 ) -> None:
-    """Put update i into place i of the results, in order: round by round, of each place's updates the r-th."""
+    """Combine update i into element `places[i]` of the results, in order: round r has each element's r-th update."""
     ufunc = as_ufunc(combiner)
     if ufunc is not None and len(results) == 1:
         ufunc.at(results[0], places, updates[0])

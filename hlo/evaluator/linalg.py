@@ -16,7 +16,7 @@ _NARROW = (ElementType.F16, ElementType.BF16)
 
 
 def _wide(array: NDArray, shape: Shape) -> NDArray:
-    """The array in a type that is computed with: f32 for f16 and bf16."""
+    """The array in the type that is used for computing: f32 for f16 and bf16."""
     return array.astype(np.float32) if shape.element in _NARROW else array
 
 
@@ -48,7 +48,7 @@ def _cholesky(shape: Shape, attributes: CholeskyAttributes, a: NDArray) -> NDArr
 def _triangular_solve(shape: Shape, attributes: TriangularSolveAttributes, a: NDArray, b: NDArray) -> NDArray:
     """x of op(a) x = b, or x op(a) = b; op(a) is a, its transpose or its adjoint. By substitution.
 
-    Only the named triangle of a is read, and its diagonal not if it is `unit_diagonal`.
+    Only the named triangle of a is read; with `unit_diagonal` its diagonal is not read.
     """
     a, b = _wide(a, shape), _wide(b, shape)
     lower = attributes.lower
@@ -73,7 +73,7 @@ def _triangular_solve(shape: Shape, attributes: TriangularSolveAttributes, a: ND
 def _fft(shape: Shape, attributes: FftAttributes, x: NDArray) -> Any:
     """Discrete Fourier transforms of the last dimensions; the inverse ones divide by the number of values.
 
-    RFFT keeps the half that says everything, IRFFT assumes the other half.
+    RFFT keeps the half that determines the rest, IRFFT assumes the other half.
     """
     if 0 in shape.dimensions:
         return np.zeros(shape.dimensions, shape.element.dtype)

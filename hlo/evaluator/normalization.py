@@ -1,4 +1,4 @@
-"""Batch normalisation: training, inference, gradient, over all dimensions but the feature's.
+"""Batch normalisation: training, inference, gradient, over all dimensions except the feature's.
 
 Narrow floats are computed in f32 and rounded at the end. The variance is that of the population.
 """
@@ -27,16 +27,16 @@ class _Batch:
         self.epsilon = self.wide.type(attributes.epsilon)
 
     def vector(self, values: NDArray) -> NDArray:
-        """One value a feature, against the array."""
+        """One value for each feature, in a form that broadcasts with the array."""
         return values.astype(self.wide).reshape(self.sizes)
 
     def sum(self, array: NDArray) -> NDArray:
-        """Over all but the feature, kept in place."""
+        """The sum over all dimensions except the feature, with these kept."""
         total: NDArray = np.sum(array, axis=self.axes, keepdims=True, dtype=self.wide)
         return total
 
     def feature(self, values: NDArray) -> NDArray:
-        """One value a feature, as a result."""
+        """One value for each feature, as a result."""
         return values.reshape(-1).astype(self.dtype)
 
 
@@ -44,7 +44,7 @@ class _Batch:
 def _training(
     shape: Shape, attributes: BatchNormAttributes, array: NDArray, scale: NDArray, offset: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset; the variance is the mean of squares less the squared
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset; the variance is the mean of squares minus the squared
     mean."""
     batch = _Batch(attributes, array)
     x, count = array.astype(batch.wide), batch.wide.type(batch.count)
@@ -72,7 +72,7 @@ def _grad(
     variance: NDArray,
     gradient: NDArray,
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Of training: what reaches x directly, through the mean, and through the variance."""
+    """The gradient of training: the parts that reach x directly, through the mean, and through the variance."""
     batch = _Batch(attributes, array)
     count, g = batch.wide.type(batch.count), gradient.astype(batch.wide)
     centred = array.astype(batch.wide) - batch.vector(mean)

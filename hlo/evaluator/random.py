@@ -1,4 +1,4 @@
-"""What the random bit generators give: Threefry-2x32 and Philox-4x32 as XLA arranges them; and what rng draws.
+"""What the random bit generators return: Threefry-2x32 and Philox-4x32 as in XLA; and what rng draws.
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), for the block functions; XLA's prng.cc
 for which counter makes which element. For rng only the distribution is defined.
@@ -45,7 +45,7 @@ def threefry_2x32(key: tuple[int, int], x0: NDArray, x1: NDArray) -> tuple[NDArr
 @EVALUATE.register(Opcode.RNG_BIT_GENERATOR)
 def _rng_bit_generator(shape: Shape, attributes: RngBitGeneratorAttributes, state: NDArray) -> tuple[NDArray, NDArray]:
     """The state is (key, counter); each block takes the next counter and makes 64 bits, or 128 (Philox, which is the
-    default). A state of three numbers has a counter of 128 bits; else the key stands in its upper half."""
+    default). A state of three numbers has a counter of 128 bits; otherwise the key is its upper half."""
     bits = shape.elements[1]
     key, counter = int(state[0]), int(state[1])
     if attributes.algorithm is not RandomAlgorithm.THREEFRY:
@@ -124,7 +124,7 @@ def _state(shape: Shape, attributes: RngGetAndUpdateStateAttributes) -> NDArray:
 
 @EVALUATE.register(Opcode.RNG)
 def _rng(shape: Shape, attributes: RngAttributes, *parameters: NDArray) -> NDArray:
-    """Draws from the process's state, which moves on by as many blocks."""
+    """Draws from the process's state, which advances by the number of blocks used."""
     count, target = shape.num_elements, shape.element
     distribution = attributes.distribution
     given = element_type_of(parameters[0].dtype)
@@ -152,7 +152,7 @@ def _rng(shape: Shape, attributes: RngAttributes, *parameters: NDArray) -> NDArr
 
 
 def _unit(bits: NDArray) -> NDArray:
-    """Uniform in [0, 1), as many bits as a float holds."""
+    """Uniform in [0, 1), with as many bits as a float has."""
     if bits.dtype == np.uint64:
         return (bits >> np.uint64(12)).astype(np.float64) * 2.0**-52
     return (bits >> np.uint32(9)).astype(np.float32) * np.float32(2.0**-23)

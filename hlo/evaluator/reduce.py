@@ -1,8 +1,8 @@
 """What reduce means: the init value and all elements along the reduced dimensions, combined by any computation.
 
-XLA leaves the order open. Here a reducer that is one ufunc reduces as the ufunc does; any other combines neighbours
-pairwise, level by level, which is exact for the associative reducers that reduce is made for. The extrema of complex
-numbers are not associative where a real part is NaN: those are combined in row-major order, as XLA's code does.
+XLA leaves the order open. Here a reducer that is one ufunc reduces in the ufunc's order; any other combines neighbours
+pairwise, level by level, which is exact for associative reducers. The extrema of complex numbers are not associative
+if a real part is NaN: they are combined in row-major order, as in XLA's code.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _reduce_by_computation(
     result_sizes = [arrays[0].shape[d] for d in kept]
     steps = math.prod(arrays[0].shape[d] for d in dimensions)
     apply = Applied(reducer)
-    # The reduced dimensions become one, in front: an array of `steps` layers.
+    # The reduced dimensions become one first dimension: an array of `steps` layers.
     layers = tuple(a.transpose((*dimensions, *kept)).reshape(steps, *result_sizes) for a in arrays)
     start = tuple([np.full(result_sizes, init, a.dtype) for init, a in zip(inits, arrays)])
     if any(map(is_complex_extremum, reducer.instructions)):

@@ -19,7 +19,7 @@ Before = Callable[[NDArray, NDArray], NDArray]
 
 @EVALUATE.register(Opcode.SORT)
 def _sort(shape: Shape, attributes: SortAttributes, *operands: NDArray) -> Value:
-    """Stable, whether asked for or not. A comparator that is no strict weak order gives some permutation."""
+    """Always stable. A comparator that is not a strict weak order gives some permutation."""
     first, axis = operands[0], attributes.dimension
     results: tuple[NDArray, ...] = operands
     if first.size:
@@ -32,7 +32,7 @@ def _sort(shape: Shape, attributes: SortAttributes, *operands: NDArray) -> Value
 
 
 def _sorted_order(comparator: Applied, rows: Sequence[NDArray]) -> NDArray:
-    """For each row, the places of its elements in order."""
+    """For each row, the indices of its elements in sorted order."""
     for guess in _guesses(rows[0]):
         if _is_sorted(comparator, rows, guess):
             return guess
@@ -40,7 +40,7 @@ def _sorted_order(comparator: Applied, rows: Sequence[NDArray]) -> NDArray:
 
 
 def _guesses(keys: NDArray) -> Iterator[NDArray]:
-    """The orders that most sorts ask for, which NumPy has much faster: the first operand's, ascending, descending."""
+    """The orders of most sorts, which NumPy computes much faster: by the first operand, ascending or descending."""
     yield np.argsort(keys, axis=1, kind="stable")
     yield keys.shape[1] - 1 - np.argsort(keys[:, ::-1], axis=1, kind="stable")[:, ::-1]
 
@@ -75,7 +75,7 @@ def _merged_order(comparator: Applied, rows: Sequence[NDArray]) -> NDArray:
 
 
 def _merged_places(before: Before, places: NDArray, width: int, size: int) -> NDArray:
-    """Where each element comes to stand when runs of `width` are merged in pairs."""
+    """The new index of each element when runs of `width` are merged in pairs."""
     run = places // width
     is_left = run % 2 == 0
     low = np.minimum((run ^ 1) * width, size)
@@ -92,8 +92,8 @@ def _merged_places(before: Before, places: NDArray, width: int, size: int) -> ND
 
 @EVALUATE.register(Opcode.TOPK)
 def _topk(shape: Shape, attributes: TopKAttributes, operand: NDArray) -> Value:
-    """In descending order (ascending for the smallest), of equal elements the first one first. Floats in their total
-    order: NaN above all, -NaN below all."""
+    """In descending order (ascending for the smallest); of equal elements the first comes first. Floats in their total
+    order: NaN above all others, -NaN below."""
     element = element_type_of(operand.dtype)
     keys = operand
     if element.is_small:

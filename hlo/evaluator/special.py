@@ -10,7 +10,7 @@ from .table import NDArray
 
 
 def erf(x: NDArray) -> Any:
-    """The error function. SciPy is imported when it is first wanted; the evaluator needs it for nothing else."""
+    """The error function. SciPy is imported at the first use; the evaluator needs it only for this."""
     from scipy.special import erf as scipy_erf
 
     return scipy_erf(x)

@@ -23,7 +23,7 @@ Value: TypeAlias = "NDArray | tuple[Value, ...]"
 """An instruction's value: an array (never a NumPy scalar), or a tuple of values."""
 
 Rule: TypeAlias = Callable[..., Any]
-"""rule(shape, attributes, *operands) -> Value, of the instruction's `shape`.
+"""rule(shape, attributes, *operands) -> Value of the instruction's `shape`.
 
 Arrays are never written to, and may share memory with operands. NumPy's floating-point warnings are off while a rule
 runs; a rule that runs computations calls `interpret`.
@@ -31,8 +31,8 @@ runs; a rule that runs computations calls `interpret`.
 
 EVALUATE: RuleTable[Rule] = RuleTable("evaluation")
 
-# NumPy keeps its error state in a context variable (since 2.0). Running in a copy of a context in which all is ignored
-# does what `np.errstate(all="ignore")` does, for a tenth of the time, which counts in eager execution.
+# NumPy keeps its error state in a context variable (since 2.0). Running in a copy of a context that ignores all errors
+# does the same as `np.errstate(all="ignore")` in a tenth of the time, which matters in eager execution.
 _QUIET = Context()
 _QUIET.run(np.seterr, all="ignore")
 
@@ -40,18 +40,18 @@ _QUIET.run(np.seterr, all="ignore")
 def evaluate_op(opcode: Opcode, operands: Sequence[Value], attributes: Attributes, shape: Shape) -> Any:
     """The value of one op on concrete operands: eager execution. UnsupportedError if the op has no value here.
 
-    `shape` is the result's, as the op's shape rule gives it (`builder.check_shape`): nothing is checked here.
+    `shape` is the result's, as the op's shape rule infers it (`builder.check_shape`): nothing is checked here.
     """
     return _QUIET.copy().run(EVALUATE[opcode], shape, attributes, *operands)
 
 
 def evaluate_computation(computation: HloComputation, arguments: Sequence[Value]) -> Any:
-    """The root's value of `computation`, for one argument a parameter. Nothing is checked."""
+    """The root's value of `computation`, for one argument for each parameter. Nothing is checked."""
     return _QUIET.copy().run(interpret, computation, arguments)
 
 
 def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
-    """Run `module` on `arguments`, one array-like a leaf of the entry's parameters; the result's leaves.
+    """Run `module` on `arguments`, one array-like for each leaf of the entry's parameters; return the result's leaves.
 
     ExecutionError if their number, dtypes or dimensions are not the parameters', or if it needs several devices.
     """
@@ -74,7 +74,7 @@ def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
 def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:
     """Evaluate the instructions in order, each value dropped after its last use.
 
-    What neither the root nor a side effect needs is left out: a loop that never ends must not run for nobody.
+    Instructions that neither the root nor a side effect needs are skipped: an unused endless loop must not run.
     """
     values: dict[HloInstruction, Value] = dict(zip(computation.parameters, arguments, strict=True))
     for instruction, last_used in _steps(computation):
@@ -85,8 +85,8 @@ def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:
 
 
 def evaluate_all(computation: HloComputation, arguments: Sequence[Value]) -> dict[HloInstruction, Value]:
-    """The values of all instructions that the root or a side effect needs, and of all parameters: for who looks for the
-    one that is wrong. `evaluate_computation` keeps no value longer than it is needed."""
+    """The values of all instructions that the root or a side effect needs, and of all parameters: to find a wrong one.
+    `evaluate_computation` keeps no value longer than it is needed."""
     return _QUIET.copy().run(_all_values, computation, arguments)
 
 
@@ -109,7 +109,7 @@ _known_steps: WeakKeyDictionary[HloComputation, _Steps] = WeakKeyDictionary()
 
 
 def _steps(computation: HloComputation) -> _Steps:
-    """What is to be evaluated, in order, and after each step the values that nothing needs any more."""
+    """The instructions to evaluate, in order, each with the values that are not needed after it."""
     known = _known_steps.get(computation)
     if known is None:
         live = live_instructions(computation)

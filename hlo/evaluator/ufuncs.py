@@ -1,6 +1,6 @@
-"""Ops that are one NumPy ufunc, or behave as one: what reductions combine elements with.
+"""Ops that are one NumPy ufunc, or behave as one: reductions combine elements with them.
 
-A ufunc's `reduce`, from a given initial value, and its `at` apply the ufunc itself, so they mean what the op means.
+A ufunc's `reduce`, from a given initial value, and its `at` apply the ufunc itself, so they have the op's meaning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Extremum:
     NumPy's ufunc `values` leaves the sign of a zero open. The larger one of some numbers is negative if all of them
     are, the smaller one if any of them is: `signs` combines the sign bits, and decides where the result is zero.
 
-    Of two complex numbers the first one, if its real part is in relation `precedes` to the other's, else the second.
+    Of two complex numbers: the first if its real part is in relation `precedes` to the other's, else the second.
     """
 
     values: np.ufunc
@@ -47,7 +47,7 @@ class Extremum:
         return _with_signs(result, self.signs.reduce(_bits(array), axis=axis, initial=_bits(initial)))
 
     def at(self, array: NDArray, places: NDArray, elements: NDArray) -> None:
-        """Let each element join what `array`, of rank 1, has at its place; not of complex numbers."""
+        """Combine each element with that of `array`, of rank 1, at the index in `places`; not for complex numbers."""
         if array.dtype.kind in "biu":
             self.values.at(array, places, elements)
             return
@@ -73,4 +73,4 @@ MINIMUM = Extremum(np.minimum, np.bitwise_or, np.less_equal)
 Ufunc: TypeAlias = np.ufunc | Extremum
 
 UFUNCS: dict[Opcode, Ufunc] = {}
-"""The commutative ops whose rule is one of these on the operands as they are. `elementwise.py` fills it."""
+"""The commutative ops whose rule is one of these on the unchanged operands. `elementwise.py` fills it."""

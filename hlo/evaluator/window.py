@@ -1,7 +1,7 @@
-"""What reduce-window and select-and-scatter mean: for each place of the window, its elements in order.
+"""What reduce-window and select-and-scatter mean: for each position of the window, its elements in order.
 
-The array is laid out with its holes: dilated, then padded or cropped. Beside it lies where each cell comes from, and -1
-in a hole. Holes do not take part, so that an init value enters a window's result once.
+The array is expanded with its holes: dilated, then padded or cropped. A second array holds the origin of each cell, -1
+for a hole. Holes do not take part, so that an init value enters a window's result once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _origins(sizes: Sequence[int], window: Window) -> NDArray:
 
 
 def _elements(sizes: Sequence[int], window: Window, results: Sequence[int]) -> Iterator[NDArray]:
-    """For each element of the window, in order: where it lies in the array (or -1), for all places at once."""
+    """For each element of the window, in order: its position in the array (or -1), for all window positions at once."""
     area = _origins(sizes, window)
     if 0 in results:
         return
@@ -83,8 +83,8 @@ def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: 
 def _select_and_scatter(
     shape: Shape, attributes: SelectAndScatterAttributes, array: NDArray, source: NDArray, init: NDArray
 ) -> NDArray:
-    """Each place selects an element: the first of its own, until select(selected, next) is false for a next one. Then
-    each element of the source, in row-major order, is combined with what lies where its place selected."""
+    """Each window position selects an element: its first, until select(selected, next) is false for a next one. Then
+    each element of the source, in row-major order, is combined with the result's element that its window selected."""
     flat = array.reshape(-1)
     selected = np.full(source.shape, -1, np.int64)
     select, scatter = Applied(attributes.select), Applied(attributes.scatter)
@@ -97,7 +97,7 @@ def _select_and_scatter(
             selected[later] = np.where(keep, selected[later], origins[later])
     result = np.full(array.size, init, array.dtype)
     targets, values = selected[selected >= 0], source[selected >= 0]
-    # In rounds, so that a round meets each target once: the k-th round has each target's k-th value.
+    # In rounds in which each target occurs once: the k-th round has each target's k-th value.
     for places in _rounds(targets):
         (result[targets[places]],) = scatter([result[targets[places]], values[places]])
     return result.reshape(shape.dimensions)

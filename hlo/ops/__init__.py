@@ -1,4 +1,4 @@
-"""What each opcode is: one `OpSpec` row an opcode, in the file of its family."""
+"""What each opcode is: one `OpSpec` for each opcode, in the file of its family."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ assert set(SPECS) == set(Opcode), f"opcodes without a spec: {set(Opcode) - set(S
 
 
 _TRAITS: dict[Opcode, int] = {opcode: spec.traits.value for opcode, spec in SPECS.items()}
-"""As numbers: asking a Flag is Python code."""
+"""The traits as numbers: testing a Flag runs Python code, which is slow."""
 
 
 def spec_of(opcode: Opcode) -> OpSpec:

@@ -1,6 +1,6 @@
 """Tokens, pairs of start and done, queues to and from the host.
 
-Tokens hold no data: an instruction that takes one comes after the instruction that made it. Between a start and its
+Tokens hold no data: an instruction that takes one runs after the instruction that made it. Between a start and its
 done other instructions may run. Source: XLA's ShapeVerifier (HandleAsyncStart, HandleCopyStart, HandleInfeed, ...).
 """
 
@@ -34,7 +34,7 @@ class AsyncAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class InfeedAttributes(Attributes):
-    """Operand: a token. Result: (what was fed in, token)."""
+    """Operand: a token. Result: (the value that was fed in, token)."""
 
     infeed_config: Annotated[str, Attr(STRING)] = ""
 
@@ -49,7 +49,7 @@ class OutfeedAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class ChannelAttributes(Attributes):
-    """Of send, recv and their -done halves."""
+    """The attributes of send, recv and their -done halves."""
 
     channel_id: Annotated[int | None, Attr(INTEGER)] = None
     is_host_transfer: Annotated[bool, Attr(BOOLEAN)] = False
@@ -58,7 +58,7 @@ class ChannelAttributes(Attributes):
 _FAMILY = "asynchronous"
 _O = Opcode
 CONTEXT = Shape.array(ElementType.U32)
-"""What names a transfer between its start and its done."""
+"""The type of the value that identifies a transfer between its start and its done."""
 
 
 def _add_dependency_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
@@ -76,7 +76,7 @@ def _after_all_rule(operands: Sequence[Shape], attributes: Attributes, declared:
 
 
 def _async_start_rule(operands: Sequence[Shape], attributes: AsyncAttributes, declared: Shape | None) -> Shape:
-    """((operands...), result of `calls`, contexts...); contexts are a choice.
+    """((operands...), result of `calls`, contexts...); the contexts are optional.
 
     c1: `calls` is given; c2: its parameters have the operands' types; c3: a declared type begins with the tuple of the
     operands and the result.
@@ -101,13 +101,13 @@ def _started(opcode: Opcode, operand: Shape, rule: int) -> tuple[Shape, ...]:
 
 
 def _async_update_rule(operands: Sequence[Shape], attributes: AsyncAttributes, declared: Shape | None) -> Shape:
-    """The operand. c1: it is what async-start gives."""
+    """The operand. c1: it is the result of async-start."""
     _started(_O.ASYNC_UPDATE, operands[0], 1)
     return operands[0]
 
 
 def _async_done_rule(operands: Sequence[Shape], attributes: AsyncAttributes, declared: Shape | None) -> Shape:
-    """Element 1 of the operand. c1: the operand is what async-start gives."""
+    """Element 1 of the operand. c1: the operand is the result of async-start."""
     return _started(_O.ASYNC_DONE, operands[0], 1)[1]
 
 
@@ -119,7 +119,7 @@ def _copy_start_rule(operands: Sequence[Shape], attributes: Attributes, declared
 
 
 def _copy_done_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """Element 0 of the operand. c1: the operand is what copy-start gives."""
+    """Element 0 of the operand. c1: the operand is the result of copy-start."""
     elements = operands[0].tuple_shapes
     fits = elements is not None and len(elements) == 3 and elements[0].compatible(elements[1])
     if elements is None or not fits or not elements[2].compatible(CONTEXT):
@@ -163,7 +163,7 @@ def _transfer(opcode: Opcode, shapes: Sequence[Shape], found: Shape, rule: int) 
 
 
 def _send_done_rule(operands: Sequence[Shape], attributes: ChannelAttributes, declared: Shape | None) -> Shape:
-    """A token. c1: the operand is what send gives."""
+    """A token. c1: the operand is the result of send."""
     _transfer(_O.SEND_DONE, operands, operands[0], 1)
     return Shape.token()
 
@@ -178,7 +178,7 @@ def _recv_rule(operands: Sequence[Shape], attributes: ChannelAttributes, declare
 
 
 def _recv_done_rule(operands: Sequence[Shape], attributes: ChannelAttributes, declared: Shape | None) -> Shape:
-    """(data, token). c1: the operand is what recv gives."""
+    """(data, token). c1: the operand is the result of recv."""
     data, _, token = _transfer(_O.RECV_DONE, operands, operands[0], 1)
     return Shape.tuple([data, token])
 

@@ -1,7 +1,7 @@
-"""What shape rules share: sets of element types, and one way to say what is wrong.
+"""Helpers of the shape rules: sets of element types, and one way to report an error.
 
-A rule's labels are `<opcode>_c<N>`; its docstring says what each one demands. Only helpers that two families need
-belong here.
+A rule's labels are `<opcode>_c<N>`; its docstring says what each one requires. Only helpers that at least two families
+need belong here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def names(types: frozenset[ElementType]) -> str:
 
 
 def in_default_layout(shape: Shape) -> Shape:
-    """The array `shape` in row-major order; itself, without an allocation, if it is in that order already."""
+    """The array `shape` in row-major order; the same object if it is already in that order."""
     layout = row_major(len(shape.dimensions))
     return shape if shape.layout is layout else Shape(shape.element_type, shape.dimensions, layout)
 

@@ -1,4 +1,4 @@
-"""Between replicas and devices: reductions, gathers, permutations, who am I.
+"""Collectives between replicas and devices: reductions, gathers, permutations; replica-id and partition-id.
 
 Source: XLA's ShapeInference (InferAllReduceShape, InferAllGatherShape, InferReduceScatterShape, InferAllToAllShape,
 InferCollectivePermuteShape, ...) and ShapeVerifier.
@@ -32,7 +32,7 @@ def _is_no_permutation(instruction: HloInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveAttributes(Attributes):
-    """Of all collectives; a field that an opcode has no use for keeps its default."""
+    """The attributes of all collectives; a field that an opcode does not use keeps its default."""
 
     replica_groups: Annotated[
         ReplicaGroups, Attr(REPLICA_GROUPS, always=True, when=_is_no_permutation, after="channel_id")
@@ -44,7 +44,7 @@ class CollectiveAttributes(Attributes):
         int | None,
         Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.ARRAYS), when=_is_no_permutation),
     ] = None
-    """all-gather, reduce-scatter: along which arrays are joined or cut; all-to-all: None for the tuple form."""
+    """The dimension along which all-gather joins and reduce-scatter cuts; all-to-all: None for the tuple form."""
     to_apply: Annotated[HloComputation | None, Attr(COMPUTATION, when=_is_no_permutation)] = None
     """all-reduce, reduce-scatter."""
     source_target_pairs: Annotated[
@@ -83,7 +83,7 @@ def _require_reducer(opcode: Opcode, operands: Sequence[Shape], attributes: Coll
 
 
 def _group_size(attributes: CollectiveAttributes) -> int | None:
-    """Devices in a group, where the groups are of one size."""
+    """The number of devices in a group; None if the groups are empty or differ in size."""
     sizes = {len(group) for group in attributes.replica_groups.groups}
     return sizes.pop() if len(sizes) == 1 else None
 
@@ -123,14 +123,14 @@ def _all_reduce_start_rule(
 
 
 def _is_multiple(large: int, small: int, factor: int | None) -> bool:
-    """Is `large` that many times `small`, any number of times if `factor` is None?"""
+    """True if `large` is `factor` times `small`; any multiple if `factor` is None."""
     if factor is not None:
         return large == small * factor
     return large % small == 0 if small else large == 0
 
 
 def _counts_replicas(attributes: CollectiveAttributes) -> bool:
-    """True if a group holds replicas of which all partitions take part: how many devices these are is not known."""
+    """True if a group lists replicas and all partitions take part: then the number of devices is not known."""
     return attributes.channel_id is not None and not attributes.use_global_device_ids
 
 
@@ -138,10 +138,10 @@ def _resized(
     opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None, grow: bool,
     rule: int,
 ) -> Shape:  # fmt: skip
-    """The operands with `dimension` times (or divided by) the size of a group.
+    """The operands with `dimension` multiplied (or divided) by the size of a group.
 
-    Without groups the number of replicas counts, and with a channel that of partitions too, which only the declared
-    shape tells.
+    Without groups the size is the number of replicas, with a channel times that of partitions; only the declared shape
+    shows it.
     """
     dimension = _require_dimension(opcode, operands, attributes, 2)
     factor = None if _counts_replicas(attributes) and declared is not None else _group_size(attributes)
@@ -168,7 +168,7 @@ def _resized(
 
 def _all_gather_rule(operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None) -> Shape:
     """c1: the operands are arrays; c2: each has `dimension`; c3: groups are not empty, and no device is in two;
-    c4: `dimension` becomes as many times larger as a group has devices."""
+    c4: `dimension` is multiplied by the number of devices in a group."""
     _require_operands(_O.ALL_GATHER, operands, 1)
     _require_groups(_O.ALL_GATHER, operands, attributes, 3)
     return _resized(_O.ALL_GATHER, operands, attributes, declared, True, 4)
@@ -193,7 +193,7 @@ def _reduce_scatter_rule(
     operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
 ) -> Shape:
     """c1: the operands are arrays; c2: each has `dimension`; c3: groups are not empty, and no device is in two;
-    c4: `dimension` becomes as many times smaller as a group has devices; c5: `to_apply` takes two scalars of one type
+    c4: `dimension` is divided by the number of devices in a group; c5: `to_apply` takes two scalars of one type
     and returns one."""
     opcode = _O.REDUCE_SCATTER
     _require_operands(opcode, operands, 1)
@@ -203,7 +203,7 @@ def _reduce_scatter_rule(
 
 
 def _all_to_all_rule(operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None) -> Shape:
-    """With `dimension` (and one operand) the operand; without, the tuple of the operands.
+    """With `dimension` (and one operand): the type of the operand; without: the tuple of the operands.
 
     c1: the operands are arrays; c2: the array form has one operand with `dimension`, which is a multiple of the size of
     a group; c3: groups are not empty, and no device is in two; c4: the tuple form has as many operands as a group has
@@ -241,15 +241,15 @@ def _require_pairs(opcode: Opcode, operands: Sequence[Shape], attributes: Collec
 
 
 def _is_in_place(operands: Sequence[Shape]) -> bool:
-    """The form that permutes slices: operands are input, output, and tuples of where the slices start in each."""
+    """True for the form that permutes slices. Operands: input, output, tuples of the slices' start indices in each."""
     return len(operands) == 4 and operands[2].is_tuple and operands[3].is_tuple
 
 
 def _collective_permute_rule(
     operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
 ) -> Shape:
-    """The operand, or the tuple of several; of the form in place, the second operand. c1: the operands are arrays, but
-    those of that form aside; c2: no device is the target of two pairs."""
+    """The operand, or the tuple of several; in the form in place, the second operand. c1: the operands are arrays,
+    except in that form; c2: no device is the target of two pairs."""
     _require_pairs(_O.COLLECTIVE_PERMUTE, operands, attributes, 2)
     if _is_in_place(operands):
         return operands[1]
@@ -260,8 +260,8 @@ def _collective_permute_rule(
 def _collective_permute_start_rule(
     operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
 ) -> Shape:
-    """(operand, result, contexts...); contexts, u32[], are a choice. c1 and c2 are those of collective-permute; c3: a
-    declared type is such a tuple."""
+    """(operand, result, contexts...); the contexts, u32[], are optional. c1 and c2 are those of collective-permute; c3:
+    a declared type is such a tuple."""
     opcode = _O.COLLECTIVE_PERMUTE_START
     _require_pairs(opcode, operands, attributes, 2)
     if _is_in_place(operands):
@@ -306,7 +306,7 @@ def _ragged_all_to_all_rule(
 
 
 def _all_reduce_done_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """The operand: what all-reduce-start gives."""
+    """The operand: the result of all-reduce-start."""
     return operands[0]
 
 
@@ -317,14 +317,14 @@ def _second_element(opcode: Opcode, operand: Shape) -> Shape:
 
 
 def _all_gather_done_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """Element 1 of the operand. c1: it is what all-gather-start gives."""
+    """Element 1 of the operand. c1: the operand is the result of all-gather-start."""
     return _second_element(_O.ALL_GATHER_DONE, operands[0])
 
 
 def _collective_permute_done_rule(
     operands: Sequence[Shape], attributes: Attributes, declared: Shape | None
 ) -> Shape:
-    """Element 1 of the operand. c1: it is what collective-permute-start gives."""
+    """Element 1 of the operand. c1: the operand is the result of collective-permute-start."""
     return _second_element(_O.COLLECTIVE_PERMUTE_DONE, operands[0])
 
 

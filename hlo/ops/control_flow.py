@@ -21,10 +21,10 @@ from .spec import OpSpec, Trait
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """A call that stands for something HLO has no opcode for: its name and what it needs to be differentiated.
+    """Marks a call as an operation that HLO has no opcode for: its name and what its derivative needs.
 
-    `parameters` is printed as the composite's attributes. `rule` is a Python object that the transformation of
-    that name understands (a custom_jvp's rule, say); it is compared by identity and not printed.
+    `parameters` are printed as the composite's attributes. `rule` is a Python object that the transformation of
+    that name understands (a custom_jvp's rule, for example); it is compared by identity and not printed.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Composite:
 class CallAttributes(Attributes):
     to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
     composite: Annotated[Composite | None, Attr(MARK, key="is_composite")] = None
-    """Its name and parameters are among the frontend attributes in text."""
+    """In text, its name and parameters are frontend attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ def _takes_pred(instruction: HloInstruction) -> bool:
 
 
 _FOR_PRED = OneByOne(("true_computation", "false_computation"), COMPUTATION, _takes_pred)
-"""XLA's parser takes the branches by index, or by the two values of a pred, never in the other's form."""
+"""XLA's parser accepts for an index only a list of branches, and for a pred only the two named computations."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionalAttributes(Attributes):
-    """Branch k is taken for index k; out of range, the last. For a PRED operand, branch 0 is taken when it is true."""
+    """Index k takes branch k; an index out of range takes the last. A PRED operand that is true takes branch 0."""
 
     branch_computations: Annotated[tuple[HloComputation, ...], Attr(COMPUTATIONS, one_by_one=_FOR_PRED)]
 
@@ -92,10 +92,10 @@ def _while_rule(operands: Sequence[Shape], attributes: WhileAttributes, declared
 
 
 def _conditional_rule(operands: Sequence[Shape], attributes: ConditionalAttributes, declared: Shape | None) -> Shape:
-    """Operands: the index, then one operand a branch.
+    """Operands: the index, then one operand for each branch.
 
-    c1: the index is pred[] or s32[]; c2: there is a branch, and exactly two for pred[]; c3: there is one operand a
-    branch; c4: each branch takes its operand; c5: all branches return one type.
+    c1: the index is pred[] or s32[]; c2: there is a branch, and exactly two for pred[]; c3: there is one operand for
+    each branch; c4: each branch takes its operand; c5: all branches return one type.
     """
     branches = attributes.branch_computations
     if not operands or operands[0].dimensions or operands[0].element_type not in (ElementType.PRED, ElementType.S32):
@@ -114,12 +114,12 @@ def _conditional_rule(operands: Sequence[Shape], attributes: ConditionalAttribut
 
 
 def _scan_rule(operands: Sequence[Shape], attributes: ScanAttributes, declared: Shape | None) -> Shape:
-    """Arrays of which slices are taken along `dimension`, then carries. The result: arrays put together from slices
-    along `dimension`, then the last carries; no tuple if `to_apply` returns none.
+    """Operands: arrays, from which slices along `dimension` are taken, then carries. Result: arrays whose slices along
+    `dimension` are computed, then the last carries; not a tuple if `to_apply` does not return one.
 
     c1: `num_carries` operands are carries; c2: the others are arrays with `dimension`, equally long along it; c3:
     `to_apply` takes their slices, without that dimension, and the carries; c4: it returns slices, which are arrays of
-    rank `dimension` at least, and then the carries' types; c5: without arrays the declared result tells how long it is.
+    rank `dimension` at least, and then the carries' types; c5: without arrays the declared result gives the length.
     """
     opcode, dimension, carries = Opcode.SCAN, attributes.dimension, attributes.num_carries
     if not 0 <= carries <= len(operands):

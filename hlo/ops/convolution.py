@@ -20,7 +20,7 @@ from .spec import OpSpec, Trait
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionAttributes(Attributes):
-    """Operands: input and kernel. `window` has one entry a spatial dimension.
+    """Operands: input and kernel. `window` has one entry for each spatial dimension.
 
     The result's element type may be wider than the operands' (preferred_element_type).
     """
@@ -44,12 +44,13 @@ def _convolution_rule(operands: Sequence[Shape], attributes: ConvolutionAttribut
     """Operands: input and kernel. They are multiplied and added up in the result's element type.
 
     c1: both are arrays, of one element type or of two floating-point types; c2: each has a batch (output feature), a
-    feature and n spatial dimensions, as has the result, and the dimension numbers name each of them once; c3: the
-    window has one entry a spatial dimension, with positive size, stride and dilations, and a size is the kernel's;
-    c4: the group counts are positive, and one of them is 1; c5: the input's features are the kernel's times
+    feature and n spatial dimensions, the result too; the dimension numbers name each of them once; c3: the window has
+    one entry for each spatial dimension, with positive size, stride and dilations, and its sizes are the kernel's; c4:
+    the group counts are positive, and one of them is 1; c5: the input's features are the kernel's times
     feature_group_count; c6: feature_group_count divides the kernel's output features; c7: batch_group_count divides
-    the input's batch and the kernel's output features; c8: a declared element type does not lose the operands' kind
-    (floats do not become integers, nor complex numbers floats); c9: two different element types need one declared.
+    the input's batch and the kernel's output features; c8: a declared element type is of the operands' kind or a wider
+    one (floats do not become integers, complex numbers do not become floats); c9: if the element types differ, the
+    result's is declared.
     """
     opcode, numbers, window = Opcode.CONVOLUTION, attributes.dimension_numbers, attributes.window
     require_arrays(opcode, operands, 1)
@@ -91,7 +92,7 @@ def _convolution_rule(operands: Sequence[Shape], attributes: ConvolutionAttribut
 
 
 def _kind(element_type: ElementType) -> int:
-    """Pred, integers, floats, complex numbers: each kind holds those before it."""
+    """The number of the kind: pred, integers, floats, complex numbers. Each kind includes those before it."""
     return 3 if element_type.is_complex else 2 if element_type.is_floating else 1 if element_type.is_integral else 0
 
 

@@ -1,4 +1,4 @@
-"""custom-call: code that has a name only.
+"""custom-call: a call of code of which only the name is known.
 
 Source: the section "CustomCall" of the operation semantics; XLA's HloVerifier::HandleCustomCall.
 """
@@ -42,7 +42,7 @@ def _has_config(instruction: HloInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CustomCallAttributes(Attributes):
-    """A call of code that has a name only: `custom_call_target`, looked up in the registry of custom calls."""
+    """A call of the function `custom_call_target`, which is looked up in the registry of custom calls."""
 
     custom_call_target: Annotated[str, Attr(STRING)]
     backend_config: Annotated[
@@ -66,11 +66,11 @@ _O = Opcode.CUSTOM_CALL
 
 
 def _custom_call_rule(operands: Sequence[Shape], attributes: CustomCallAttributes, declared: Shape | None) -> Shape:
-    """The declared shape: what a target takes and gives is checked when the call is bound to it.
+    """The declared shape. What a target takes and returns is checked when the call is bound to it.
 
-    c1: the result is declared; c2: the target has a name; c3: layouts are constrained for every operand or for none;
-    c4: and for its type; c5: an aliasing names a part of the result and one of an operand; c6: which have the same
-    type; c7: no part of the result is aliased twice.
+    c1: the result is declared; c2: the target has a name; c3: layouts are constrained for all operands or for none; c4:
+    each constraint has its operand's type; c5: an alias names a part of the result and a part of an operand; c6: both
+    parts have one type; c7: no part of the result is aliased twice.
     """
     declared = require_declared(_O, operands, declared, 1)
     if not attributes.custom_call_target:

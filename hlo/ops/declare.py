@@ -1,19 +1,19 @@
-"""What a field of an attribute class declares: how it is written and read, and what it says about dimensions.
+"""What a field of an attribute class declares: how it is printed and parsed, and what it says about dimensions.
 
     @dataclass(frozen=True, slots=True)
     class BroadcastAttributes(Attributes):
         dimensions: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0, names=Of.RESULT))]
 
-says that the text is `dimensions={0,2}`, with one entry for each dimension of the operand, which is a dimension of the
-result. The annotation is looked at when something asks: a class costs nothing at import. From these declarations work
+says that the text is `dimensions={0,2}`, with one entry for each dimension of the operand, and that an entry is a
+dimension of the result. The annotation is read when it is first needed: it costs nothing at import. These use it:
 
 * the reader and the writer of HLO text (`text/attributes.py`),
-* the layout passes, which number dimensions anew (`passes/layout/order_rules.py`, `passes/layout/renumber.py`),
+* the layout passes, which renumber dimensions (`passes/layout/order_rules.py`, `passes/layout/renumber.py`),
 * the documentation (`tools/ops_table.py`).
 
-They are general enough for whatever else adds, removes or renumbers dimensions, such as batching. In front of all
-dimensions of an operand a new one: numbers that `names` its dimensions are raised by one, tuples with an entry `per`
-dimension of it get one more, and `dimensions.py` tells which dimension of the result the new one is.
+Other code that adds, removes or renumbers dimensions, such as batching, can use them too. To add a new dimension in
+front of an operand's: numbers that `names` its dimensions are raised by one, tuples with an entry `per` dimension of it
+get one more entry, and `dimensions.py` tells which dimension of the result is the new one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ..text.codec import Codec
 
 
 class Of(Enum):
-    """Whose dimensions an attribute speaks of."""
+    """The array whose dimensions an attribute is about."""
 
     RESULT = "the result"
     OPERAND_0 = "operand 0"
     OPERAND_1 = "operand 1"
     ARRAYS = "the arrays"
-    """The N arrays of equal dimensions that come first; how many they are follows from `OpSpec.operands_per_array`."""
+    """The first N operands, which have equal dimensions; N follows from `OpSpec.operands_per_array`."""
     AFTER_ARRAYS = "the operand after the arrays"
     """The indices of a scatter."""
     LAST = "the last operands"
@@ -42,17 +42,17 @@ class Of(Enum):
 
 
 class Dims(NamedTuple):
-    """What a field says about dimensions. With `names` alone it is a number or a list of numbers, with `per` alone any
-    values, with both a map: entry d belongs to dimension d of the one, and is a dimension of the other."""
+    """What a field says about dimensions. With only `names` it is a number or a list of numbers; with only `per`, any
+    values; with both, a map: entry d is for dimension d of `per`, and is a dimension of `names`."""
 
     names: Of | None = None
     """The numbers are dimensions of these arrays."""
     per: Of | None = None
     """There is one entry for each dimension of these arrays, in their order."""
     is_set: bool = False
-    """Which dimensions are named counts, not in what sequence; passes keep them sorted."""
+    """The order of the numbers has no meaning; passes keep them sorted."""
     removed: bool = False
-    """The result has the other dimensions of the arrays, in their sequence, and not these."""
+    """The result has the other dimensions of the arrays, in the same order, without these."""
     last: Of | None = None
     """There is one entry for each of the last dimensions of these arrays, along which the op works."""
 
@@ -65,7 +65,7 @@ REQUIRED: Any = object()
 
 
 class OneByOne(NamedTuple):
-    """Another form of a tuple of computations: each under a key. It is read always, and written `when` this is true."""
+    """Another text form of a tuple of computations: each has its own key. Always parsed; printed if `when` is true."""
 
     keys: tuple[str, ...]
     codec: Codec[Any]
@@ -75,9 +75,9 @@ class OneByOne(NamedTuple):
 class Attr(NamedTuple):
     """A field's form in text, `key=value`, and what it says about dimensions.
 
-    A field with a default may be missing in the text, and is not written where it has it. Fields that share a key hold
-    a column each of a list of tuples. Without a codec the value is not among the attributes: it is in the
-    parentheses, or is an attribute object itself, whose fields are written in this place.
+    A field with a default may be missing in the text, and is not printed if it has that value. Fields that share a key
+    are the columns of one list of tuples. A field without a codec is not printed among the attributes: either it is in
+    the parentheses, or it is an attribute object, whose fields are printed in its position.
     """
 
     codec: Codec[Any] | None = None
@@ -85,13 +85,13 @@ class Attr(NamedTuple):
     """By default the field's name."""
     dims: Dims = NO_DIMENSIONS
     absent: Any = REQUIRED
-    """What it means that the text has no such key, if the field has no default that says so."""
+    """The value if the text does not have the key and the field has no default."""
     always: bool = False
-    """Written even where it is the default."""
+    """Printed even if it is the default."""
     after: str = ""
-    """The field behind which this one is written, if that is not the one before it."""
+    """The field after which this one is printed, if not the one before it."""
     when: Callable[[HloInstruction], bool] | None = None
-    """Of which instructions the field is written."""
+    """The instructions for which the field is printed; None: all."""
     one_by_one: OneByOne | None = None
 
 
@@ -113,7 +113,7 @@ _DECLARED: dict[type[Attributes], tuple[Declared, ...]] = {}
 
 
 def declared(kind: type[Attributes]) -> tuple[Declared, ...]:
-    """The fields of an attribute class, in their own order, with what they declare."""
+    """The fields of an attribute class, in order, with their declarations."""
     found = _DECLARED.get(kind)
     if found is None:
         hints = get_type_hints(kind, include_extras=True) if fields(kind) else {}

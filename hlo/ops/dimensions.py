@@ -1,7 +1,7 @@
-"""What the declarations of an op say about an instruction's dimensions: which are whose, and which correspond.
+"""What the declarations of an op say about the dimensions of its operands and result, and which correspond.
 
-The layout passes ask here, and whatever else adds, removes or renumbers dimensions without knowing the op. Ops whose
-dimensions correspond in a way of their own (dot, convolution, gather, scatter, reshape) have rules by hand there.
+The layout passes use it; any code that adds, removes or renumbers dimensions of an arbitrary op can. Ops whose
+dimensions correspond in a special way (dot, convolution, gather, scatter, reshape) have hand-written rules there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .spec import OpSpec, Trait
 
 
 def operands_of(spec: OpSpec, of: Of, count: int) -> Sequence[int]:
-    """The numbers of the operands that `of` means, where there are `count`; none for the result."""
+    """The numbers of the operands that `of` means, if there are `count` operands; empty for the result."""
     arrays = count // spec.operands_per_array
     match of:
         case Of.RESULT:
@@ -39,13 +39,13 @@ def fields_with_dimensions(kind: type[Attributes]) -> tuple[Declared, ...]:
 
 
 def maps_dimensions(kind: type[Attributes]) -> bool:
-    """True if a field says for each dimension of one side which dimension of the other it is. So any order of the
-    operand's dimensions will do: the field can be written for it."""
+    """True if a field maps each dimension of one side to one of the other. Then the operand's dimensions can have
+    any order: the field can be written for it."""
     return any(f.attr.dims.names is not None and f.attr.dims.per is not None for f in declared(kind))
 
 
 def last_dimensions(instruction: HloInstruction) -> int:
-    """Along how many last dimensions of its arrays the op works. It does the same at each place of those before."""
+    """How many of the last dimensions the op works along. It does the same at each index of the others."""
     for field in declared(type(instruction.attributes)):
         if field.attr.dims.last is not None:
             return len(getattr(instruction.attributes, field.name))
@@ -53,21 +53,21 @@ def last_dimensions(instruction: HloInstruction) -> int:
 
 
 def works_along_last(spec: OpSpec) -> bool:
-    """True if `last_dimensions` says something of the op."""
+    """True if the op declares `last_dimensions`."""
     return spec.last_dimensions > 0 or any(f.attr.dims.last is not None for f in declared(spec.attributes))
 
 
 def corresponds(spec: OpSpec) -> bool:
-    """True if `correspondence` says something of the op."""
+    """True if `correspondence` knows dimensions of the op."""
     if spec.traits & (Trait.ELEMENTWISE | Trait.ALIGNED) or maps_dimensions(spec.attributes):
         return True
     return any(f.attr.dims.removed for f in declared(spec.attributes))
 
 
 def correspondence(instruction: HloInstruction, k: int) -> dict[int, int]:
-    """Which dimension of the result is which of operand k, an array: {operand's dimension: result's dimension}.
+    """Which dimension of operand k, an array, is which of the result: {operand's dimension: result's dimension}.
 
-    Dimensions that the other side does not have are missing; all are where the declarations do not say.
+    A dimension that the other side does not have is missing; all are missing if the declarations say nothing.
     """
     spec = spec_of(instruction.opcode)
     attributes: Any = instruction.attributes

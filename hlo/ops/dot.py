@@ -42,7 +42,7 @@ class DotAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class RaggedDotAttributes(Attributes):
-    """Operands: lhs, rhs, group sizes. As dot, but for one lhs dimension, of which each group has its own rhs."""
+    """Operands: lhs, rhs, group sizes. A dot with one ragged lhs dimension: groups follow each other along it."""
 
     dot: Annotated[DotAttributes, Attr()]
     lhs_ragged_dims: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), always=True)] = ()
@@ -54,19 +54,19 @@ DOT_ALGORITHMS = frozenset({
     "dot_bf16_bf16_bf16", "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3", "dot_bf16_bf16_f32_x6", "dot_bf16_bf16_f32_x9",
     "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32", "dot_f64_f64_f64",
 })  # fmt: skip
-"""What precision a dot asks for at least. Products are computed in f32 or wider in any case, as on XLA's CPU; so only
+"""The least precision that a dot asks for. Products are computed in f32 or wider in any case, as on XLA's CPU, so only
 the last one makes a difference."""
 
 
 def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Shape | None) -> Shape:
     """The result has the batch dimensions, then lhs's free ones, then rhs's free ones.
 
-    Any element types go together: the products are computed in a type that holds both operands' and the result's, and
-    the sums converted to the result's, by default the operands' common type.
+    Any element types may be combined: the products are computed in a type that holds both operands' types and the
+    result's; the sums are converted to the result's type, by default the operands' common type.
 
-    c1: both operands are arrays; c2: the result type is declared if theirs differ; c3: each operand's batch and
-    contracting dimensions are its own, each once; c4: both operands have as many of them; c5: and of the same sizes;
-    c6: the algorithm, if one is named, is one of XLA's.
+    c1: both operands are arrays; c2: the result type is declared if the operands' types differ; c3: the batch and
+    contracting dimensions are dimensions of their operand, each at most once; c4: both operands have the same number of
+    them; c5: the same sizes; c6: the algorithm, if one is named, is one of XLA's.
     """
     require_arrays(Opcode.DOT, operands, 1)
     lhs, rhs = operands
@@ -99,16 +99,16 @@ def _dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Sh
 
 
 def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes, declared: Shape | None) -> Shape:
-    """Operands: lhs, rhs, group sizes. One lhs dimension is ragged: the groups follow one another along it.
+    """Operands: lhs, rhs, group sizes. One lhs dimension is ragged: the groups follow each other along it.
 
-    Where it is free, each group has an rhs of its own, along `rhs_group_dims`; where it is contracted, the result has a
-    dimension of groups in front; where it is a batch dimension, the result is that of dot.
+    If it is a free dimension, each group has a separate rhs, along `rhs_group_dims`. If it is a contracting dimension,
+    the result has a first dimension of groups. If it is a batch dimension, the result is that of dot.
 
-    c1: operands are arrays, and the group sizes integers, along their last dimension; c2: there is one ragged
-    dimension, and it is the lhs's; c3: the rhs has one group dimension, no other than those it uses, if the ragged one
-    is free, and else none; c4: as many groups as the group sizes have; c5: the group sizes have no other dimensions, or
-    those of the lhs that they may vary along: batch dimensions, then those of the ragged one's kind before it. The rest
-    is a dot, with its labels.
+    c1: operands are arrays, the group sizes are integers, with the groups along their last dimension; c2: there is one
+    ragged dimension, and it is a dimension of the lhs; c3: the rhs has one group dimension, not a batch or contracting
+    one, if the ragged dimension is free, otherwise none; c4: its size is the number of groups; c5: the group sizes have
+    no other dimensions, or those lhs dimensions that they may vary along: batch dimensions, then the dimensions of the
+    ragged one's kind before it. All other rules are those of dot, with its labels.
     """
     opcode = Opcode.RAGGED_DOT
     lhs, rhs, sizes = operands
@@ -150,10 +150,10 @@ def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes,
 
 
 def _scaled_dot_rule(operands: Sequence[Shape], attributes: DotAttributes, declared: Shape | None) -> Shape:
-    """Operands: lhs, rhs, and a scale of each; an element of a scale multiplies a block of the operand.
+    """Operands: lhs, rhs, and a scale for each; an element of a scale multiplies a block of the operand.
 
-    c1: operands are real arrays; c2: a scale has its operand's rank, and its sizes divide the operand's. The rest is a
-    dot, with its labels.
+    c1: operands are real arrays; c2: a scale has its operand's rank, and its sizes divide the operand's. All other
+    rules are those of dot, with its labels.
     """
     opcode = Opcode.SCALED_DOT
     if any(o.element_type is None or o.element.is_complex for o in operands):

@@ -1,4 +1,4 @@
-"""Sizes of dimensions as values; on arrays of static shape, which have the size that their type says.
+"""Sizes of dimensions as values. All arrays have static shapes: the size is the one in the type.
 
 Source: XLA's ShapeInference (InferGetDimensionSizeShape, InferSetDimensionSizeShape) and HandleDynamicReshape.
 """
@@ -21,7 +21,7 @@ from .spec import OpSpec
 
 @dataclass(frozen=True, slots=True)
 class DimensionAttributes(Attributes):
-    """One dimension: of get- and set-dimension-size."""
+    """The dimension of get- and set-dimension-size."""
 
     dimension: Annotated[int, Attr(ONE_DIMENSION, key="dimensions", dims=Dims(names=Of.OPERAND_0))]
 

@@ -1,4 +1,4 @@
-"""Ops that compute each result element from the operand elements at the same place.
+"""Ops that compute each result element from the operand elements at the same index.
 
 Source: XLA's ShapeInference::InferUnaryOpShape, InferBinaryOpShape, InferTernaryOpShape, InferConvertShape and
 InferBitcastConvertShape. HLO has no implicit broadcast: operands have equal dimensions, except where a rule says so.
@@ -57,12 +57,12 @@ class ComparisonType(Enum):
 class CompareAttributes(Attributes):
     direction: Annotated[ComparisonDirection, Attr(enumeration(ComparisonDirection))]
     type: Annotated[ComparisonType | None, Attr(enumeration(ComparisonType))] = None
-    """None: by the operands' element type, as XLA does."""
+    """None: the default for the operands' element type, as in XLA."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapAttributes(Attributes):
-    """`to_apply` takes one scalar an operand. `dimensions` are all dimensions, in order."""
+    """`to_apply` takes one scalar for each operand. `dimensions` are all dimensions, in order."""
 
     dimensions: Annotated[
         tuple[int, ...],
@@ -212,10 +212,10 @@ def _bitcast_convert_rule(operands: Sequence[Shape], attributes: Attributes, dec
 
 
 def _map_rule(operands: Sequence[Shape], attributes: MapAttributes, declared: Shape | None) -> Shape:
-    """The computation applied to the scalars at each place.
+    """The computation applied to the scalars at each index.
 
-    c1: there is an operand, and all are arrays; c2: of the same dimensions; c3: `dimensions` are all of them, in order;
-    c4: the computation takes one scalar an operand, of its element type; c5: and returns a scalar.
+    c1: there is an operand, all are arrays; c2: they have the same dimensions; c3: `dimensions` are all, in order;
+    c4: the computation takes one scalar for each operand, of its element type; c5: it returns a scalar.
     """
     if not operands or any(o.element_type is None for o in operands):
         fail(Opcode.MAP, operands, "there must be at least one operand, and all must be arrays", 1)
@@ -250,10 +250,10 @@ _ROUNDED_STOCHASTICALLY = frozenset({ElementType.F16, ElementType.BF16, ElementT
 
 
 def _stochastic_convert_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """Operands: numbers, and random bits by which they are rounded up or down.
+    """Operands: numbers, and random bits that decide whether they are rounded up or down.
 
-    c1: the first is of f16, bf16, f32 or f64; c2: the second of the unsigned integer of as many bits; c3: they have the
-    same dimensions; c4: the result, of a signed integer type, is declared (XLA has no other).
+    c1: the first is of f16, bf16, f32 or f64; c2: the second has the unsigned integer type of that width; c3: they
+    have the same dimensions; c4: the result is declared, with a signed integer type (XLA allows no other).
     """
     operand, random = operands
     opcode = Opcode.STOCHASTIC_CONVERT

@@ -1,4 +1,4 @@
-"""Gather and scatter: slices taken from, and put into, places that are computed.
+"""Gather and scatter: read and write slices whose start indices are computed.
 
 Source: XLA's ShapeInference::InferGatherShape and InferScatterShape, and https://openxla.org/xla/operation_semantics.
 """
@@ -68,7 +68,7 @@ def _require_sorted(
 def _index_sizes(
     opcode: Opcode, operands: Sequence[Shape], indices: Shape, index_vector_dim: int, rules: tuple[int, int]
 ) -> tuple[int, ...]:
-    """The index array's dimensions, with the size 1 that index_vector_dim == rank stands for."""
+    """The index array's dimensions, with a last one of size 1 if index_vector_dim == rank."""
     if indices.element_type is None or not indices.element_type.is_integral:
         fail(opcode, operands, f"the indices {indices} must be an array of integers", rules[0])
     if not 0 <= index_vector_dim <= indices.rank:
@@ -90,8 +90,8 @@ def _require_batching(
     opcode: Opcode, operands: Sequence[Shape], array: Shape, index_sizes: Sequence[int], index_vector_dim: int,
     array_dims: Sequence[int], index_dims: Sequence[int], taken: Sequence[int], rule: int,
 ) -> None:  # fmt: skip
-    """The batching dimensions are sorted dimensions of the array that are not `taken` for something else; as many of
-    the indices, of the same sizes, that are not the index vector's."""
+    """The batching dimensions are sorted dimensions of the array and not `taken` for something else. The indices have
+    the same number of batching dimensions, of the same sizes, without the index vector's dimension."""
     _require_sorted(opcode, operands, array_dims, array.rank, "batching dimensions of the array", rule)
     require_distinct_dimensions(
         opcode, operands, index_dims, len(index_sizes), "batching dimensions of the indices", rule

@@ -68,8 +68,8 @@ _REAL_OF = {complex_: real for real, complex_ in _COMPLEX_OF.items()}
 def _cholesky_rule(operands: Sequence[Shape], attributes: CholeskyAttributes, declared: Shape | None) -> Shape:
     """Operand: square matrices, of which one triangle is read.
 
-    c1: the operand is an array of floats of 16 bits or more, or of complex numbers; c2: it has two dimensions at least;
-    c3: and the last two are equal.
+    c1: the operand is an array of floats of 16 bits or more, or of complex numbers; c2: it has at least two dimensions;
+    c3: the last two are equal.
     """
     require_arrays(_O.CHOLESKY, operands, 1)
     (a,) = operands
@@ -87,8 +87,8 @@ def _triangular_solve_rule(
 ) -> Shape:
     """Operands: a, square matrices of which one triangle is read, and b. The result has b's shape.
 
-    c1: both are arrays of one type, floats of 16 bits or more, or complex numbers; c2: they have equally many
-    dimensions, two at least; c3: a's last two are equal; c4: and match b's rows (left_side) or columns; c5: the other
+    c1: both are arrays of one type, floats of 16 bits or more, or complex numbers; c2: they have the same rank, at
+    least 2; c3: a's last two dimensions are equal; c4: they match b's rows (left_side) or columns; c5: the other
     dimensions are the same.
     """
     require_arrays(_O.TRIANGULAR_SOLVE, operands, 1)
@@ -113,8 +113,8 @@ MAX_FFT_RANK = 3
 def _fft_rule(operands: Sequence[Shape], attributes: FftAttributes, declared: Shape | None) -> Shape:
     """Transforms the last 1 to 3 dimensions. RFFT keeps n // 2 + 1 of the last one's n values, IRFFT makes n of them.
 
-    c1: the operand is an array of c64 or c128 (RFFT: f32 or f64); c2: 1 to 3 dimensions are transformed, and it has as
-    many; c3: their sizes are the operand's, but for IRFFT's last one; c4: which is n for n // 2 + 1 values, 0 for none.
+    c1: the operand is an array of c64 or c128 (RFFT: f32 or f64); c2: 1 to 3 dimensions are transformed, and it has
+    as many; c3: `fft_length` has their sizes, except IRFFT's last; c4: that is n for n // 2 + 1 values, 0 for none.
     """
     require_arrays(_O.FFT, operands, 1)
     (x,) = operands

@@ -1,4 +1,4 @@
-"""Ops that place elements without computing any: what the result holds is copied from an operand (or counted, iota).
+"""Ops that move elements without arithmetic: result elements are copies of operand elements (or counted, iota).
 
 Source: XLA's ShapeInference (InferBroadcastShape, InferReshapeShape, InferTransposeShape, InferPadShape,
 InferSliceShape, InferConcatOpShape, InferDynamicSliceShape, InferDynamicUpdateSliceShape, InferReverseShape) and the
@@ -65,7 +65,7 @@ class SliceAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class PadAttributes(Attributes):
-    """Per dimension: elements added before, after (negative: removed), and between neighbours (not negative)."""
+    """For each dimension: elements added before, after (negative: removed), and between neighbours (not negative)."""
 
     low: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
     high: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
@@ -79,14 +79,14 @@ class ConcatenateAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class DynamicSliceAttributes(Attributes):
-    """Operands: the array, then one scalar start index a dimension (clamped so that the slice fits)."""
+    """Operands: the array, then one scalar start index for each dimension (clamped so that the slice fits)."""
 
     dynamic_slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0))]
 
 
 def _broadcast_rule(operands: Sequence[Shape], attributes: BroadcastAttributes, declared: Shape | None) -> Shape:
-    """c1: the operand is an array, the declared result one of the same element type; c2: there is one result
-    dimension for each of the operand's; c3: they are distinct dimensions of the result; c4: of the same size."""
+    """c1: the operand is an array, the declared result one of the same element type; c2: `dimensions` has one entry for
+    each of the operand's; c3: they are distinct dimensions of the result; c4: the sizes are the same."""
     require_arrays(Opcode.BROADCAST, operands, 1)
     declared = require_declared(Opcode.BROADCAST, operands, declared, 1)
     operand, dimensions = operands[0], attributes.dimensions
@@ -102,8 +102,8 @@ def _broadcast_rule(operands: Sequence[Shape], attributes: BroadcastAttributes, 
 
 
 def _concatenate_rule(operands: Sequence[Shape], attributes: ConcatenateAttributes, declared: Shape | None) -> Shape:
-    """c1: there is an operand, and all are arrays; c2: of one element type; c3: they have the dimension along which
-    to join; c4: all other dimensions agree."""
+    """c1: there is an operand, and all are arrays; c2: they have one element type; c3: they have the dimension along
+    which to join; c4: all other dimensions agree."""
     if not operands:
         fail(Opcode.CONCATENATE, operands, "there must be an operand", 1)
     require_arrays(Opcode.CONCATENATE, operands, 1)
@@ -141,7 +141,7 @@ def _bitcast_rule(operands: Sequence[Shape], attributes: Attributes, declared: S
 
 
 def _require_start_indices(opcode: Opcode, operands: Sequence[Shape], starts: Sequence[Shape], rank: int) -> None:
-    """c2: one start index a dimension; c3: each an integer scalar, all of one type."""
+    """c2: one start index for each dimension; c3: each is an integer scalar, all of one type."""
     if len(starts) != rank:
         fail(opcode, operands, f"there must be {rank} start indices, not {len(starts)}", 2)
     for start in starts:
@@ -152,8 +152,8 @@ def _require_start_indices(opcode: Opcode, operands: Sequence[Shape], starts: Se
 
 
 def _dynamic_slice_rule(operands: Sequence[Shape], attributes: DynamicSliceAttributes, declared: Shape | None) -> Shape:
-    """c1: the first operand is an array; c2: then there is one start index a dimension; c3: an integer scalar, all of
-    one type; c4: there is one slice size a dimension, and it fits."""
+    """c1: the first operand is an array; c2: one start index for each dimension follows; c3: each is an integer scalar,
+    all of one type; c4: there is one slice size for each dimension, and it fits."""
     if not operands or operands[0].tuple_shapes is not None:
         fail(Opcode.DYNAMIC_SLICE, operands, "the first operand must be an array", 1)
     operand, sizes = operands[0], attributes.dynamic_slice_sizes
@@ -189,7 +189,7 @@ def _iota_rule(operands: Sequence[Shape], attributes: IotaAttributes, declared: 
 
 def _pad_rule(operands: Sequence[Shape], attributes: PadAttributes, declared: Shape | None) -> Shape:
     """Operands: array, padding value. c1: both are arrays, the second a scalar of the first's element type; c2: each
-    padding list has one entry a dimension; c3: interior padding is not negative; c4: nor is a resulting size."""
+    padding list has one entry for each dimension; c3: interior padding is not negative; c4: no resulting size is."""
     operand, value = operands
     if operand.element_type is None or value.dimensions or value.element_type is not operand.element_type:
         fail(Opcode.PAD, operands, "the padding value must be a scalar of the array's element type", 1)
@@ -207,7 +207,7 @@ def _pad_rule(operands: Sequence[Shape], attributes: PadAttributes, declared: Sh
 
 
 def _reshape_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """c1: operand and declared result are arrays of one element type; c2: and have as many elements."""
+    """c1: operand and declared result are arrays of one element type; c2: they have the same number of elements."""
     require_arrays(Opcode.RESHAPE, operands, 1)
     declared = require_declared(Opcode.RESHAPE, operands, declared, 1)
     operand = operands[0]
@@ -220,14 +220,14 @@ def _reshape_rule(operands: Sequence[Shape], attributes: Attributes, declared: S
 
 
 def _reverse_rule(operands: Sequence[Shape], attributes: ReverseAttributes, declared: Shape | None) -> Shape:
-    """c1: the operand is an array; c2: the dimensions are its own, each once."""
+    """c1: the operand is an array; c2: the dimensions are distinct dimensions of it."""
     require_arrays(Opcode.REVERSE, operands, 1)
     require_distinct_dimensions(Opcode.REVERSE, operands, attributes.dimensions, operands[0].rank, "dimensions", 2)
     return in_default_layout(operands[0])
 
 
 def _slice_rule(operands: Sequence[Shape], attributes: SliceAttributes, declared: Shape | None) -> Shape:
-    """c1: the operand is an array; c2: starts, limits and strides have one entry a dimension; c3: in each,
+    """c1: the operand is an array; c2: starts, limits, strides: one entry for each dimension; c3: in each,
     0 <= start <= limit <= size; c4: strides are positive."""
     require_arrays(Opcode.SLICE, operands, 1)
     operand = operands[0]
@@ -245,7 +245,7 @@ def _slice_rule(operands: Sequence[Shape], attributes: SliceAttributes, declared
 
 
 def _transpose_rule(operands: Sequence[Shape], attributes: TransposeAttributes, declared: Shape | None) -> Shape:
-    """c1: the operand is an array; c2: the dimensions are a permutation of its own."""
+    """c1: the operand is an array; c2: the dimensions are a permutation of its dimensions."""
     require_arrays(Opcode.TRANSPOSE, operands, 1)
     operand, dimensions = operands[0], attributes.dimensions
     if sorted(dimensions) != list(range(operand.rank)):

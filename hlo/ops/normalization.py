@@ -30,7 +30,7 @@ _O = Opcode
 
 
 def _feature_shape(opcode: Opcode, operands: Sequence[Shape], attributes: BatchNormAttributes, vectors: int) -> Shape:
-    """Check the operand and the `vectors` operands behind it; the type of one value a feature."""
+    """Check the operand and the `vectors` operands after it; return the type of an array with one value per feature."""
     operand = operands[0]
     if operand.element_type not in FLOATS:
         fail(opcode, operands, f"element types admitted are {names(FLOATS)}", 1)
@@ -46,7 +46,7 @@ def _training_rule(operands: Sequence[Shape], attributes: BatchNormAttributes, d
     """Operands: array, scale, offset. Result: (normalised, mean, variance).
 
     c1: the array's element type is a float; c2: feature_index is a dimension of the array; c3: scale and offset have
-    one value of the array's type a feature.
+    one value of the array's element type for each feature.
     """
     feature = _feature_shape(_O.BATCH_NORM_TRAINING, operands, attributes, 2)
     return Shape.tuple([in_default_layout(operands[0]), feature, feature])

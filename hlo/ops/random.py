@@ -33,11 +33,12 @@ class RngBitGeneratorAttributes(Attributes):
 
 class RandomDistribution(Enum):
     UNIFORM = "rng_uniform"
-    """Operands: the lowest value and the one above the highest."""
+    """Operands: the lowest value, and the upper bound, which is excluded."""
     NORMAL = "rng_normal"
     """Operands: mean and standard deviation."""
     BERNOULLI = "rng_bernoulli"
-    """Operand: the probability of 1. Of the seeds' interface; today's XLA has no text for it."""
+    """Operand: the probability of 1. From the seeds, the four pages of XLA's first documentation (2017); XLA today has
+    no text for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,9 @@ _RESULTS = {
 
 
 def _rng_rule(operands: Sequence[Shape], attributes: RngAttributes, declared: Shape | None) -> Shape:
-    """c1: the result, whose dimensions are a choice, is declared as an array; c2: as many operands as the distribution
-    has parameters (uniform: low, high; normal: mean, standard deviation; bernoulli: probability); c3: all scalars;
-    c4: of the result's element type (bernoulli: floats); c5: the distribution has such results."""
+    """c1: the result is declared, as an array; c2: there are as many operands as the distribution has parameters
+    (uniform: low, high; normal: mean, standard deviation; bernoulli: probability); c3: all are scalars; c4: of the
+    result's element type (bernoulli: floats); c5: the distribution has such results."""
     declared = require_declared(Opcode.RNG, operands, declared, 1)
     result = declared.element_type
     if result is None:

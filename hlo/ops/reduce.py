@@ -1,4 +1,4 @@
-"""Reductions by any computation. Source: XLA's ShapeInference::InferReduceShape and VerifyReducerShape."""
+"""Reductions with any computation. Source: XLA's ShapeInference::InferReduceShape and VerifyReducerShape."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ReduceAttributes(Attributes):
 
 
 def _reduce_rule(operands: Sequence[Shape], attributes: ReduceAttributes, declared: Shape | None) -> Shape:
-    """Operands: N arrays, then N scalars to start from. The result is an array for N = 1, else a tuple.
+    """Operands: N arrays, then N scalars, the init values. The result is an array for N = 1, else a tuple.
 
     c1: there are N arrays and N init values; c2: the arrays have the same dimensions; c3: each init value is a scalar
-    of its array's element type; c4: the dimensions are the arrays' own, each once; c5: the reducer takes the N
-    accumulators, then the N elements, all scalars; c6: and returns the accumulators.
+    of its array's element type; c4: they are distinct dimensions of the arrays; c5: the reducer takes the N
+    accumulators, then the N elements, all scalars; c6: it returns the accumulators.
     """
     count, odd = divmod(len(operands), 2)
     if odd or not count:

@@ -30,18 +30,18 @@ class SortAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class TopKAttributes(Attributes):
-    """The k largest (or smallest) along the last dimension, and where they stood."""
+    """The k largest (or smallest) elements along the last dimension, and their indices."""
 
     k: Annotated[int, Attr(INTEGER)]
     largest: Annotated[bool, Attr(BOOLEAN, always=True)] = True
 
 
 def _sort_rule(operands: Sequence[Shape], attributes: SortAttributes, declared: Shape | None) -> Shape:
-    """Operands: N arrays that are permuted alike. The result is an array for N = 1, else a tuple.
+    """Operands: N arrays, all permuted in the same way. The result is an array for N = 1, else a tuple.
 
-    c1: there is an operand, and all are arrays; c2: of the same dimensions; c3: they have the dimension along which to
-    sort; c4: the comparator takes two elements of each operand, (a0, b0, a1, b1, ...), all scalars, and returns a
-    predicate.
+    c1: there is an operand, and all are arrays; c2: they have the same dimensions; c3: they have the dimension along
+    which to sort; c4: the comparator takes two elements of each operand, (a0, b0, a1, b1, ...), all scalars, and
+    returns a predicate.
     """
     if not operands:
         fail(Opcode.SORT, operands, "there must be an operand", 1)
@@ -61,8 +61,8 @@ def _sort_rule(operands: Sequence[Shape], attributes: SortAttributes, declared: 
 
 
 def _topk_rule(operands: Sequence[Shape], attributes: TopKAttributes, declared: Shape | None) -> Shape:
-    """The result is (values, their s32 positions). c1: the operand is an array of real numbers or predicates with a
-    dimension at least; c2: k is not negative and no more than the last dimension's size."""
+    """The result is (values, their s32 indices). c1: the operand is an array of real numbers or predicates, of at least
+    rank 1; c2: k is not negative and no more than the last dimension's size."""
     require_arrays(Opcode.TOPK, operands, 1)
     operand = operands[0]
     if not operand.rank or operand.element.is_complex:

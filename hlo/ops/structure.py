@@ -21,12 +21,12 @@ from .spec import OpSpec, Trait
 
 
 class FusionKind(Enum):
-    """What shape of loop nest a fusion becomes. The names are XLA's; `kCustom` carries a name of our own in text."""
+    """The form of the loop nest that a fusion becomes. The names are XLA's; `kCustom` has another name in text."""
 
     LOOP = "kLoop"
     """Element by element over one iteration space."""
     INPUT = "kInput"
-    """A nest with one or more reductions in it."""
+    """A loop nest with one or more reductions."""
     OUTPUT = "kOutput"
     CUSTOM = "kCustom"
 
@@ -95,12 +95,12 @@ def _fusion_rule(operands: Sequence[Shape], attributes: FusionAttributes, declar
 
 
 def _opt_barrier_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
-    """The operand, whatever its type: nothing may move across."""
+    """The operand, of any type: no instruction may be moved across it."""
     return operands[0]
 
 
 def _domain_rule(operands: Sequence[Shape], attributes: DomainAttributes, declared: Shape | None) -> Shape:
-    """The operand, whatever its type."""
+    """The operand, of any type."""
     return operands[0]
 
 

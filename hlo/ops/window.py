@@ -1,4 +1,4 @@
-"""What slides a window over an array: reduce-window and select-and-scatter.
+"""Ops that slide a window over an array: reduce-window and select-and-scatter.
 
 Source: XLA's ShapeInference::InferReduceWindowShape, InferSelectAndScatterShape and InferWindowOutputShape; the
 sections "ReduceWindow" and "SelectAndScatter" of the operation semantics.
@@ -24,7 +24,7 @@ from .spec import OpSpec, Trait
 
 @dataclass(frozen=True, slots=True)
 class ReduceWindowAttributes(Attributes):
-    """Operands: N arrays of equal dimensions, then N scalar init values. `window` has one entry a dimension."""
+    """Operands: N arrays of equal dimensions, then N scalar init values. `window` has one entry for each dimension."""
 
     window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.ARRAYS), absent=())]
     to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
@@ -32,7 +32,7 @@ class ReduceWindowAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class SelectAndScatterAttributes(Attributes):
-    """Operands: array, source (one element a window), scalar init value. `window` has one entry a dimension."""
+    """Operands: array, source (one element for each window position), scalar init value. `window`: as above."""
 
     window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.OPERAND_0), absent=())]
     select: Annotated[HloComputation, Attr(COMPUTATION)]
@@ -45,7 +45,7 @@ _PRED = Shape.array(ElementType.PRED)
 
 
 def _placed(opcode: Opcode, operands: Sequence[Shape], window: Window, array: Shape, rule: int) -> tuple[int, ...]:
-    """How many places the window has along each dimension of `array`; fails if it is no window over it."""
+    """How many positions the window has along each dimension of `array`; fails if it is not a valid window over it."""
     why = problem(window, array.dimensions)
     if why:
         fail(opcode, operands, why, rule)
@@ -57,12 +57,13 @@ def _placed(opcode: Opcode, operands: Sequence[Shape], window: Window, array: Sh
 def _reduce_window_rule(
     operands: Sequence[Shape], attributes: ReduceWindowAttributes, declared: Shape | None
 ) -> Shape:
-    """Operands: N arrays, then N scalars to start from. The result is an array for N = 1, else a tuple.
+    """Operands: N arrays, then N scalars, the init values. The result is an array for N = 1, else a tuple.
 
     c1: there are N arrays and N init values; c2: the arrays have the same dimensions; c3: each init value is a scalar
     of its array's element type; c4: the window has one entry a dimension, with positive size, stride and dilations,
-    and is not reversed; c5: the reducer takes the N accumulators, then the N elements, all scalars; c6: and returns
-    the accumulators.
+    of its array's element type; c4: the window has one entry for each dimension, with positive size, stride and
+    dilations, and is not reversed; c5: the reducer takes the N accumulators, then the N elements, all scalars; c6: it
+    returns the accumulators.
     """
     count, odd = divmod(len(operands), 2)
     if odd or not count:
@@ -88,11 +89,11 @@ def _reduce_window_rule(
 def _select_and_scatter_rule(
     operands: Sequence[Shape], attributes: SelectAndScatterAttributes, declared: Shape | None
 ) -> Shape:
-    """Operands: the array, the source (one element a place of the window), the scalar that results start from.
+    """Operands: the array, the source (one element for each position of the window), the scalar init value.
 
-    c1: all are arrays of one element type, and the init value is a scalar; c2: the window has one entry a dimension,
-    with positive size, stride and dilations, and is not reversed; c3: the source has one element a place of the
-    window; c4: select takes two scalars and returns a pred; c5: scatter takes two scalars and returns one.
+    c1: all are arrays of one element type, and the init value is a scalar; c2: the window has one entry for each
+    dimension, with positive size, stride and dilations, and is not reversed; c3: the source has one element for each
+    position; c4: select takes two scalars and returns a pred; c5: scatter takes two scalars and returns one.
     """
     require_arrays(_O.SELECT_AND_SCATTER, operands, 1)
     array, source, init = operands

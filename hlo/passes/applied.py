@@ -1,6 +1,6 @@
-"""A computation on scalars, applied to each element of arrays: its own ops on whole arrays.
+"""Applies a computation on scalars to each element of arrays: its ops become ops on whole arrays.
 
-That is what `map` means, and what a reduction over one element is.
+This is the meaning of `map`, and of a reduction over one element.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .patterns import broadcast
 _O = Opcode
 _STRUCTURE = frozenset((_O.PARAMETER, _O.CONSTANT, _O.CALL, _O.TUPLE, _O.GET_TUPLE_ELEMENT, _O.MAP))
 _ON_SCALARS = frozenset((_O.RESHAPE, _O.BROADCAST, _O.TRANSPOSE, _O.COPY))
-"""Ops that, from a scalar to a scalar, are their operand."""
+"""Ops that, from a scalar to a scalar, return their operand."""
 
 
 def apply_to_arrays(
     computation: HloComputation, arguments: Sequence[HloInstruction], dimensions: Sequence[int]
 ) -> HloInstruction | None:
-    """The root of `computation`, with arrays of `dimensions` for the scalars. None if not all of it is element-wise."""
+    """The root of `computation` on arrays of `dimensions` instead of scalars. None if an op is not element-wise."""
     return _applied(computation, arguments, dimensions) if _takes_arrays(computation) else None
 
 
 def _takes_arrays(computation: HloComputation) -> bool:
-    """True if every op is element-wise, in calls too."""
+    """True if every op is element-wise, also in called computations."""
     for i in computation.instructions:
         if i.opcode in _STRUCTURE:
             if not all(map(_takes_arrays, i.called_computations())):

@@ -1,6 +1,6 @@
-"""The pass manager: runs a visible list of passes, checks, times and dumps them.
+"""The pass manager: runs a visible list of passes, and checks, times and dumps them.
 
-No pass is known here by name: each backend composes its own list, as `numba_backend/pipeline.py` does.
+It knows no pass by name: each backend composes its own list, as `numba_backend/pipeline.py` does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .rule_check import check_application
 
 
 class PassOptionsError(HloError, ValueError):
-    """A setting of the pass manager that makes no sense: an unknown pass, a folder that cannot be written."""
+    """An invalid setting of the pass manager: an unknown pass, a folder that cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class PassOptions:
     explain: bool = False
     """Keep each application of a rule in the records, not only how many there were."""
     check_rules: bool = False
-    """Evaluate what each application of a rule turned into what, on random inputs. RuleCheckError names a wrong one."""
+    """Evaluate both sides of each application of a rule on random inputs. RuleCheckError names a wrong one."""
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ) -> PassOptions:
@@ -61,28 +61,28 @@ def _is_set(environment: Mapping[str, str], name: str) -> bool:
 
 
 class UnsettledWarning(UserWarning):
-    """A fixed point that was given up: its passes would change the module again and again."""
+    """A fixed point was given up: its passes would change the module again and again."""
 
 
 _LAST_ROUNDS = 4
-"""Rules that fired in these are said not to settle: rules that undo each other may take turns."""
+"""Rules that fired in this number of last rounds are reported as not settling: such rules may alternate."""
 
 Observer = Callable[[HloPass, HloModule, HloModule], None]
-"""observer(pass, before, after), after each pass that changed the module. What it raises ends the run."""
+"""observer(pass, before, after), after each pass that changed the module. An error that it raises ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """Passes to be run in turn until a whole round changes nothing, at most `limit` rounds.
+    """Passes that run in turn until a whole round changes nothing, at most `limit` rounds.
 
-    A pass is left out while the module is the very one in which it found nothing to do. When the last round still
-    changed something, an UnsettledWarning and the records of that round name the rules, and the passes without rules.
+    A pass is skipped while the module is the one in which it found nothing to do. If the last round still changed
+    something, an UnsettledWarning and the records of that round name the rules, and the passes without rules.
     """
 
     passes: tuple[HloPass, ...]
     limit: int = 20
     only_after: str | None = None
-    """Name of a pass: there is something to do only if it has changed the module."""
+    """Name of a pass: run only if that pass changed the module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Pipeline:
     steps: tuple[HloPass | FixedPoint, ...]
 
     def passes(self) -> Iterator[HloPass]:
-        """All passes, those of fixed points once."""
+        """All passes; those of fixed points occur once."""
         for step in self.steps:
             if isinstance(step, FixedPoint):
                 yield from step.passes
@@ -103,7 +103,7 @@ class Pipeline:
     def run(
         self, module: HloModule, options: PassOptions | None = None, observer: Observer | None = None
     ) -> tuple[HloModule, Sequence[PassRecord]]:
-        """The module after all passes, and one record a pass that ran, in order.
+        """The module after all passes, and one record for each pass that ran, in order.
 
         VerificationError, with options.verify, names the pass that broke the module; RuleCheckError, with
         options.check_rules, the rule. PassOptionsError for an unknown name in options.disabled.
@@ -120,7 +120,7 @@ class _Run:
     folder: Path | None = None
     dumps: int = 0
     settled: dict[HloPass, set[HloInstruction]] = field(default_factory=dict)
-    """By pass with rules: the instructions that they leave alone, which need not be looked at again."""
+    """For each pass with rules: the instructions that no rule changes, which need not be visited again."""
 
     def run(self, module: HloModule) -> tuple[HloModule, Sequence[PassRecord]]:
         self.check_names()
@@ -159,7 +159,7 @@ class _Run:
         return module
 
     def give_up(self, step: FixedPoint, rounds: list[int]) -> None:
-        """Say what changed something in the last rounds. `rounds`: where the records of each begin."""
+        """Report what changed in the last rounds. `rounds`: the index of the first record of each."""
         going_on: dict[str, dict[str, None]] = {}
         for record in self.records[rounds[-_LAST_ROUNDS:][0] :]:
             if record.changed:
@@ -223,12 +223,12 @@ def _instruction_count(module: HloModule) -> int:
 
 
 def _file_name(text: str) -> str:
-    """`text` without what file systems or shells dislike; names of modules come from outside."""
+    """`text` without characters that are unsafe in file systems or shells: the user chooses names of modules."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", text).lstrip(".")[:80] or "module"
 
 
 def _new_folder(parent: Path, module_name: str) -> Path:
-    """A folder of its own for one compilation: `<module>`, `<module>.1`, ..., also when processes compete."""
+    """A new folder for one compilation: `<module>`, `<module>.1`, ..., also if processes compete."""
     stem = _file_name(module_name)
     number = 0
     try:

@@ -1,6 +1,6 @@
-"""What rewrite rules ask of instructions, and the short forms in which they make new ones.
+"""Questions that rewrite rules ask about instructions, and short forms for making new ones.
 
-Only helpers that several rule files need belong here; a rule itself does not.
+Only helpers that several rule files need belong here, and no rules.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIMPLE_REDUCERS = frozenset({Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode
 
 
 def splat_value(instruction: HloInstruction) -> Any:
-    """The one value of all elements (a NumPy scalar) where the text shows it: a scalar constant, perhaps broadcast."""
+    """The one value of all elements (a NumPy scalar) of a scalar constant or its broadcast; None for all others."""
     if instruction.opcode is Opcode.BROADCAST:
         instruction = instruction.operands[0]
     if instruction.opcode is Opcode.CONSTANT and not instruction.shape.dimensions:
@@ -47,9 +47,9 @@ _KEEPS_ELEMENTS = frozenset({Opcode.BROADCAST, Opcode.RESHAPE, Opcode.REVERSE, O
 
 
 def is_never_negative_zero(i: HloInstruction, depth: int = 6) -> bool:
-    """True when no element of a real array can be -0.0, as far as up to `depth` operations back show.
+    """True when no element of a real array can be -0.0, as far as up to `depth` operations before it show.
 
-    In particular sums from 0.0: -0.0 comes only out of adding -0.0 to -0.0, when rounding to nearest.
+    For example sums from 0.0: with rounding to nearest, a sum is -0.0 only if both terms are.
     """
     if not i.shape.element.is_floating or i.opcode in _NOT_NEGATIVE:
         return not i.shape.element.is_complex
@@ -94,21 +94,21 @@ def make_zeros(shape: Shape) -> HloInstruction:
 
 
 def broadcast(operand: HloInstruction, shape: Shape, dimensions: Sequence[int]) -> HloInstruction:
-    """A broadcast to `shape`; the operand itself where nothing is to be done."""
+    """A broadcast to `shape`; the operand itself if that changes nothing."""
     if operand.shape.dimensions == shape.dimensions and tuple(dimensions) == tuple(range(shape.rank)):
         return operand
     return make_instruction(Opcode.BROADCAST, (operand,), BroadcastAttributes(tuple(dimensions)), shape)
 
 
 def reshape(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
-    """A reshape; the operand itself where nothing is to be done."""
+    """A reshape; the operand itself if that changes nothing."""
     if operand.shape.dimensions == tuple(dimensions):
         return operand
     return make_instruction(Opcode.RESHAPE, (operand,), shape=Shape.array(operand.shape.element, dimensions))
 
 
 def transpose(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
-    """A transpose; the operand itself where nothing is to be done."""
+    """A transpose; the operand itself if that changes nothing."""
     if tuple(dimensions) == tuple(range(operand.shape.rank)):
         return operand
     return make_instruction(Opcode.TRANSPOSE, (operand,), TransposeAttributes(tuple(dimensions)))
@@ -123,14 +123,14 @@ def unary(opcode: Opcode, a: HloInstruction) -> HloInstruction:
 
 
 def convert(operand: HloInstruction, element_type: ElementType) -> HloInstruction:
-    """A conversion; the operand itself where it has that type."""
+    """A conversion; the operand itself if it has that type."""
     if operand.shape.element_type is element_type:
         return operand
     return make_instruction(Opcode.CONVERT, (operand,), shape=operand.shape.with_element_type(element_type))
 
 
 def reducer_opcode(computation: HloComputation) -> Opcode | None:
-    """The commutative and associative op that a reducer of two scalars is, or None."""
+    """The commutative and associative op that a reducer of two scalars consists of, or None."""
     root = computation.root
     if root.opcode in SIMPLE_REDUCERS and len(computation.parameters) == 2:
         a, b = root.operands
@@ -161,10 +161,10 @@ def nontrivial_dimensions(dimensions: Sequence[int]) -> list[int]:
 
 
 def degenerate_map(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """For a reshape that only adds or removes dimensions of size 1: per dimension of `before`, its place in `after`.
+    """For a reshape that only adds or removes dimensions of size 1: the position in `after` of each one of `before`.
 
-    None for a dimension of size 1 without counterpart; None as a whole for any other reshape. Dimensions of size 1
-    are matched where both sides have one at the same place between larger ones.
+    The position is None for a dimension of size 1 without counterpart. The result is None for any other reshape.
+    Dimensions of size 1 are matched if both sides have one at the same position between larger ones.
     """
     if [s for s in before if s != 1] != [s for s in after if s != 1]:
         return None

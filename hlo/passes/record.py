@@ -1,4 +1,4 @@
-"""What is kept about each pass that ran: the rows of `compile().passes()`."""
+"""The record of each pass that ran: the entries of `compile().passes()`."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ class PassRecord:
     unsettled: tuple[str, ...] = ()
     """Rules (or passes without rules) that would go on: a limit stopped them."""
     applications: Sequence[Any] = ()
-    """Each application of a rule, in order, where they were asked for: `str` shows one."""
+    """Each application of a rule, in order, if they were asked for: `str` shows one."""

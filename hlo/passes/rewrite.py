@@ -1,4 +1,4 @@
-"""What every pass uses to rebuild a module: only what changed is made anew, everything else stays the same object.
+"""What every pass uses to rebuild a module: only changed instructions are new, all others stay the same objects.
 
 A pass that changes nothing returns the module it was given, so "did it change?" is `new is old`. Nothing here
 recurses over operands: programs may be deeper than Python's stack. Rules that know opcodes do not belong here.
@@ -21,10 +21,10 @@ class HloPass(Protocol):
 
     @property
     def name(self) -> str:
-        """What dumps, records and HLOOM_DISABLE_PASSES call it."""
+        """Its name in dumps, records and HLOOM_DISABLE_PASSES."""
 
     def __call__(self, module: HloModule) -> HloModule:
-        """The module rewritten; the module itself if nothing was to be done."""
+        """The rewritten module; the same object if nothing changed."""
 
 
 Visit = Callable[[HloInstruction, HloInstruction], HloInstruction]
@@ -41,10 +41,10 @@ def rewrite_computation(
 ) -> HloComputation:
     """`computation` with each instruction replaced by what `visit` says, operands before users.
 
-    Program order is kept: a new instruction stands where the one that it replaces stood. What neither the root nor an
-    instruction with side effects needs any more is dropped, except parameters. A replacement without metadata takes
-    over that of the instruction it replaces. A `visit` that puts a whole computation in the place of an instruction
-    enters into `effects` what must stay although the replacement does not need it, in program order.
+    Program order is kept: a new instruction has the position of the one that it replaces. Instructions that neither the
+    root nor an instruction with side effects needs are dropped, except parameters. A replacement without metadata gets
+    the metadata of the instruction that it replaces. A `visit` that replaces an instruction by a computation enters
+    into `effects`, in program order, the instructions with side effects that the replacement does not need.
     The same computation is returned if every instruction was kept.
     """
     mapping: dict[HloInstruction, HloInstruction] = {}
@@ -65,7 +65,7 @@ def rebuild(
 ) -> HloComputation:
     """`computation` after the replacements in `mapping`, dead code dropped, in program order.
 
-    The values of `mapping` must already stand on replaced operands. `effects`: see `rewrite_computation`.
+    The values of `mapping` must already have replaced operands. `effects`: see `rewrite_computation`.
     """
     root = mapping.get(computation.root, computation.root)
     acting = [mapping.get(old, old) for old in effects_of(computation)]
@@ -85,7 +85,7 @@ def rebuild(
 
 
 def _append(instruction: HloInstruction, order: dict[HloInstruction, None]) -> None:
-    """Put `instruction` at the end of `order`, after whatever it needs that is not there yet."""
+    """Append `instruction` to `order`, after all instructions that it needs and that are not there yet."""
     for operand in instruction.operands:
         if operand not in order:
             break
@@ -112,8 +112,8 @@ def map_computations(
 ) -> HloModule:
     """The module with `function` applied to every computation, callees first; itself if nothing changed.
 
-    A caller that `function` sees already calls the new computations. Bodies of fusions are left alone unless
-    `inside_fusions`. New instructions get names; `renamed` receives which instruction became which for that alone.
+    A caller that `function` gets already calls the new computations. Bodies of fusions are skipped unless
+    `inside_fusions`. New instructions get names; `renamed` receives instructions that were replaced only for a name.
     """
     return map_each_computation(
         module, lambda old, current: function(current), inside_fusions=inside_fusions, renamed=renamed
@@ -127,9 +127,9 @@ def map_each_computation(
     inside_fusions: bool = False,
     renamed: dict[HloInstruction, HloInstruction] | None = None,
 ) -> HloModule:
-    """`map_computations` for a function that knows computations of `module` itself: function(old, current).
+    """`map_computations` for a function that needs the original computations: function(old, current).
 
-    `old` is the computation in `module`, and `current` is it calling the new computations.
+    `old` is the computation in `module`, and `current` is the same one, calling the new computations.
     """
     fused = set() if inside_fusions else fused_computations(module)
     new: dict[HloComputation, HloComputation] = {}
@@ -177,8 +177,8 @@ def clone_computation(
     """Copies of a computation's instructions with `operands` in the place of its parameters.
 
     Returns the copy of the root and the whole mapping. The copies keep names (made unique later) and metadata; metadata
-    that names no line gets that of `caller`. Dead code is not copied; side effects are: who puts the copies elsewhere
-    hands these on (see `cloned_effects`).
+    without a source line gets that of `caller`. Dead code is not copied, but side effects are: a caller that inserts
+    the copies elsewhere passes these on (see `cloned_effects`).
     """
     mapping = dict(operands)
     live = live_instructions(computation)

@@ -1,11 +1,11 @@
-"""What a rule did, as text for people: the instruction that it replaced, and the ones that it put there.
+"""What a rule did, as text for people: the instruction that it replaced, and the new ones.
 
     add_negated in main
       - %r = f32[4]{0} add(%ex, %y)
       + %subtract~1 = f32[4]{0} subtract(%y, %x)
 
-New instructions have no names yet: they are shown with their opcode and a number. Of a computation that an instruction
-calls, the lines that differ are shown.
+New instructions have no names yet: they are shown with their opcode and a number. Of a called computation only the
+lines that differ are shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..text.names import Names
 from ..text.printer import computation_texts, operation_text
 
 _ELIDE_OVER = 8
-"""Elements of constants that are shown in full."""
+"""The most elements of a constant that is shown in full."""
 _MOST_LINES = 40
 
 
@@ -69,7 +69,7 @@ def _reachable(root: HloInstruction) -> set[HloInstruction]:
 
 
 def _order(root: HloInstruction, known: set[HloInstruction]) -> list[HloInstruction]:
-    """What `root` needs that is not `known`, operands first."""
+    """The instructions that `root` needs and that are not `known`, operands first."""
     order: dict[HloInstruction, None] = {}
     stack = [] if root in known else [root]
     while stack:

@@ -1,8 +1,8 @@
 """The rewriter: applies a table of rules to a module, and keeps a record of what it did.
 
-Simplification, expansion and control flow are three tables and this one driver. What it records:
-how often each rule fired, always; which instruction became what, when asked; and it can call a check after each
-application, and stop after so many of them, which is how `hloom bisect` finds a wrong one.
+Simplification, expansion and control flow are three tables with this one driver. It always records how often each rule
+fired and, when asked, which instruction became what. It can call a check after each application, and stop after a given
+number of applications: `hloom bisect` finds a wrong one in this way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Application:
     before: HloInstruction
     replacement: Replacement
     is_local: bool = True
-    """False: the replacement gives all users what they take, but not necessarily the whole value."""
+    """False: the replacement is equal in the parts that users read, not necessarily in the whole value."""
 
     @property
     def after(self) -> HloInstruction:
@@ -45,14 +45,14 @@ class RewriteLog:
     check: Callable[[Application], None] | None = None
     """Called after each application; it may raise."""
     limit: int | None = None
-    """Apply so many rules, then leave everything as it is."""
+    """Stop after this number of applications; None: no limit."""
     settled: set[HloInstruction] = field(default_factory=set)
     """Instructions on which no rule of this pass fires. One set may serve many runs of the same pass."""
     counts: dict[str, int] = field(default_factory=dict)
     """By rule: how often it fired."""
     applications: list[Application] = field(default_factory=list)
     unfinished: dict[str, None] = field(default_factory=dict)
-    """Rules that still had something to do to an instruction when the limit for it was reached."""
+    """Rules that would still change an instruction when its limit was reached."""
 
     @property
     def is_full(self) -> bool:
@@ -66,13 +66,13 @@ class RewriteLog:
 
 
 class RulePass(HloPass, Protocol):
-    """A pass that is a table of rules. Calling it is `rewrite` with a log that nobody reads."""
+    """A pass that is a table of rules. Calling it is `rewrite` with a log that is not used."""
 
     @property
     def rules(self) -> RuleSet: ...
 
     def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
-        """What a call of the pass gives, with a record of it in `log`, whose limits hold."""
+        """The same as a call of the pass, with a record in `log`, whose limits hold."""
 
 
 def has_rules(each: HloPass) -> TypeGuard[RulePass]:
@@ -85,8 +85,8 @@ def apply_rules(
 ) -> HloModule:
     """The module after one walk over all computations, callees first; itself if no rule fired.
 
-    `in_a_row`: rules that are applied to one instruction and to what it became, before the walk goes on. Bodies of
-    fusions are left alone unless `fused`.
+    `in_a_row`: the most rules that are applied to one instruction and its replacements before the walk goes on.
+    Bodies of fusions are skipped unless `fused`.
     """
     renamed: dict[HloInstruction, HloInstruction] = {}
 
@@ -133,7 +133,7 @@ class _Walk:
             if effects:
                 self.effects[old] = (*self.effects.get(old, ()), *effects)
             instruction = found[1].instruction
-            if instruction.name or instruction in log.settled:  # one that was there before: it has been looked at
+            if instruction.name or instruction in log.settled:  # it existed before, and was already visited
                 return instruction
         left = self.first(old, instruction) if self.in_a_row > 1 else None
         if left is not None:

@@ -1,7 +1,7 @@
-"""Checking one application of a rule: the instruction before and what it became are evaluated on random inputs.
+"""Checks one application of a rule: evaluates the instruction before and its replacement on random inputs.
 
-Both are cut out of the program with what they are computed from, up to `DEPTH` steps back, which is more than any rule
-looks at. What is too large for the evaluator, acts, or may loop for long is not checked.
+Both are cut out of the program with the instructions that they are computed from, up to `DEPTH` steps back, which is
+more than any rule looks at. A cutout that is too large, has side effects, or may loop for long is not checked.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MOST_INSTRUCTIONS = 400
 MOST_ELEMENTS = 1 << 18
 MOST_STEPS = 5000
 SPECIAL = (0.0, 1.0, 1.0, 1.0, 1.0, 0.3)
-"""One run each: the part of the floats that are NaN, infinities and zeros."""
+"""There is one run for each: the fraction of the floats that are NaN, infinities and zeros."""
 
 _RANDOM_INPUTS_MEAN_NOTHING = frozenset({Opcode.RAGGED_DOT})
-"""Integers that these take must agree with each other."""
+"""Their integer operands must be consistent, which random ones are not."""
 
 
 class RuleCheckError(HloError):
-    """A rule that turned an instruction into something that computes another result."""
+    """A rule replaced an instruction by one that computes another result."""
 
 
 def check_application(application: Application, where: str = "") -> bool:
@@ -63,7 +63,7 @@ def check_application(application: Application, where: str = "") -> bool:
 
 
 def _keeps_specials(instruction: HloInstruction) -> bool:
-    """False for what may give another NaN or infinity when computed in another order, or without padding's zeros."""
+    """False if another order, or the lack of padding's zeros, can change which elements are NaN or infinite."""
     if instruction.opcode in (Opcode.REDUCE, Opcode.REDUCE_WINDOW):
         return reducer_opcode(instruction.attributes.to_apply) is not None
     return instruction.opcode is not Opcode.CONVOLUTION
@@ -94,12 +94,12 @@ def before_and_after(application: Application) -> tuple[HloModule, HloModule] | 
 
 
 def _last(application: Application, inside: set[HloInstruction]) -> set[HloInstruction]:
-    """What lies just at the edge: it is an input, as what it is computed from is not inside."""
+    """The outermost instructions: they become inputs, because their operands are not inside."""
     return {i for i in inside if any(o not in inside for o in i.operands)}
 
 
 def difference(actual: list[Any], expected: list[Any], module: HloModule) -> str | None:
-    """In what the results of `module` differ, the sign of zeros included; None if they do not."""
+    """How the results of `module` differ, the sign of zeros included; None if they are equal."""
     for number, (a, e, leaf) in enumerate(zip(actual, expected, module.entry.root.shape.leaves(), strict=True)):
         found = compare(a, e, leaf.element)
         if not found.is_fine:

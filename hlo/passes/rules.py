@@ -1,8 +1,8 @@
-"""Rules: what a rewrite rule is, and tables of them. `rewriter.py` applies them; no rule stands here.
+"""Rules: what a rewrite rule is, and tables of rules. `rewriter.py` applies them; this file has no rules.
 
-A rule is a function of a few lines from an instruction to what replaces it, or to None where it has nothing to do. Its
-docstring says for what it is valid. It looks at the instruction and at what that is computed from, and at nothing else:
-so an instruction on which no rule fires stays one, whatever happens around it.
+A rule is a function of a few lines from an instruction to its replacement, or to None if it does not apply. Its
+docstring says when it is valid. It depends only on the instruction and on the instructions that this is computed from:
+so an instruction to which no rule applies stays one, whatever changes elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..opcode import Opcode
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What a rule gives that puts a whole computation in the place of an instruction."""
+    """The result of a rule that replaces an instruction by a whole computation."""
 
     instruction: HloInstruction
     effects: Sequence[HloInstruction] = ()
@@ -26,10 +26,10 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where an instruction lies, for the rules that ask who uses it."""
+    """The computation around an instruction, for rules that need its users."""
 
     computation: HloComputation
-    """As it was before this walk."""
+    """The computation before this walk."""
     instruction: HloInstruction
     """The instruction before this walk: one of `computation`."""
 
@@ -47,11 +47,11 @@ class Rule:
     opcodes: tuple[Opcode, ...]
     function: RuleFunction
     sees_users: bool = False
-    """True: the function gets the `Site` too, and is asked again in each walk. What it gives need be right only in what
-    the users take."""
+    """True: the function also gets the `Site`, and is called again in each walk. The replacement must be right only in
+    the parts that the users read."""
 
     operands: frozenset[Opcode] = frozenset()
-    """Opcodes of which one operand at least must be, or none: then any instruction will do. It spares calls."""
+    """At least one operand must have one of these opcodes; empty: no condition. This saves calls of the function."""
 
     @property
     def documentation(self) -> str:
@@ -65,7 +65,7 @@ class Rule:
 def rule(
     function: RuleFunction, *opcodes: Opcode, sees_users: bool = False, operands: Collection[Opcode] = ()
 ) -> Rule:
-    """The rule that has its function's name."""
+    """The rule with the name of its function."""
     return Rule(function.__name__, opcodes, function, sees_users, frozenset(operands))
 
 
@@ -98,7 +98,7 @@ class RuleSet:
         return self._of.get(opcode, ())
 
     def for_instruction(self, instruction: HloInstruction) -> tuple[Rule, ...]:
-        """The rules that may have something to do to an instruction, as far as the opcodes of its operands show."""
+        """The rules that may apply to an instruction, judging by the opcodes of its operands."""
         operands = instruction.operands
         if len(operands) > _MOST_OPERANDS:
             return self._of.get(instruction.opcode, ())
@@ -110,7 +110,7 @@ class RuleSet:
         return found
 
     def sees_users(self, opcode: Opcode) -> bool:
-        """True if one of the rules of an opcode asks who uses the instruction."""
+        """True if one of the rules of an opcode needs the users of the instruction."""
         return opcode in self._asking
 
     def only(self, names: Collection[str]) -> RuleSet:
@@ -118,5 +118,5 @@ class RuleSet:
         return RuleSet(each for each in self.rules if each.name in names)
 
     def without(self, *names: str) -> RuleSet:
-        """The rules but those with these names."""
+        """The rules without those with these names."""
         return RuleSet(each for each in self.rules if each.name not in names)

@@ -1,4 +1,4 @@
-"""From an index to its place in memory and back, in words, one step after the other.
+"""From an index to its position in memory and back, in words, one step after the other.
 
 The steps are those of XLA's page "Tiled layout": order the dimensions, pad, divide by each tile (combining dimensions
 first where the tile has `*`), and read what comes out as one number. The arithmetic is done here anew, step by step,
@@ -27,7 +27,7 @@ class _Coordinate:
 
 
 def index_steps(shape: Shape, index: Sequence[int]) -> str:
-    """How the linear index of an element comes about. Errors as of `index_util.linear_index`."""
+    """How the linear index of an element is computed. Errors as of `index_util.linear_index`."""
     place = linear_index(shape, index)
     layout, names = shape.array_layout, dimension_names(shape)
     steps = _Steps()
@@ -54,7 +54,7 @@ def index_steps(shape: Shape, index: Sequence[int]) -> str:
 
 
 def linear_steps(shape: Shape, linear: int) -> str:
-    """Which element lies at a place in memory, or that it is padding. Errors as of `index_util.multi_index`."""
+    """The element at a position in memory, or that it is padding. Errors as of `index_util.multi_index`."""
     found = multi_index(shape, linear)
     form, layout, names = shape.physical_form, shape.array_layout, dimension_names(shape)
     steps = _Steps()

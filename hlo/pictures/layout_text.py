@@ -1,4 +1,4 @@
-"""A layout in a terminal: the array with each element's place in memory, then memory with what lies at each place.
+"""A layout in a terminal: the array with each element's position in memory, then memory with its elements.
 
 Lines between cells are the edges of tiles; colours repeat them. Without colour the text is the same everywhere.
 """
@@ -241,7 +241,7 @@ def _parted(view: LayoutView, a: Cell | None, b: Cell | None) -> bool:
 
 
 def first_word(view: LayoutView) -> str:
-    """Where the first elements lie in the first 32 bits of memory, if a word of 32 bits has several; else ""."""
+    """The bits of the first elements in the first 32-bit word of memory, if a word has several elements; else ""."""
     bits = view.shape.bits_per_element
     packed = view.shape.array_layout.element_size_in_bits or view.places_in_box > 1
     if bits > 16 or 32 % bits or not packed:

@@ -1,4 +1,4 @@
-"""What a picture of a layout shows: cells with their place in memory, tile by tile, and memory with what lies there.
+"""What a picture of a layout shows: cells with their position in memory, tile by tile, and memory with its elements.
 
 Everything comes from the shape's physical form and from `multi_index`, cell by cell for those that are shown.
 """
@@ -149,7 +149,7 @@ class LayoutView:
         return self._cell(form.linear_index(index), tuple(index) if inside else None, index)
 
     def at(self, place: int) -> Cell:
-        """The cell of a place in memory."""
+        """The cell of a position in memory."""
         index = multi_index(self.shape, place)
         if index is None:
             return Cell(place, None, (), (), 0)

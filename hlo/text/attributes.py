@@ -1,6 +1,6 @@
-"""How the attributes of an instruction are read and written: the one reader and the one writer, for all ops.
+"""How the attributes of an instruction are read and written: one reader and one writer for all ops.
 
-They work from what the fields of attribute classes declare (`ops/declare.py`); values are read and written by codecs.
+They use the declarations of the fields of attribute classes (`ops/declare.py`); codecs read and write the values.
 Source: the attribute tables in XLA's HloParserImpl::CreateInstruction, and HloInstruction::ExtraAttributesToString.
 """
 
@@ -14,7 +14,7 @@ from ..ops.declare import REQUIRED, Declared, declared
 from .codec import Codec, Writing
 
 Values = Mapping[str, Any]
-"""What was read, by key; computations are references when attributes are built of it."""
+"""The values that were read, by key; names of computations are resolved before attributes are built."""
 
 
 class Written(NamedTuple):
@@ -22,24 +22,24 @@ class Written(NamedTuple):
 
     names: tuple[str, ...]
     key: str
-    """With its `=`."""
+    """The key with its `=`."""
     codec: Codec[Any] | None
-    """None: the field is an attribute object, whose own fields are written."""
+    """None: the field is an attribute object, whose fields are written."""
     default: Any
     """A value that is not written; REQUIRED for none."""
     field: Declared
 
 
 class Form(NamedTuple):
-    """An attribute class in text."""
+    """The text form of an attribute class."""
 
     kind: type[Attributes]
     codecs: Mapping[str, Codec[Any]]
     """By key, in the order of the fields."""
     required: tuple[str, ...]
-    """The keys without which there are no attributes."""
+    """The keys that must be present."""
     named: Mapping[str, str]
-    """The field of each key whose value is the field's."""
+    """By key: the field that has the key's value."""
     absent: Mapping[str, Any]
     """Values of fields without a default whose key may be missing."""
     composed: tuple[Declared, ...]
@@ -47,7 +47,7 @@ class Form(NamedTuple):
     written: tuple[Written, ...]
 
     def build(self, values: Values, op: str) -> Attributes:
-        """The attributes of `op`. ValueError for a combination of values that makes no sense."""
+        """The attributes of `op`. ValueError for an invalid combination of values."""
         if self.kind is Attributes:
             return NO_ATTRIBUTES
         named = self.named
@@ -68,7 +68,7 @@ class Form(NamedTuple):
         return self.kind(**given)
 
     def texts(self, attributes: Attributes, writing: Writing) -> list[str]:
-        """`key=value` for each attribute that must be said."""
+        """`key=value` for each attribute that must be written."""
         found: list[str] = []
         for names, key, codec, default, field in self.written:
             value = getattr(attributes, names[0])
@@ -147,7 +147,7 @@ def _in_text_order(fields: Sequence[Declared]) -> list[tuple[Declared, ...]]:
             groups[field.key] = (*groups.get(field.key, ()), field)
     order = [group for group in groups.values() if not group[0].attr.after]
     moved = [group for group in groups.values() if group[0].attr.after]
-    while moved:  # behind a field that may itself be moved
+    while moved:  # after a field that may itself be moved
         placed = [other[0].name for other in order]
         group = next(g for g in moved if g[0].attr.after in placed)
         order.insert(placed.index(group[0].attr.after) + 1, group)
@@ -160,13 +160,13 @@ def _is_nested(field: Declared) -> bool:
 
 
 def _empty() -> Iterable[tuple[()]]:
-    """The columns of no rows."""
+    """The columns of an empty list."""
     while True:
         yield ()
 
 
 def _all_or_each(field: Declared, values: Values, op: str) -> Any:
-    """A tuple under its own key, or its elements each under one."""
+    """A tuple under one key, or each of its elements under a separate key."""
     each = field.attr.one_by_one
     assert each is not None
     is_whole, given = field.key in values, [key for key in each.keys if key in values]

@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ComputationName:
-    """A called computation, where an attribute names it."""
+    """The name of a called computation in an attribute, with its position."""
 
     name: str
     position: int
 
 
 class Writing(NamedTuple):
-    """What a value may be written by, beside itself."""
+    """What else a writer may need to write a value."""
 
     instruction: HloInstruction
     name: Callable[[HloComputation], str]
@@ -29,14 +29,14 @@ class Writing(NamedTuple):
 
 
 class Codec(NamedTuple, Generic[T]):
-    """One kind of value, say numbers in braces. What `write` gives, `read` reads back."""
+    """One kind of value, for example numbers in braces. `read` reads what `write` returns."""
 
     read: Callable[[Scanner], Any]
-    """read(scanner) -> the value; where it names computations, `ComputationName`s, which the resolver replaces."""
+    """read(scanner) -> the value; with a `ComputationName`, which the resolver replaces, for each computation."""
     write: Callable[[T, Writing], str]
-    """write(value, what it is a value of) -> the text behind `key=`."""
+    """write(value, its context) -> the text after `key=`."""
 
 
 def plain(read: Callable[[Scanner], T], write: Callable[[T], str]) -> Codec[T]:
-    """A codec whose values are written by themselves."""
+    """A codec whose writer needs only the value."""
     return Codec(read, lambda value, writing: write(value))

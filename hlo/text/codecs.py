@@ -89,7 +89,7 @@ def _read_float(scanner: Scanner) -> float:
 
 
 def _float_text(value: float) -> str:
-    """With nine digits, which tell f32 numbers apart, where these are the same number; else with all that it takes."""
+    """With nine digits, enough for f32 numbers, if these give the same number; otherwise with all digits needed."""
     text = f"{value:.9g}"
     return text if float(text) == value or value != value else repr(float(value))
 
@@ -134,7 +134,7 @@ def _read_one_precision(scanner: Scanner) -> str:
 
 
 def _read_any_text(scanner: Scanner) -> str:
-    """A value in braces or a bare word as it stands; in quotes, what the quotes hold."""
+    """The text of a value in braces or of a bare word; the content of a string in quotes."""
     if scanner.peek('"'):
         return scanner.string("a value")
     start = scanner.skip()
@@ -143,7 +143,7 @@ def _read_any_text(scanner: Scanner) -> str:
 
 
 def _dictionary_or_quoted(text: str) -> str:
-    """`text` as it stands if it is in braces that close at its end, else in quotes. Source: XLA's LexesAsJsonDict."""
+    """`text` itself if it is in braces that close at its end, else in quotes. Source: XLA's LexesAsJsonDict."""
     scanner = Scanner(text)
     try:
         is_dictionary = text.startswith("{") and text.isprintable() and scanner.braced("") == text
@@ -157,7 +157,7 @@ def _quoted(text: str) -> str:
 
 
 def _backend_config_text(config: str, writing: Writing) -> str:
-    """That of a typed call is a dictionary and goes without quotes."""
+    """The backend_config of a typed call is a dictionary and is written without quotes."""
     is_typed = writing.instruction.attributes.api_version.value == "API_VERSION_TYPED_FFI"
     return _dictionary_or_quoted(config or "{}") if is_typed else _quoted(config)
 
@@ -178,7 +178,7 @@ def enumeration(kind: type[E]) -> Codec[E]:
 
 BOOLEAN = plain(read_bool, lambda value: "true" if value else "false")
 MARK: Codec[object] = plain(read_bool, lambda value: "true")
-"""Says only that there is a value, which is elsewhere in the text."""
+"""Marks that there is a value, which is elsewhere in the text."""
 WORD = plain(lambda scanner: scanner.word("a value"), str)
 STRING = plain(lambda scanner: scanner.string("a string in double quotes"), _quoted)
 BRACED = plain(lambda scanner: scanner.braced("a value in braces"), str)

@@ -1,4 +1,4 @@
-"""Codecs of what calls and collectives say: groups of devices, aliases of a custom call's result.
+"""Codecs of attributes of calls and collectives: groups of devices, aliases of a custom call's result.
 
 Source: XLA's HloParserImpl (ParseCollectiveDeviceList, ParseInstructionOutputOperandAliasing).
 """
@@ -15,7 +15,7 @@ from .codecs import integers_text, read_integer_lists, read_integers
 from .scanner import Scanner
 
 MAX_DEVICES = 1 << 20
-"""Devices that replica groups may have: a bound on what a short text can make us hold."""
+"""The most devices of replica groups: it limits the memory that a short text can need."""
 
 
 def _read_replica_groups(scanner: Scanner) -> ReplicaGroups:
@@ -59,7 +59,7 @@ def _read_bracketed(scanner: Scanner) -> tuple[int, ...]:
 
 
 def _read_aliases(scanner: Scanner) -> tuple[OutputOperandAlias, ...]:
-    """`{{0}: (1, {})}`: leaf 0 of the result lies in the buffer of operand 1."""
+    """`{{0}: (1, {})}`: leaf 0 of the result is in the buffer of operand 1."""
     scanner.expect("{", "to open the aliases")
     aliases: list[OutputOperandAlias] = []
     while not scanner.peek("}"):

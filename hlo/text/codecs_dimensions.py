@@ -1,4 +1,4 @@
-"""Codecs of values that say something about each dimension: slices, padding, windows, labels of a convolution.
+"""Codecs of values with an entry for each dimension: slices, padding, windows, labels of a convolution.
 
 Source: XLA's HloParserImpl (ParseWindow, ParseConvolutionDimensionNumbers, ...) and window_util::ToString.
 """
@@ -106,7 +106,7 @@ def _read_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
 
 
 def _window_text(window: Window) -> str:
-    """A part that says nothing is left out."""
+    """A part with only default values is omitted."""
     parts = ["size=" + "x".join(str(d.size) for d in window)]
     if any(d.stride != 1 for d in window):
         parts.append("stride=" + "x".join(str(d.stride) for d in window))

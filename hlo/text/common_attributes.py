@@ -23,7 +23,7 @@ ANNOTATIONS = frozenset(
         "statistics",
     )
 )
-"""Attributes that mean nothing on one CPU. They stay with the instruction as text and are printed again."""
+"""Attributes without a meaning on one CPU. The instruction keeps them as text; they are printed again."""
 
 OPCODE_ANNOTATIONS: Mapping[Opcode, tuple[str, ...]] = {
     Opcode.ALL_REDUCE: ("mode",),
@@ -74,7 +74,7 @@ def read_frontend_attributes(scanner: Scanner) -> FrontendAttributes:
 
 
 def read_metadata(scanner: Scanner, sources: SourceTable) -> Metadata | None:
-    """`{op_name="f" source_file="a.py" source_line=3}`. A stack frame gives file and line, and is not kept itself."""
+    """`{op_name="f" source_file="a.py" source_line=3}`. A stack frame is replaced by its file and line."""
     op_name, source_file, source_line, frame = "", "", 0, 0
     others: list[tuple[str, str]] = []
     scanner.expect("{", "to open the metadata")
@@ -103,7 +103,7 @@ def read_metadata(scanner: Scanner, sources: SourceTable) -> Metadata | None:
         elif key == "profile_type":
             others.append((key, scanner.value_text()))
         else:
-            scanner.skip_value()  # fields come and go between versions of XLA; none of them means anything here
+            scanner.skip_value()  # versions of XLA differ in these fields; none has a meaning here
         scanner.accept(",")
     location = sources.location(frame)
     if location is not None and not source_file:
@@ -114,7 +114,7 @@ def read_metadata(scanner: Scanner, sources: SourceTable) -> Metadata | None:
 
 
 def read_composite(frontend_attributes: FrontendAttributes) -> tuple[Composite, FrontendAttributes]:
-    """The composite that a call with `is_composite=true` stands for, and the frontend attributes that are not its own.
+    """The composite of a call with `is_composite=true`, and the frontend attributes that do not belong to it.
 
     ValueError tells which one is missing or malformed.
     """

@@ -1,8 +1,8 @@
 """A module as a picture: Graphviz text, for `dot -Tsvg`.
 
-A computation is a box with its instructions in it; a fusion is such a box within its caller's. Solid arrows carry
-values, dashed ones lead from a call to what it calls. Scalar constants, and computations that do a single operation (a
-reducer, say), are told in the label of what uses them.
+A computation is a box with its instructions; a fusion is such a box within its caller's. Solid arrows carry values,
+dashed ones lead from a call to the called computation. Scalar constants, and computations of a single operation (a
+reducer, for example), are shown in the label of their user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLOURS = {
 }
 _OTHER_COLOUR = "#f2f2f2"
 _SHOWN_ELEMENTS = 4
-"""Elements of a constant that a label shows at most."""
+"""The most elements of a constant that a label shows."""
 _LONGEST_LINE = 60
 
 
@@ -40,7 +40,7 @@ class _Graph:
         self.module = module
         self.names = Names(module.computations)
         self._nodes: dict[HloComputation, dict[HloInstruction, str]] = {}
-        """For each computation drawn on its own, its instructions' nodes: where dashed arrows end."""
+        """For each computation drawn separately, its instructions' nodes: the ends of dashed arrows."""
         self._arrows: list[str] = []
         """Written last: an arrow within a box would pull both its ends into the box."""
         self._calls: list[tuple[str, HloComputation]] = []
@@ -79,7 +79,7 @@ class _Graph:
         return self._count
 
     def _is_drawn(self, computation: HloComputation) -> bool:
-        """On its own: the entry, and what is called otherwise than by fusions, unless one line tells it."""
+        """True for the entry and for computations that are not called by fusions, unless a label shows them."""
         if computation is self.module.entry:
             return True
         return computation in self._called_by_others and _single_operation(computation) is None
@@ -87,7 +87,7 @@ class _Graph:
     def _computation(
         self, computation: HloComputation, arguments: dict[HloInstruction, str], indent: str
     ) -> Iterator[str]:
-        """The nodes of a computation. `arguments`: the nodes that stand for parameters, in a fusion."""
+        """The nodes of a computation. `arguments`: in a fusion, the nodes that replace parameters."""
         nodes = dict(arguments)
         self._nodes[computation] = nodes
         for instruction in computation.instructions:
@@ -110,7 +110,7 @@ class _Graph:
                     self._calls.append((node, called))
 
     def _fusion(self, fusion: HloInstruction, nodes: dict[HloInstruction, str], indent: str) -> Iterator[str]:
-        """A box with the fused instructions; the operands' nodes stand for its parameters, its root's for itself."""
+        """A box with the fused instructions; operands' nodes replace its parameters, its root's node replaces it."""
         fused: HloComputation = fusion.attributes.calls
         arguments = {}
         for parameter, operand in zip(fused.parameters, fusion.operands):
@@ -162,6 +162,6 @@ def _single_operation(computation: HloComputation) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """A string in Graphviz's language. Line ends become `\\n`; other control characters go."""
+    """A string in Graphviz's language. Line ends become `\\n`; other control characters are removed."""
     text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return '"' + "".join(c for c in text if c.isprintable()) + '"'

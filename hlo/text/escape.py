@@ -1,4 +1,4 @@
-"""Strings and names as HLO text writes them: data on the way out, data again on the way in.
+"""Strings and names in HLO text: escaping and its inverse.
 
 Source: absl's CEscape and CUnescape, which XLA's printer and lexer use; XLA's GetSanitizedName.
 """
@@ -30,7 +30,7 @@ def _escaped_character(character: str) -> str:
 
 
 def unescape(body: str) -> str:
-    """The string that the body of a literal stands for; ValueError names an escape that is none.
+    """The string whose literal has this body; ValueError names an invalid escape.
 
     Bytes that are not UTF-8 become lone surrogates, as in Python's file names, and `escape` writes them back.
     """
@@ -66,13 +66,13 @@ def _checked(code: int, largest: int, match: re.Match[str]) -> int:
 def _to_bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
+    except UnicodeEncodeError:  # a surrogate that is not a byte
         return text.encode("utf-8", "surrogatepass")
 
 
 def sanitized(name: str, fallback: str, reserved: re.Pattern[str]) -> str:
-    """`name` as an identifier of HLO text: itself if it is one, else with `_` for what may not stand in one, and after
-    a name that is `reserved`."""
+    """`name` as an identifier of HLO text: itself if it is one; otherwise with `_` instead of invalid characters, and
+    with `_` after a `reserved` name."""
     if not NAME.fullmatch(name):
         name = _NOT_IN_NAMES.sub("_", name) or fallback
         if not NAME.fullmatch(name):

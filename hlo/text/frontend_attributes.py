@@ -17,7 +17,7 @@ _DICTIONARY = r'\{(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}'
 
 
 def composite_frontend_attributes(composite: Composite) -> list[tuple[str, str]]:
-    """What XLA keeps of a composite call beside `is_composite=true`."""
+    """The frontend attributes of a composite call in XLA, besides `is_composite=true`."""
     return [
         ("composite.attributes", write_dictionary(composite.parameters)),
         ("composite.name", composite.name),
@@ -26,12 +26,12 @@ def composite_frontend_attributes(composite: Composite) -> list[tuple[str, str]]
 
 
 def frontend_attributes_text(attributes: Iterable[tuple[str, str]]) -> str:
-    """`frontend_attributes={a="b",c={d = 1}}`: as XLA does, a value that is a dictionary goes without quotes."""
+    """`frontend_attributes={a="b",c={d = 1}}`: as in XLA, a value that is a dictionary has no quotes."""
     return "frontend_attributes={" + ",".join(f"{_key(key)}={_value(value)}" for key, value in attributes) + "}"
 
 
 def _key(key: str) -> str:
-    """XLA has no form for a key that is no identifier; in quotes, our parser takes it."""
+    """XLA has no form for a key that is not an identifier; our parser reads it in quotes."""
     return key if pattern(_KEY).fullmatch(key) else f'"{escape(key)}"'
 
 

@@ -1,12 +1,12 @@
 """Parsing the instructions of computations: `ROOT %name = f32[2]{0} add(%x, %y), key=value, ...`
 
-What XLA's text allows beside that form is rewritten to it here, so that nothing else needs to know of it:
+Other forms that XLA's text allows are rewritten to this one here, so that no other file needs to know them:
 
-* a type that is left out, where operands and attributes determine it: `y = negate(x)`
+* an omitted type that operands and attributes determine: `y = negate(x)`
 * operands that are instructions themselves: `add(negate(x), y)`
 * an element of a tuple as an operand: `add(pair#0, pair#1)`
 * constants of tuple type: `constant((1, {2, 3}))` is a tuple of constants
-* a computation in place of its name: `to_apply={ ... }`
+* a computation instead of its name: `to_apply={ ... }`
 * asynchronous sugar: `negate-start(x)` is async-start of a computation that holds the negate
 
 Source: ParseInstructionList and CreateInstruction of XLA's hlo_parser.cc.
@@ -32,8 +32,8 @@ from .source_table import SourceTable
 from .syntax import ParsedComputation, ParsedInstruction, ParsedOperand
 
 MAX_NESTING = 64
-"""Instructions in operands and computations in attributes, one in the other: more than anyone writes, few enough for
-recursion."""
+"""The deepest nesting of instructions in operands and computations in attributes: more than anyone writes, few enough
+for recursion."""
 
 _ARRAY_SHAPE = re.compile(r"\s*+([a-z0-9]+\[[0-9,]*\](?:\{[0-9,:A-Z()*]*\}|(?!\{\s*[0-9:}])))")
 _SHAPE_FOLLOWS = re.compile(r"\(|[A-Za-z0-9_]+\s*\[|b\s*\(")
@@ -45,19 +45,19 @@ _NEEDS_TYPE = frozenset(
         *(Opcode.RNG, Opcode.RNG_BIT_GENERATOR, Opcode.RNG_GET_AND_UPDATE_STATE, Opcode.STOCHASTIC_CONVERT),
     )
 )
-"""The opcodes whose result type is a choice: it must be written."""
+"""The opcodes whose operands do not determine the result type: it must be written."""
 _ASYNC_SUFFIXES = {"-start": Opcode.ASYNC_START, "-update": Opcode.ASYNC_UPDATE, "-done": Opcode.ASYNC_DONE}
 _NEVER_WRAPPED = frozenset((*_ASYNC_SUFFIXES.values(), Opcode.PARAMETER, Opcode.CONSTANT))
 
 
 class InstructionParser:
-    """Recursive descent, one method a rule of the grammar."""
+    """Recursive descent, one method for each rule of the grammar."""
 
     def __init__(self, scanner: Scanner) -> None:
         self.scanner = scanner
         self.sources = SourceTable()
         self.inner: list[ParsedComputation] = []
-        """Computations without a name of their own, as they are found."""
+        """Computations without a name, in the order in which they are found."""
         self._shapes: dict[str, Shape] = {}
         self._instructions: list[ParsedInstruction] = []
         self._elements: set[str] = set()
@@ -98,7 +98,7 @@ class InstructionParser:
         return _SHAPE_FOLLOWS.match(self.scanner.text, self.scanner.skip()) is not None
 
     def key(self, seen: set[str]) -> tuple[str, int]:
-        """`key=`, and where it stands."""
+        """`key=`, and its position."""
         position = self.scanner.skip()
         key = self.scanner.word("the key of an attribute")
         if key in seen:
@@ -128,7 +128,7 @@ class InstructionParser:
         self._right_side(name, is_root, with_attributes=True)
 
     def _right_side(self, name: str, is_root: bool, with_attributes: bool) -> str:
-        """What stands right of `=`, as a new instruction; its name. `name`: "" for one that has none."""
+        """Read the right side of `=` as a new instruction; return its name. `name`: "" if it has none."""
         scanner = self.scanner
         start = scanner.skip()
         shape = self.shape() if self.at_shape() else None
@@ -236,7 +236,7 @@ class InstructionParser:
         return tuple(operands)
 
     def _wrapping(self, start: ParsedInstruction, wrapped: Opcode, with_attributes: bool) -> None:
-        """`negate-start(x)`: the attributes are the negate's, which becomes the root of a computation of its own."""
+        """`negate-start(x)`: the attributes are the negate's, which becomes the root of a new computation."""
         shape, position = start.shape, start.position
         parts = shape.tuple_shapes if shape is not None else None
         if parts is None or len(parts) < 2 or parts[0].tuple_shapes is None:
@@ -288,7 +288,7 @@ class InstructionParser:
                 raise scanner.error(f"unknown attribute {key!r} of {of}: expected {known}", position)
 
     def _value(self, codec: Codec[Any]) -> Any:
-        """An attribute's value; a computation may stand in place of its name."""
+        """An attribute's value; a computation may be written instead of its name."""
         scanner = self.scanner
         if codec is COMPUTATION and scanner.peek("{"):
             return self._inner_computation()

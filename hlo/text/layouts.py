@@ -1,8 +1,7 @@
 """Layouts in text, as XLA writes them.
 
-``{`` dimension numbers, minor to major, separated by commas ``:`` properties ``}``. XLA writes the properties in one
-order and reads them in no other; here any order is read. What a property may be is not asked here but by
-`layout_rules.py`, once the array's type is known.
+``{`` dimension numbers, minor to major, separated by commas ``:`` properties ``}``. XLA writes and reads the properties
+in one order; here any order is read. `layout_rules.py` checks the values of properties, once the array's type is known.
 
 Source: HloParserImpl::ParseLayout.
 """
@@ -18,15 +17,15 @@ from .scanner import Scanner
 Place: TypeAlias = tuple[str | int, ...]
 """A part of a layout: the name of a property of `Layout`, then indices into it. () is the whole."""
 Positions: TypeAlias = dict[Place, int]
-"""Where in the text each part of a layout begins."""
+"""The position in the text at which each part of a layout begins."""
 
 
 def read_layout(scanner: Scanner, positions: Positions | None = None) -> Layout:
-    """Read XLA's text, e.g. ``{1,0}`` or ``{1,0:T(8,128)(2,1)S(1)}``. HloParseError if malformed, or where the layout
-    has a property that `Layout` cannot hold: sparse dimensions, say. Dense dimensions, ``D(D,D)``, are as none said,
-    and split configurations, ``SC(1:8)``, say which core has what: both are read over.
+    """Read XLA's text, e.g. ``{1,0}`` or ``{1,0:T(8,128)(2,1)S(1)}``. HloParseError if malformed, or if the layout has
+    a property that `Layout` cannot hold, such as sparse dimensions. Dense dimensions, ``D(D,D)``, mean the same as
+    none; split configurations, ``SC(1:8)``, distribute data over cores: both are read and ignored.
 
-    `positions`, where given, is filled in.
+    `positions`, if given, is filled in.
     """
     if positions is not None:
         positions[()] = scanner.skip()
@@ -80,7 +79,7 @@ def _key(text: str, position: int) -> str:
 
 
 class _Properties:
-    """What has been read of a layout's properties."""
+    """The properties of a layout that have been read."""
 
     def __init__(self, scanner: Scanner, positions: Positions, rank: int) -> None:
         self.scanner = scanner

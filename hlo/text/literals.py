@@ -1,8 +1,8 @@
 """The values of constants as HLO text: `1.5`, `{{1, 2}, {3, 4}}`, `(0, -inf)`, `true`, `nan(0x1)`.
 
-Source: XLA's LiteralBase::ToString and HloParserImpl::ParseLiteral. What is printed reads back bit for bit: floats in
-the fewest digits that do, NaN with its sign and payload. Where XLA's parser is lax (missing elements, `{...}`), this
-one is not.
+Source: XLA's LiteralBase::ToString and HloParserImpl::ParseLiteral. Printed values read back bit for bit: floats have
+the fewest digits for that, NaN its sign and payload. XLA's parser accepts missing elements and `{...}`; this one does
+not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MANTISSA_BITS = {
     ElementType.F16: 10, ElementType.BF16: 7, ElementType.F32: 23, ElementType.F64: 52,
     ElementType.F8E3M4: 4, ElementType.F8E4M3: 3, ElementType.F8E5M2: 2,
 }  # fmt: skip
-"""Of the types whose NaNs are those of IEEE: all exponent bits set, and a payload that is not 0."""
+"""For types with NaNs as in IEEE: all exponent bits set, and a payload that is not 0."""
 _ONLY_NAN = {
     ElementType.F8E4M3FN: 0x7F, ElementType.F8E8M0FNU: 0xFF,
     ElementType.F8E4M3B11FNUZ: 0x80, ElementType.F8E4M3FNUZ: 0x80, ElementType.F8E5M2FNUZ: 0x80,
@@ -37,7 +37,7 @@ _DIGITS = {
     ElementType.F8E5M2FNUZ: 2, ElementType.F8E3M4: 3, ElementType.F8E4M3: 3, ElementType.F8E4M3FN: 3,
     ElementType.F8E4M3FNUZ: 3, ElementType.F8E4M3B11FNUZ: 3,
 }  # fmt: skip
-"""As XLA prints them; the others get as many digits as they need."""
+"""The digits that XLA prints; other types get as many digits as they need."""
 _LARGEST_PLAIN = 1e9
 """Below it, whole numbers are printed as such; from there on with an exponent where that is shorter."""
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -137,13 +137,13 @@ def read_literal(scanner: Scanner, shape: Shape, *, in_tuple: bool = False) -> L
         flat = elements.array(start)
     try:
         array = flat.reshape(shape.dimensions)
-    except ValueError as error:  # sizes that NumPy refuses beside a size of 0
+    except ValueError as error:  # sizes that NumPy refuses together with a size of 0
         raise scanner.error(f"the constant cannot be held in memory: {error}", start) from None
     return Literal(array)
 
 
 _LARGEST_OF_ONE_NUMBER = 1 << 20
-"""So that a short text does not ask for all memory."""
+"""A limit, so that a short text does not need all memory."""
 
 
 def _read_zero(scanner: Scanner, shape: Shape, elements: _Elements, start: int) -> NDArray:
@@ -174,7 +174,7 @@ _BRACES_TO_SPACES = str.maketrans("{}", "  ")
 
 def _read_plain(scanner: Scanner, shape: Shape) -> NDArray | None:
     """The elements of a finite real array, without a Python loop over them. None for anything else, malformed text
-    included: the caller then reads token by token, and says what is wrong where."""
+    included: the caller then reads token by token, and reports the error and its position."""
     start = scanner.skip()
     end = scanner.text.find(")", start)
     end = end if end >= 0 else len(scanner.text)
@@ -301,7 +301,7 @@ class _Elements:
         numbers = [v for v in self._values if math.isfinite(v)] or [0.0]
         infinities, nans = self._infinities, len(self._nans)
         if self._type.is_small and self._type not in _MANTISSA_BITS:
-            # Without infinity: NaN stands for it, or the largest number.
+            # A type without infinity has NaN instead, or the largest number.
             infinities, nans = 0, nans + infinities if self._type in _ONLY_NAN else 0
         if (
             np.count_nonzero(np.isinf(flat)) != infinities

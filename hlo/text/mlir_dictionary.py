@@ -1,6 +1,6 @@
 """MLIR's attribute dictionaries, `{length = 10 : i64, name = "a"}`: how XLA keeps the parameters of a composite call.
 
-Both directions deal in pairs of strings: numbers, booleans and arrays of numbers as MLIR writes them, strings without
+Both directions use pairs of strings: numbers, booleans and arrays of numbers as MLIR writes them, strings without
 their quotes. Source: MLIR's language reference, "Attribute Value Syntax".
 """
 
@@ -15,7 +15,7 @@ _KEY = r"[A-Za-z_][A-Za-z0-9_.$]*"
 _PLAIN = (
     r"-?[0-9][0-9a-zA-Z.+\-]*(?: : [a-z][a-z0-9]*)?|true|false|dense<[-+0-9a-z.,\[\] ]*> : tensor<[0-9a-z]+>"
 )
-"""Values that stand without quotes. All others are written as strings."""
+"""Values without quotes. All others are written as strings."""
 
 
 def write_dictionary(pairs: Iterable[tuple[str, str]]) -> str:
@@ -32,7 +32,7 @@ def _value_text(value: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """What is not printable ASCII as two hexadecimal digits a byte."""
+    """The text in quotes; each byte that is not printable ASCII becomes two hexadecimal digits."""
     data = text.encode("utf-8", "backslashreplace")
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
 
@@ -93,7 +93,7 @@ def read_string(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """The contents of a string; any other text as it stands."""
+    """The contents of a string; any other text unchanged."""
     match = pattern(_STRING, re.DOTALL).fullmatch(text)
     if match is None:
         return text

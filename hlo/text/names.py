@@ -1,6 +1,6 @@
-"""The names that instructions and computations have in text: their own where those are fit and unique.
+"""The names of instructions and computations in text: their own if these are valid and unique.
 
-A name may hold anything, or be missing while a pass builds a computation; text needs an identifier that occurs once.
+A name may be any text, or missing while a pass builds a computation; HLO text needs a unique identifier.
 Source: XLA's NameUniquer, and the names that its parser refuses.
 """
 
@@ -20,7 +20,7 @@ _KEYWORDS = (
 
 
 class Namer:
-    """Hands out identifiers, each once: the wanted name made fit, else with the lowest free `.N` suffix."""
+    """Hands out unique identifiers: the wanted name made valid, if necessary with the lowest free `.N` suffix."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -56,7 +56,8 @@ class Names:
                 self.of_instruction(instruction)
 
     def of_instruction(self, instruction: HloInstruction) -> str:
-        """The name of an instruction. One that no computation holds gets a name too: broken modules are printed."""
+        """The name of an instruction. One outside of all computations gets a name too, so that broken modules can be
+        printed."""
         name = self._instructions.get(instruction)
         if name is None:
             name = self._instruction_namer.unique(instruction.name, instruction.opcode.value)

@@ -1,15 +1,15 @@
 """Parsing: HLO text, as XLA and JAX print it, to an `HloModule`.
 
-All that XLA's own parser takes (hlo_parser.cc), in each of the forms that its printer has: operands with or without
-types, names with or without `%`, computation headers long or short, computations in any order or in place, comments,
-layouts with tiles and memory spaces. This file reads modules and computations, `instruction_parser.py` what is in them,
-`resolver.py` makes names references.
+It accepts all that XLA's own parser accepts (hlo_parser.cc), in each of the forms that its printer has: operands with
+or without types, names with or without `%`, computation headers long or short, computations in any order or in place,
+comments, layouts with tiles and memory spaces. This file reads modules and computations, `instruction_parser.py` reads
+instructions, `resolver.py` turns names into references.
 
-What has no meaning on one CPU is kept as text and printed again (`common_attributes.py`), but for the thread of a
-computation, stack frames (they become file and line), types of operands (after a check) and control predecessors (an
-order among instructions that depend only on their operands here; side effects keep the order of the text), which are
-read over. Any attribute or opcode that is not known is refused by name. All errors are HloParseError, with line, column
-and what was expected.
+Text without a meaning on one CPU is kept and printed again (`common_attributes.py`), except these, which are ignored:
+the thread of a computation, stack frames (they become file and line), types of operands (after a check) and control
+predecessors (an order among instructions that depend only on their operands here; side effects keep the order of the
+text). An unknown attribute or opcode is refused by name. All errors are HloParseError, with line, column and the
+expected text.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .syntax import ParsedComputation, ParsedModule
 
 
 def parse(text: str, file: str = "<hlo>") -> HloModule:
-    """The module that `text` describes. `file` is what errors call it.
+    """The module that `text` describes. `file`: its name in errors.
 
     The entry is the computation marked ENTRY, else the last one. Computations that the entry does not reach are
-    checked and dropped. HloParseError for text that is no HLO, breaks an op's rule, or needs what hloom lacks.
+    checked and dropped. HloParseError for text that is not HLO, breaks an op's rule, or needs what hloom lacks.
     """
     scanner = Scanner(text, file)
     return resolve(_Parser(scanner).module(), scanner)
@@ -41,14 +41,14 @@ _MAX_DEVICES = 1 << 31
 
 
 class _Parser:
-    """Recursive descent, one method a rule of the grammar."""
+    """Recursive descent, one method for each rule of the grammar."""
 
     def __init__(self, scanner: Scanner) -> None:
         self.scanner = scanner
         self.instructions = InstructionParser(scanner)
 
     def module(self) -> ParsedModule:
-        """`HloModule name, key=value, ...`, source tables, computations. The first line may be left out."""
+        """`HloModule name, key=value, ...`, source tables, computations. The first line may be missing."""
         scanner = self.scanner
         position = scanner.skip()
         module = ParsedModule("", position)

@@ -1,6 +1,6 @@
-"""Printing: computations as HLO text, in XLA's own syntax, so that XLA's parser takes it.
+"""Printing: computations as HLO text, in XLA's syntax, so that XLA's parser accepts it.
 
-Source: XLA's HloComputation::ToString and HloInstruction::ToString. Operands are printed by name alone, attributes as
+Source: XLA's HloComputation::ToString and HloInstruction::ToString. Operands are printed as names, attributes as
 their classes declare, constants in full by `literals.py`. `parser.py` reads all of it back to equal computations.
 `HloModule.to_text` in `ir.py`, above this file, adds the first line.
 """
@@ -33,7 +33,7 @@ def instruction_text(instruction: HloInstruction, names: Names, elide_over: int 
 
 
 def operation_text(instruction: HloInstruction, names: Names, elide_over: int | None = None) -> str:
-    """What stands right of an instruction's `=`, without its metadata."""
+    """The right side of an instruction's `=`, without its metadata."""
     opcode = instruction.opcode
     if opcode is Opcode.CONSTANT:
         inside = literal_text(instruction.attributes.literal, elide_over)

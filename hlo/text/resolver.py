@@ -1,4 +1,4 @@
-"""From what the parser read to the IR: names become references, shapes are checked, the entry is chosen."""
+"""From the parser's records to the IR: resolves names, checks shapes, chooses the entry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .syntax import ParsedComputation, ParsedInstruction, ParsedModule, ParsedOp
 
 _SHOWN = 20
 MAX_CALL_DEPTH = 100
-"""Computations that call computations, at most: more than programs need, few enough for recursive evaluation."""
+"""The deepest nesting of calls: more than programs need, few enough for recursive evaluation."""
 
 
 def resolve(module: ParsedModule, scanner: Scanner) -> HloModule:
@@ -66,7 +66,7 @@ class _Resolver:
         return with_unique_names(replace(module, input_output_aliases=self._aliases(module)))
 
     def _error(self, message: str, position: int, label: str = "syntax") -> HloParseError:
-        """`label`: that of the verifier's or the op's rule that is broken; the message is to end with it."""
+        """`label`: the violated rule of the verifier or of the op; the message ends with it."""
         return self.scanner.error(message if label == "syntax" else f"{message} [{label}]", position, label)
 
     def _callees_first(self) -> list[str]:
@@ -122,7 +122,7 @@ class _Resolver:
                 if root is not None:
                     raise self._error(f"computation {parsed.name} has a second ROOT", item.position)
                 root = instruction
-        name = parsed.name.partition(" ")[0]  # the parser made up what has a space
+        name = parsed.name.partition(" ")[0]  # a name with a space was made up by the parser
         computation = HloComputation(name, tuple(instructions), root or instruction)
         self._check_parameters(parsed, computation)
         self._check_signature(parsed, computation)
@@ -174,7 +174,7 @@ class _Resolver:
             raise self.scanner.error(str(error), item.position, error.label) from error
 
     def _check_wrapped(self, item: ParsedInstruction, operands: tuple[HloInstruction, ...]) -> None:
-        """`negate-done` must belong to what `negate-start` began."""
+        """`negate-done` must belong to a `negate-start`."""
         if item.wrapped is None or item.opcode is Opcode.ASYNC_START:
             return
         start = operands[0] if operands else None
@@ -234,7 +234,7 @@ class _Resolver:
         return _unusual(parameters, own), _unusual((result,), (own_result,))
 
     def _aliases(self, module: HloModule) -> tuple[InputOutputAlias, ...]:
-        """The aliases, each of a leaf of the result and one of a parameter, of one size in memory, neither twice."""
+        """The aliases, each of a leaf of the result and one of a parameter, of one size; no leaf twice."""
         outputs: set[tuple[int, ...]] = set()
         inputs: set[tuple[int, tuple[int, ...]]] = set()
         for alias in self.parsed.aliases:

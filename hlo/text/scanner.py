@@ -31,12 +31,12 @@ _SHOWN = 40
 
 @cache
 def pattern(regex: str, flags: int = 0) -> re.Pattern[str]:
-    """A regular expression, compiled when it is first needed: programs that read no text need few."""
+    """A regular expression, compiled at its first use: programs that read no text need few."""
     return re.compile(regex, flags)
 
 
 class Scanner:
-    """Reads tokens of `text` from `position` on. What it expects and does not find raises HloParseError."""
+    """Reads tokens of `text` from `position` on. A missing token raises HloParseError."""
 
     __slots__ = ("file", "position", "text")
 
@@ -48,7 +48,7 @@ class Scanner:
     def error(self, message: str, position: int | None = None, label: str = "syntax") -> HloParseError:
         """An error at `position`, by default where the next token begins. The caller raises it.
 
-        `label`: that of the rule which a text breaks that is grammatical; `message` ends with it.
+        `label`: the violated rule, if the text follows the grammar; `message` ends with it.
         """
         if position is None:
             position = self.skip()
@@ -59,7 +59,7 @@ class Scanner:
         return HloParseError(message, line, position - line_start + 1, source, self.file, label)
 
     def expected(self, what: str) -> HloParseError:
-        """An error at the next token: `what` was expected, and what stands there. The caller raises it."""
+        """An error at the next token: `what` was expected, and what was found. The caller raises it."""
         position = self.skip()
         found = _FOUND.match(self.text, position)
         token = repr(found.group()[:_SHOWN]) if found else "the end of the text"

@@ -9,7 +9,7 @@
     StackFrames
     1 {file_location_id=1 parent_frame_id=1}
 
-Metadata then holds a `stack_frame_id` alone. Source: XLA's StackFrameIndexProto.
+Metadata then has only a `stack_frame_id`. Source: XLA's StackFrameIndexProto.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class SourceTable:
         self._records: dict[str, dict[int, dict[str, int]]] = {"FileLocations": {}, "StackFrames": {}}
 
     def location(self, stack_frame: int) -> tuple[str, int] | None:
-        """Where the innermost call of a stack frame is, or None if the tables do not say."""
+        """File and line of the innermost call of a stack frame, or None if the tables do not say."""
         frame = self._records["StackFrames"].get(stack_frame, {})
         location = self._records["FileLocations"].get(frame.get("file_location_id", 0), {})
         file = self._names["FileNames"].get(location.get("file_name_id", 0))
         return None if file is None else (file, location.get("line", 0))
 
     def read(self, scanner: Scanner) -> None:
-        """Read all tables that come next; none need to."""
+        """Read all tables that come next, if any."""
         while (table := scanner.peek_word()) in _TABLES:
             start = scanner.skip()
             scanner.word("a table")

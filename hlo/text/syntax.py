@@ -1,4 +1,4 @@
-"""What the parser reads, before names are resolved: plain records with the position of each in the text."""
+"""The parser's records, before names are resolved, each with its position in the text."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Annotations = tuple[tuple[str, str], ...]
 class ParsedOperand:
     name: str
     shape: Shape | None
-    """Its type, where the text repeats it."""
+    """Its type, if the text repeats it."""
     position: int
 
 
 @dataclass(slots=True)
 class ParsedInstruction:
     name: str
-    """By which operands refer to it. One that the parser made up has a space or a `#`, which no name in text has."""
+    """Operands refer to it by this name. A name from the parser has a space or a `#`, which no name in text has."""
     position: int
     is_root: bool
     shape: Shape | None
-    """None: left out, to be inferred."""
+    """None: missing in the text; it is inferred."""
     opcode: Opcode
     operands: tuple[ParsedOperand, ...]
     values: dict[str, Any]
@@ -40,7 +40,7 @@ class ParsedInstruction:
     annotations: dict[str, str] = field(default_factory=dict)
     predecessors: tuple[ParsedOperand, ...] = ()
     wrapped: Opcode | None = None
-    """What `negate-start`, `negate-update` or `negate-done` wrap."""
+    """The opcode that `negate-start`, `negate-update` or `negate-done` wraps."""
 
     @property
     def given_name(self) -> str:
@@ -64,7 +64,7 @@ class ParsedComputation:
     position: int
     is_entry: bool
     signature: tuple[tuple[Shape, ...], Shape] | None
-    """Types of the parameters and of the result, where the header gives them."""
+    """Types of the parameters and of the result, if the header gives them."""
     instructions: list[ParsedInstruction]
 
 

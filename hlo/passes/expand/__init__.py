@@ -1,3 +1,3 @@
-"""The pass `expand`: ops written with simpler ones, a file for each family. What enters is valid for every backend; the
-rules that only one wants are in its own folder, and its pipeline puts the tables together.
+"""The pass `expand`: writes ops with simpler ones; one file for each family. Rules here are valid for every backend. A
+rule that only one backend wants is in its folder; its pipeline combines the tables.
 """

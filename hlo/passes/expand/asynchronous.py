@@ -1,7 +1,7 @@
-"""Expansion of tokens and of pairs of start and done, and of sizes as values: nothing runs in between here.
+"""Expansion of tokens, of pairs of start and done, and of sizes as values: nothing runs between start and done here.
 
-async-start is inlined by the call inliner; what is left of such pairs takes tuples apart. Side effects keep the order
-of the program, so tokens need not be waited for.
+The call inliner inlines async-start; what remains of such pairs only takes tuples apart. Side effects keep the order
+of the program, so nothing has to wait for tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..rules import rule
 
 
 def after_all(instruction: HloInstruction) -> HloInstruction | None:
-    """A token of nothing."""
+    """A token without dependences."""
     return make_instruction(Opcode.AFTER_ALL) if instruction.operands else None
 
 
@@ -44,13 +44,13 @@ def copy_done(done: HloInstruction) -> HloInstruction:
 
 
 def get_dimension_size(instruction: HloInstruction) -> HloInstruction:
-    """The static size."""
+    """The static size, as a constant."""
     size = instruction.operands[0].shape.dimensions[instruction.attributes.dimension]
     return make_constant(np.int32(size))
 
 
 def set_dimension_size(instruction: HloInstruction) -> HloInstruction:
-    """The operand, where the size is constant and the full one. UnsupportedError if not: shapes are static."""
+    """The operand if the size is constant and full; otherwise UnsupportedError: shapes are static."""
     operand, size = instruction.operands
     static = operand.shape.dimensions[instruction.attributes.dimension]
     _require_size(instruction, size, static)
@@ -58,7 +58,7 @@ def set_dimension_size(instruction: HloInstruction) -> HloInstruction:
 
 
 def dynamic_reshape(instruction: HloInstruction) -> HloInstruction:
-    """A reshape, where the sizes are constants and those of the result's type. UnsupportedError if not."""
+    """A reshape if the sizes are constants and those of the result's type; otherwise UnsupportedError."""
     operand, *sizes = instruction.operands
     for size, static in zip(sizes, instruction.shape.dimensions, strict=True):
         _require_size(instruction, size, static)

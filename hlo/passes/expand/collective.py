@@ -1,7 +1,7 @@
-"""Expansion of collectives for the one device that there is, replica 0 of partition 0.
+"""Expansion of collectives for a single device: replica 0 of partition 0.
 
-Alone in its group, a device gets back what it gave. A program that needs more devices is refused: UnsupportedError
-says how many.
+A device that is alone in its group gets back what it sent. A program that needs more devices is refused:
+UnsupportedError says how many.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _zeros(instruction: HloInstruction) -> HloInstruction:
 
 
 def collective_of_one(instruction: HloInstruction) -> HloInstruction:
-    """all-reduce, all-gather, reduce-scatter and their starts: what went in."""
+    """all-reduce, all-gather, reduce-scatter and their starts: the operands."""
     _require_one_device(instruction)
     found = _together(list(instruction.operands))
     gathered = instruction.opcode is Opcode.ALL_GATHER_START
@@ -70,7 +70,7 @@ def collective_broadcast(instruction: HloInstruction) -> HloInstruction:
 
 
 def collective_permute(instruction: HloInstruction) -> HloInstruction:
-    """The operand where device 0 sends to itself, zeros where no device sends to it."""
+    """The operand if device 0 sends to itself, zeros if no device sends to it."""
     if instruction.attributes.slice_sizes or any(o.shape.is_tuple for o in instruction.operands):
         what = f"{instruction.opcode.value} {instruction.name}"
         raise UnsupportedError(f"{what}: permuting slices in place is not supported")
@@ -86,12 +86,12 @@ def collective_permute(instruction: HloInstruction) -> HloInstruction:
 
 
 def collective_done(done: HloInstruction) -> HloInstruction:
-    """all-gather-done and collective-permute-done: the second element of what the start gives."""
+    """all-gather-done and collective-permute-done: element 1 of the start's result."""
     return make_get_tuple_element(done.operands[0], 1)
 
 
 def all_reduce_done(done: HloInstruction) -> HloInstruction:
-    """all-reduce-done: what the start gives."""
+    """all-reduce-done: the start's result."""
     return done.operands[0]
 
 
@@ -113,4 +113,4 @@ COLLECTIVE = (
     rule(collective_permute, Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START),
     rule(device_number, Opcode.PARTITION_ID, Opcode.REPLICA_ID),
 )
-"""ragged-all-to-all has a row of its own."""
+"""ragged-all-to-all has its own rule in the table."""

@@ -1,8 +1,8 @@
-"""Expansions of convolution: afterwards its operands have the result's element type, there are no batch groups, the
+"""Expansions of convolution. Afterwards its operands have the result's element type, there are no batch groups, the
 window is not reversed, and the input has no holes, or very many.
 
-What this adds are transposes, reshapes and conversions, which fuse with their neighbours. A backend may also want the
-dimensions in one of two canonical orders, which the layout passes keep as they are:
+They add transposes, reshapes and conversions, which fuse with their neighbours. A backend may also require one of two
+canonical orders of dimensions, which the layout passes then keep:
 
     channels first:  input [b, f, s...], kernel [o, i, s...], result [b, f, s...]
     channels last:   input [b, s..., f], kernel [s..., i, o], result [b, s..., f]
@@ -24,7 +24,7 @@ from ..patterns import convert, make_zeros, reshape, transpose
 from .small_types import wider_type
 
 MAX_PHASES = 8
-"""Along one dimension: each is a convolution of its own, and one with more holes than that is left as it is."""
+"""Phases along one dimension: each is a separate convolution. With more holes the convolution stays as it is."""
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
@@ -41,20 +41,20 @@ def canonical_numbers(spatial: int, channels_last: bool) -> ConvolutionDimension
 
 
 def is_channels_last(attributes: ConvolutionAttributes) -> bool:
-    """Which of the two forms a canonical convolution has; without spatial dimensions it is channels first."""
+    """True for channels last; a convolution without spatial dimensions is channels first."""
     return attributes.dimension_numbers != canonical_numbers(len(attributes.window), False)
 
 
 def convolution_of_nothing(convolution: HloInstruction) -> HloInstruction | None:
-    """Zeros, where there is nothing to add up."""
+    """Zeros if the sums have no terms."""
     if convolution.shape.num_elements and all(o.shape.num_elements for o in convolution.operands):
         return None
     return make_zeros(convolution.shape)
 
 
 def convolution_in_one_type(convolution: HloInstruction) -> HloInstruction | None:
-    """Operands in the type in which the products are added up: the result's, but f32 for floats narrower than that, and
-    a byte for integers of less."""
+    """Operands in the type in which the products are summed: the result's type, but f32 for floats narrower than f32,
+    and a byte for integers of less than a byte."""
     result = convolution.shape.element
     computed = result
     if result in _HALF or (result.is_small and result.is_floating):
@@ -90,7 +90,7 @@ def batch_groups_as_feature_groups(convolution: HloInstruction) -> HloInstructio
 
 
 def reversed_window(convolution: HloInstruction) -> HloInstruction | None:
-    """A reversed window is a reversed kernel."""
+    """A reversed window becomes a reversed kernel."""
     attributes: ConvolutionAttributes = convolution.attributes
     if not any(part.reversed for part in attributes.window):
         return None
@@ -104,10 +104,10 @@ def reversed_window(convolution: HloInstruction) -> HloInstruction | None:
 
 
 def phases_of_dilated_input(convolution: HloInstruction) -> HloInstruction | None:
-    """A convolution over an input with holes (the gradient of a strided one) as one convolution a phase, without them.
+    """A convolution over an input with holes (the gradient of a strided one) becomes one without holes for each phase.
 
-    Along a dimension dilated by s, result s * q + p meets only every s-th element of the kernel, and those meet the
-    input's elements from q on, one after the other. The phases' results take turns.
+    Along a dimension dilated by s, result s * q + p uses only every s-th element of the kernel; these meet consecutive
+    elements of the input from q on. The results of the phases are interleaved.
     """
     attributes: ConvolutionAttributes = convolution.attributes
     for position, part in enumerate(attributes.window):

@@ -1,7 +1,7 @@
-"""Expansions of custom calls that are other ops under a name: what they stand for, so that passes see it.
+"""Expansions of custom calls that are other ops under a name: passes then see those ops.
 
-Targets that only say something about their operand become the operand; memory that nobody has written, zeros. A target
-that was registered keeps its call.
+A target that only annotates its operand becomes the operand; unwritten memory becomes zeros. A target that was
+registered keeps its call.
 """
 
 from __future__ import annotations

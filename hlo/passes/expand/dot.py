@@ -22,8 +22,8 @@ from .small_types import wider_type
 
 
 def computed_type(dot: HloInstruction) -> ElementType:
-    """The type of a dot's products and sums: one that BLAS has if operand or result is a float or complex, in which all
-    of them fit; else the result's integer type, as integers wrap around; at least a byte."""
+    """The type of a dot's products and sums. If operand or result is a float or complex: one that BLAS has and that has
+    the values of all. Otherwise the result's integer type, as integers wrap around, but at least a byte."""
     operands = [o.shape.element for o in dot.operands[:2]]
     types = [*operands, dot.shape.element]
     inexact = [t for t in types if t.is_inexact]
@@ -39,8 +39,8 @@ def computed_type(dot: HloInstruction) -> ElementType:
 
 
 def dot_in_one_type(dot: HloInstruction) -> HloInstruction | None:
-    """Operands in the type in which the product is computed, and the result converted from it. Source: XLA's
-    operand upcaster and result caster."""
+    """Converts the operands to the type in which the product is computed, and the result from it. Source: XLA's operand
+    upcaster and result caster."""
     computed = computed_type(dot)
     if all(o.shape.element is computed for o in (*dot.operands, dot)):
         return None
@@ -50,7 +50,7 @@ def dot_in_one_type(dot: HloInstruction) -> HloInstruction | None:
 
 
 def dot_of_integers(dot: HloInstruction) -> HloInstruction | None:
-    """Integers (and pred): broadcast, multiply, and add up along the contracting dimensions.
+    """Integers (and pred): broadcast, multiply, and sum over the contracting dimensions.
 
     The dimensions are ordered batch, lhs free, contracting, rhs free, so that the loops run along rows of rhs.
     """
@@ -87,7 +87,7 @@ def _free(operand: HloInstruction, batch: Sequence[int], contracting: Sequence[i
 
 
 def _spread(operand: HloInstruction, place: dict[int, int], sizes: list[int]) -> HloInstruction:
-    """Broadcast with dimension d of the operand at `place[d]`, transposed first where the order differs."""
+    """Broadcast with dimension d of the operand at `place[d]`, transposed before if the order differs."""
     from_place = sorted(range(operand.shape.rank), key=place.__getitem__)
     if from_place != list(range(operand.shape.rank)):
         operand = transpose(operand, from_place)
@@ -97,9 +97,9 @@ def _spread(operand: HloInstruction, place: dict[int, int], sizes: list[int]) ->
 
 
 def ragged_dot(instruction: HloInstruction) -> HloInstruction:
-    """A dot in which the lhs stands once a group, with zeros outside of the group's part of the ragged dimension. The
-    groups are contracted with the rhs's, or are a dimension of the result if the ragged dimension is contracted. Where
-    the ragged dimension is a batch dimension, groups make no difference. Source: XLA's RaggedDotRewriter."""
+    """A dot of the lhs copied once for each group, with zeros outside of its part of the ragged dimension. If the
+    ragged dimension is free, the groups are contracted with the rhs's; if it is contracted, they are a dimension of the
+    result; if it is a batch dimension, groups make no difference. Source: XLA's RaggedDotRewriter."""
     lhs, rhs, group_sizes = instruction.operands
     attributes: RaggedDotAttributes = instruction.attributes
     dot, (ragged,) = attributes.dot, attributes.lhs_ragged_dims
@@ -140,11 +140,11 @@ def ragged_prefix(attributes: RaggedDotAttributes, rank: int) -> tuple[int, ...]
 
 
 def _masked(lhs: HloInstruction, group_sizes: HloInstruction, ragged: int, prefix: tuple[int, ...]) -> HloInstruction:
-    """The lhs once a group (dimension 0), zero where its place along `ragged` is not in the group."""
+    """One copy of the lhs for each group (dimension 0), zero where the index along `ragged` is not in the group."""
     rank, index = group_sizes.shape.rank, group_sizes.shape.element
     groups = group_sizes.shape.dimensions[-1]
     prefix = prefix if rank > 1 else ()
-    # ends[.., g] is the sum of the sizes up to g: of square arrays [.., h, g], where h <= g.
+    # ends[.., g] is the sum of the sizes up to g: sum over h <= g in square arrays [.., h, g].
     square = Shape.array(index, (*group_sizes.shape.dimensions, groups))
     h, g = (make_instruction(Opcode.IOTA, (), IotaAttributes(d), square) for d in (rank - 1, rank))
     counts = make_instruction(Opcode.COMPARE, (h, g), CompareAttributes(ComparisonDirection.LE))
@@ -185,7 +185,7 @@ def scaled_dot(instruction: HloInstruction) -> HloInstruction:
 
 
 def _in_blocks(scale: HloInstruction, sizes: Sequence[int]) -> HloInstruction:
-    """Each element of `scale` as often as its block is large."""
+    """Each element of `scale`, repeated over its block."""
     pairs = [n for few, many in zip(scale.shape.dimensions, sizes, strict=True) for n in (few, many // max(few, 1))]
     shape = Shape.array(scale.shape.element, pairs)
     return reshape(broadcast(scale, shape, tuple(range(0, len(pairs), 2))), sizes)

@@ -1,4 +1,4 @@
-"""Expansions of elementwise ops that kernels write with simpler ones."""
+"""Expansions of elementwise ops into simpler ones."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _select(*operands: HloInstruction) -> HloInstruction:
 
 
 def stochastic_convert(instruction: HloInstruction) -> HloInstruction:
-    """The magnitude is cut to an integer, which is raised by one if the random number is below the part cut off (as a
-    number of as many bits); what is out of range becomes the nearest end of it, NaN 0. Source: XLA's
+    """The magnitude is truncated to an integer, and raised by one if the random number is below the part cut off (as an
+    integer of the same width). Out of range becomes the nearest limit, NaN becomes 0. Source: XLA's
     StochasticConvertDecomposer."""
     x, random = instruction.operands
     result = instruction.shape.element
@@ -45,7 +45,7 @@ def stochastic_convert(instruction: HloInstruction) -> HloInstruction:
     rounds_up = _compare(ComparisonDirection.LT, random, threshold)
     low, high = result.limits
     ends = [_splat(computed.dtype.type(limit), wide) for limit in (low, high)]
-    # In 64 bits, where no magnitude that matters overflows.
+    # 64 bits: no magnitude that is in range overflows.
     cut = convert(whole, ElementType.S64)
     raised = make_instruction(_O.ADD, (cut, convert(rounds_up, ElementType.S64)))
     zero = _splat(computed.dtype.type(0), wide)
@@ -57,7 +57,7 @@ def stochastic_convert(instruction: HloInstruction) -> HloInstruction:
 
 
 def complex_extremum(instruction: HloInstruction) -> HloInstruction | None:
-    """max and min of complex numbers: that of which the real part is the larger (smaller), else the second."""
+    """max and min of complex numbers: the one with the larger (smaller) real part, otherwise the second."""
     a, b = instruction.operands
     if not a.shape.element.is_complex:
         return None

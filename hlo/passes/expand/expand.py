@@ -1,7 +1,8 @@
-"""Expansion: ops for which a backend has no code are written with ops for which it has.
+"""Expansion: ops for which a backend has no code are written with ops for which it has code.
 
-The rules are in this folder, a file for each family; `../rewriter.py` applies them. A backend gives the pass its table:
-`EXPANSIONS`, what it adds, and less what it does itself. Source of the idea: XLA's float-normalization, dot-decomposer
+The rules are in this folder, a file for each family; `../rewriter.py` applies them. A backend gives the pass its
+table: `EXPANSIONS`, with the backend's additions, without what it does itself. Source of the idea: XLA's
+float-normalization, dot-decomposer
 and rng-bit-generator-expander.
 """
 
@@ -69,17 +70,17 @@ EXPANSIONS = RuleSet(
         rule(topk_by_sort, _O.TOPK),
     )
 )
-"""The rules that write ops with simpler ones, whatever the backend, in the order in which they are tried."""
+"""The rules that write ops with simpler ones, for every backend, in the order in which they are tried."""
 
 MAX_WALKS = 100
-"""Over the module: what a rule writes may be something that another rule rewrites, and so on, but not without end."""
+"""The limit of walks over the module: rules may rewrite each other's results, but not without end."""
 LAST_WALKS = 4
-"""Rules that fired in these are said not to settle."""
+"""Rules that fired in this number of last walks are reported as not settling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expand:
-    """The pass: every rule on every instruction, again until nothing is left to do."""
+    """The pass: tries every rule on every instruction until nothing changes."""
 
     rules: RuleSet
     name: str = "expand"

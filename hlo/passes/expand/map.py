@@ -33,7 +33,7 @@ def mapped(instruction: HloInstruction) -> HloInstruction:
 
 
 def _loop(instruction: HloInstruction) -> HloInstruction:
-    """while: element i of the flat operands, through the computation, to element i of the result."""
+    """A while loop: iteration i applies the computation to element i of the flat operands."""
     dimensions = instruction.shape.dimensions
     count = math.prod(dimensions)
     flat = [reshape(o, (count,)) for o in instruction.operands]

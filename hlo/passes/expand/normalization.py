@@ -43,7 +43,7 @@ class _Batch:
         return broadcast(make_constant(self.computed.dtype.type(value)), like.shape, ())
 
     def spread(self, vector: HloInstruction) -> HloInstruction:
-        """One value a feature, in every place."""
+        """A vector with one value for each feature, broadcast to the array's shape."""
         return broadcast(vector, self.full, (self.feature_index,))
 
     def sum(self, x: HloInstruction) -> HloInstruction:
@@ -71,7 +71,7 @@ class _Batch:
 
 
 def batch_norm_training(instruction: HloInstruction) -> HloInstruction:
-    """The variance is the mean of squares less the squared mean: one pass over the array for both."""
+    """The variance is the mean of squares minus the squared mean: one pass over the array computes both."""
     batch = _Batch(instruction)
     x, scale, offset = map(batch.wide, instruction.operands)
     mean = batch.mean(x)
@@ -81,15 +81,15 @@ def batch_norm_training(instruction: HloInstruction) -> HloInstruction:
 
 
 def batch_norm_inference(instruction: HloInstruction) -> HloInstruction:
-    """With mean and variance from outside."""
+    """With the given mean and variance."""
     batch = _Batch(instruction)
     x, scale, offset, mean, variance = map(batch.wide, instruction.operands)
     return batch.normalised(x, scale, offset, mean, variance)
 
 
 def batch_norm_grad(instruction: HloInstruction) -> HloInstruction:
-    """With g the gradient, c = x - mean, v = variance + epsilon, n elements a feature: of the scale,
-    sum(g c) / sqrt(v); of the offset, sum(g); of x, scale / sqrt(v) / n * (n g - sum(g) - c sum(g c) / v)."""
+    """With g the gradient, c = x - mean, v = variance + epsilon, n elements for each feature, the gradients are: scale
+    sum(g c) / sqrt(v); offset sum(g); x scale / sqrt(v) / n * (n g - sum(g) - c sum(g c) / v)."""
     batch = _Batch(instruction)
     x, scale, mean, variance, g = map(batch.wide, instruction.operands)
     spread = batch.plus_epsilon(variance)

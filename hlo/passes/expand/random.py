@@ -1,8 +1,8 @@
-"""Expansions of random numbers: bit generators into integer arithmetic on counters, rng into bits of such a generator.
+"""Expansions of random numbers: bit generators into integer arithmetic on counters, rng into such a generator.
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), for the block functions; XLA's prng.cc
-and RngBitGeneratorExpander for which counter makes which element. What rng draws differs from XLA: its distribution is
-all that is defined.
+and RngBitGeneratorExpander for which counter makes which element. The numbers that rng draws differ from XLA's: only
+their distribution is defined.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _op(opcode: Opcode, *operands: HloInstruction) -> HloInstruction:
 
 
 def _splat(value: np.generic, like: HloInstruction) -> HloInstruction:
-    """The constant in as many elements as `like` has."""
+    """The constant, broadcast to the shape of `like`."""
     constant = make_constant(value)
     return broadcast(constant, like.shape.with_element_type(constant.shape.element), ())
 
@@ -100,7 +100,7 @@ def philox_4x32(
 
 
 def rng_bit_generator(instruction: HloInstruction) -> HloInstruction | None:
-    """Bits as XLA makes them (prng.cc); rng_default is Philox, as on XLA's CPU."""
+    """The same bits as XLA (prng.cc); rng_default is Philox, as on XLA's CPU."""
     state, bits = instruction.operands[0], instruction.shape.elements[1]
     key, counter = _u64_at(state, 0), _u64_at(state, 1)
     if instruction.attributes.algorithm is RandomAlgorithm.THREEFRY:
@@ -145,11 +145,11 @@ def _plus(state: State, steps: HloInstruction) -> tuple[HloInstruction, HloInstr
     return low, _op(_O.ADD, high, convert(carried, ElementType.U64))
 
 
-# Philox: blocks of four words, one after the other
+# Philox: consecutive blocks of four words
 
 
 def philox_blocks(count: int, element_type: ElementType) -> int:
-    """How many blocks `count` elements take: words for up to 32 bits, pairs of words for 64."""
+    """How many blocks `count` elements need: a word for up to 32 bits, two words for 64."""
     return -(-count // (2 if element_type.bit_width == 64 else 4))
 
 
@@ -192,7 +192,7 @@ def _counters(counter: HloInstruction, dimensions: tuple[int, ...]) -> tuple[Hlo
 def _word_bits(
     key: tuple[HloInstruction, HloInstruction], counter: HloInstruction, dimensions: tuple[int, ...]
 ) -> tuple[int, HloInstruction]:
-    """(blocks, u32 values): each block makes two neighbours along the first even dimension, else the largest one."""
+    """(blocks, u32 values): each block makes two neighbours along the first even dimension, or else the largest."""
     if not dimensions:
         low = threefry_2x32(key, _low(counter), _high(counter))[0]
         return 1, low
@@ -214,7 +214,7 @@ def _word_bits(
 
 
 def rng(instruction: HloInstruction) -> HloInstruction | None:
-    """Philox bits at the process's counter, which is advanced by as many blocks, as the wanted distribution."""
+    """Philox bits from the process's counter, converted to the distribution. The counter advances by their blocks."""
     dimensions, result = instruction.shape.dimensions, instruction.shape.element
     distribution = instruction.attributes.distribution
     given = instruction.operands[0].shape.element
@@ -254,7 +254,7 @@ def _less(a: HloInstruction, b: HloInstruction) -> HloInstruction:
 
 
 def _uniform_float(instruction: HloInstruction, bits: HloInstruction) -> HloInstruction:
-    """low + u (high - low); where that rounds to high, low."""
+    """low + u (high - low); low if that rounds to high."""
     result = instruction.shape.element
     computed = ElementType.F64 if result is ElementType.F64 else ElementType.F32
     low, high = (_spread(convert(o, computed), instruction.shape.dimensions) for o in instruction.operands)

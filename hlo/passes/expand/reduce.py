@@ -18,9 +18,9 @@ _MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
 
 
 def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
-    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats: accumulate in f32, round once. As
-    XLA's CPU compiler does, except that it rounds sums of f8 at every step. Integers of less than a byte are
-    accumulated in a byte."""
+    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats accumulate in f32, round once, as in
+    XLA's CPU compiler, except that XLA rounds sums of f8 at every step. Integers of less than a byte accumulate in a
+    byte."""
     element = reduce.operands[0].shape.element
     if len(reduce.operands) != 2 or not (element in _HALF or element.is_small):
         return None
@@ -34,9 +34,9 @@ def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
 
 
 def _monoid(reducer: HloComputation) -> Opcode | None:
-    """The op that a reducer of two parameters is. Small types may have been converted for it and back, where the type
-    between holds all their values and overflows as they do: s4 through u8 or f32 is another function, f8 through s32
-    too."""
+    """The single op of a reducer of two parameters, or None. Conversions around the op are allowed if the intermediate
+    type holds all values of the small type and overflows in the same way: s4 through u8 or f32 is another function, and
+    so is f8 through s32."""
     root = reducer.root
     element = root.shape.element
     inner = root.operands[0] if root.opcode is Opcode.CONVERT and element.is_small else root

@@ -1,4 +1,4 @@
-"""Expansion of scan: a while loop that takes slices, calls, and puts slices in place. Source: XLA's scan_expander."""
+"""Expansion of scan: a while loop that reads slices, calls, and writes slices. Source: XLA's scan_expander."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..patterns import make_splat, reshape
 
 
 def scan(instruction: HloInstruction) -> HloInstruction:
-    """The loop's state is (step, arrays, results, carries); a scan of no steps gives its empty results and carries."""
+    """The loop's state is (step, arrays, results, carries). Without steps it returns empty results and the carries."""
     attributes: ScanAttributes = instruction.attributes
     first_carry = len(instruction.operands) - attributes.num_carries
     arrays, carries = instruction.operands[:first_carry], instruction.operands[first_carry:]

@@ -1,6 +1,6 @@
 """Expansions for small element types: floats of a byte or less, integers of less than a byte.
 
-Kernels move, select and convert these; everything else is computed in a wider type and rounded after each op. Source
+Kernels move, select and convert them; all other ops are computed in a wider type and rounded after each op. Source
 of the idea, and of the wider types: XLA's FloatNormalization as its CPU compiler uses it (f8 in f16, f8e8m0fnu in f32).
 """
 
@@ -20,13 +20,13 @@ from ..patterns import broadcast, convert, reshape
 _O = Opcode
 
 HELD_AS_THEY_ARE = frozenset((_O.CONVERT, _O.SELECT, _O.COPY, _O.BITCAST_CONVERT, _O.MAP, _O.STOCHASTIC_CONVERT))
-"""Elementwise ops that small types need no wider one for."""
+"""Elementwise ops that need no wider type for small types."""
 
 COMPUTED_WIDER = tuple(o for o in Opcode if has_trait(o, Trait.ELEMENTWISE) and o not in HELD_AS_THEY_ARE)
-"""The opcodes that `computed_wider` is a rule of."""
+"""The opcodes to which the rule `computed_wider` applies."""
 
 _UNSIGNED_BITS = frozenset((_O.COUNT_LEADING_ZEROS, _O.POPULATION_COUNT, _O.SHIFT_RIGHT_LOGICAL))
-"""Ops on which the sign bit counts like any other."""
+"""Ops that treat the sign bit like any other bit."""
 
 
 def wider_type(element_type: ElementType) -> ElementType:
@@ -37,7 +37,7 @@ def wider_type(element_type: ElementType) -> ElementType:
 
 
 def unsigned_of(element_type: ElementType) -> ElementType:
-    """The unsigned integer of as many bits."""
+    """The unsigned integer type of the same width."""
     return ElementType(f"u{element_type.bit_width}")
 
 
@@ -81,8 +81,8 @@ def _upper_half(a: HloInstruction, b: HloInstruction, small: ElementType) -> Hlo
 
 
 def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None:
-    """A bitcast-convert between types of different widths. Whole bytes: the same bytes seen as more or fewer elements.
-    Less than a byte: shifted out of bytes, or into them, the least significant part first."""
+    """A bitcast-convert between types of different widths. Whole bytes: the same bytes as more or fewer elements. Less
+    than a byte: shifted out of bytes, or into them, the least significant part first."""
     operand = instruction.operands[0]
     before, after = operand.shape.element, instruction.shape.element
     if before.bit_width == after.bit_width:
@@ -95,7 +95,7 @@ def bitcast_of_other_width(instruction: HloInstruction) -> HloInstruction | None
 
 
 def bitcast_to_other_type(instruction: HloInstruction) -> HloInstruction | None:
-    """A bitcast that changes the element type, as XLA's CPU compiler writes a bitcast-convert: one, then a reshape."""
+    """A bitcast that changes the element type, XLA's CPU form of a bitcast-convert: that op, then a reshape."""
     operand = instruction.operands[0]
     before, after = operand.shape.element, instruction.shape.element
     plain = before is not ElementType.PRED and after is not ElementType.PRED and not before.is_complex
@@ -131,7 +131,7 @@ def _taken_apart(operand: HloInstruction, result: Shape) -> HloInstruction:
     count = min(source_bits, 8) // bits
     shifted = [_shift(_O.SHIFT_RIGHT_LOGICAL, whole, k * bits) for k in range(count)]
     parts = make_instruction(_O.CONCATENATE, shifted, ConcatenateAttributes(whole.shape.rank - 1))
-    # The conversion drops the bits above.
+    # The conversion drops the upper bits.
     narrow = convert(reshape(parts, result.dimensions), unsigned_of(result.element))
     return _bits_as(narrow, result.element)
 

@@ -1,4 +1,4 @@
-"""Expansion of topk: a sort with the elements' places, and its first k."""
+"""Expansion of topk: a sort with the elements' indices, and its first k."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...shape import Shape
 
 
 def topk_by_sort(instruction: HloInstruction) -> HloInstruction:
-    """The first k of a stable sort in (descending, or else ascending) total order."""
+    """The first k of a stable sort in total order, descending or ascending."""
     operand, attributes = instruction.operands[0], instruction.attributes
     last = operand.shape.rank - 1
     places = Shape.array(ElementType.S32, operand.shape.dimensions)

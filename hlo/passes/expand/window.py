@@ -1,4 +1,4 @@
-"""Expansion of reduce-window: what is an ordinary reduction."""
+"""Expansion of a reduce-window that is an ordinary reduction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..patterns import reshape
 
 
 def window_of_everything(instruction: HloInstruction) -> HloInstruction | None:
-    """A window that has one place along each dimension that it moves on, and covers it: a reduce.
+    """A window with one position along each dimension that it covers, all of it, is a reduce.
 
-    Valid for any reducer: both leave the order open. Reductions can be fused, windows cannot.
+    Valid for any reducer: both ops leave the order open. Reductions can be fused, windows cannot.
     """
     attributes = instruction.attributes
     count = len(instruction.operands) // 2

@@ -1,7 +1,7 @@
-"""flatten-call-graph: every loop body, branch and callee gets a copy of its own for each place that calls it.
+"""flatten-call-graph: every loop body, branch and callee gets a separate copy for each instruction that calls it.
 
-Buffer assignment lays a computation out once, so two callers may not share one. Reducers and the bodies of fusions
-have no buffers and stay shared. Source: XLA's FlattenCallGraph.
+Buffer assignment assigns a computation's buffers once, so two callers may not share one. Reducers and the bodies of
+fusions have no buffers and stay shared. Source: XLA's FlattenCallGraph.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _has_shared_callee(module: HloModule) -> bool:
 
 
 def _flatten(computation: HloComputation, taken: set[HloComputation]) -> HloComputation:
-    """`computation` whose callees are not in `taken`; the ones used are added there. As deep as calls nest."""
+    """`computation` with callees that are not in `taken`, to any depth; the ones used are added there."""
 
     def callee(called: HloComputation) -> HloComputation:
         own = _copied(called) if called in taken else called

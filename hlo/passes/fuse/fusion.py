@@ -1,14 +1,14 @@
-"""Fusion: instructions are gathered into clusters that become one loop nest each.
+"""Fusion: groups instructions into clusters, each of which becomes one loop nest.
 
-Instructions are visited in order; each starts a cluster of its own, which then takes in the clusters of its operands
-where that is legal and pays (producer-consumer fusion; a producer that others need too stays an output, so fusions
-may have several). What costs nothing to compute again (constants, iota, broadcasts, changes of rank) belongs to no
-cluster and is copied into each that uses it.
+Instructions are visited in order. Each starts a separate cluster, which then takes in the clusters of its operands if
+that is legal and pays (producer-consumer fusion; a producer that others also need stays an output, so a fusion may
+have several). Instructions that cost nothing to compute again (constants, iota, broadcasts, changes of rank) belong to
+no cluster; they are copied into each cluster that uses them.
 
-A cluster has a domain, the dimensions that its loops run over, and perhaps reduced dimensions R of that domain.
-Its members have either an element per element of the domain ("full") or one per kept index ("kept"), or are read by
-one member alone at an index of its own ("inlined"). A backend must have a nest for each such cluster: those of the
-Numba backend are in `numba_backend/emit/nest.py` and `nest_reduce.py`.
+A cluster has a domain, the dimensions that its loops run over, and perhaps reduced dimensions R of that domain. A
+member has an element for each element of the domain ("full") or for each kept index ("kept"), or it is read only by
+one member, at another index ("inlined"). A backend must have a nest for each such cluster: those of the Numba backend
+are in `numba_backend/emit/nest.py` and `nest_reduce.py`.
 
 Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
 parallelism of a large computation. What "large" means is the backend's choice: `FusionLimits`.
@@ -38,28 +38,28 @@ Dimensions = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class FusionLimits:
-    """What is too much, or too little, for one kernel of a backend."""
+    """The limits for one kernel of a backend."""
 
     members: int
-    """Instructions in one fusion."""
+    """The most instructions in one fusion."""
     externals: int
-    """Values that one fusion reads from memory."""
+    """The most values that one fusion reads from memory."""
     serial_elements: int
     """A domain of up to this many elements is not worth sharing between workers."""
     workers: int
-    """A large reduction to fewer results than this is done by one worker, so what follows it is not part of it."""
+    """A large reduction to fewer results than this runs on one worker, so its users are not fused into it."""
     recomputed_members: int
-    """So many cheap instructions may be computed again for each read of their result, rather than once into memory."""
+    """At most this many cheap instructions are computed again for each read of their result, not once into memory."""
 
 
 def squeezed(instruction: HloInstruction) -> Dimensions:
-    """The dimensions without those of size 1, which no loop sees."""
+    """The dimensions without those of size 1, which need no loop."""
     dimensions = instruction.shape.dimensions
     return dimensions if 1 not in dimensions else tuple([d for d in dimensions if d != 1])
 
 
 def is_fusible(instruction: HloInstruction) -> bool:
-    """True for what becomes part of a loop nest."""
+    """True for an instruction that can be part of a loop nest."""
     opcode = instruction.opcode
     if opcode is Opcode.BITCAST_CONVERT:
         return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
@@ -72,7 +72,7 @@ FUSED_WHEN: Mapping[Opcode, str] = {
     Opcode.CONSTANT: "scalars",
     Opcode.RESHAPE: "when only dimensions of size 1 come or go",
 }
-"""When ops are fusible or free that are not always so, in a few words for `docs/ops.md`."""
+"""For ops that are only sometimes fusible or free: when, in a few words for `docs/ops.md`."""
 
 
 _MAYBE_FREE = frozenset((
@@ -81,8 +81,8 @@ _MAYBE_FREE = frozenset((
 
 
 def is_free(instruction: HloInstruction) -> bool:
-    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies out of
-    the caller's tiled arrays."""
+    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies from the
+    caller's tiled arrays."""
     opcode = instruction.opcode
     if opcode not in _MAYBE_FREE:
         return False
@@ -103,35 +103,35 @@ def _changes_rank_only(source: Shape, target: Shape) -> bool:
 
 
 def _reads_tiles(source: Shape, target: Shape) -> bool:
-    """True for a copy that a loop nest does by reading the caller's array as it is: tiled, packed, or elsewhere."""
+    """True for a copy that a loop nest does by reading the caller's tiled, packed or otherwise placed array."""
     return source.is_array and target.array_layout.is_row_major and not source.array_layout.is_row_major
 
 
 @dataclass(eq=False, slots=True)
 class _Cluster:
-    """Instructions that will run together: fusible ones, or a single one that is not.
+    """Instructions that run together: fusible ones, or a single one that is not fusible.
 
-    All sets are kept up to date when clusters merge, so that no question about two clusters looks at all members.
+    All sets are kept up to date when clusters merge, so that a question about two clusters never visits all members.
     """
 
     numbers: list[int]
-    """The members, by their place in the program."""
+    """The members, by their position in the program."""
     members: set[HloInstruction]
     bits: int
     """The members as a set of numbers."""
     ancestors: int
-    """What must run before, as a set of numbers."""
+    """The instructions that must run before, as a set of numbers."""
     fusible: bool
     reads: dict[HloInstruction, list[tuple[HloInstruction, int]]]
-    """Behind free instructions: what is read from outside, with the members that do and the operand's number there."""
+    """Values read from outside, behind free instructions: the members that read them, and the operand number."""
     readers: set[HloInstruction]
-    """The instructions outside, of those visited, that must run after."""
+    """The visited instructions outside that must run after."""
     outputs: set[HloInstruction]
     """The members that are needed outside."""
     domain: Dimensions = ()
     reduced: Dimensions | None = None
     closed: bool = False
-    """True once the nest writes a part of its output only: nothing may join at the output's own index."""
+    """True once the nest writes only a part of its output: nothing may join at the output's index."""
     inlined: set[HloInstruction] = field(default_factory=set)
 
     @property
@@ -146,15 +146,15 @@ def _is_columns(domain: Dimensions, reduced: Dimensions | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """`user` reads `source` (a member of another cluster), dimension e of it being dimension positions[e] of what
-    the user reads; None when the index is not that simple."""
+    """`user` reads `source`, a member of another cluster. Dimension e of that is dimension positions[e] of the value
+    that the user reads; None if the index is not that simple."""
 
     source: HloInstruction
     user: HloInstruction
     positions: Dimensions | None
     rank: int
     operand: int
-    """Which operand of the user it is."""
+    """The operand number of the user."""
 
 
 class _Fuser:
@@ -182,7 +182,7 @@ class _Fuser:
         return [self.computation.instructions[n] for n in cluster.numbers]
 
     def has_fusible(self) -> bool:
-        """True if there is a cluster to become a loop nest."""
+        """True if there is a cluster that becomes a loop nest."""
         return any(c.fusible for c in self.of.values())
 
     def _new_cluster(self, instruction: HloInstruction) -> _Cluster:
@@ -192,7 +192,7 @@ class _Fuser:
             reads.setdefault(self.resolve(operand)[0], []).append((instruction, k))
         before = {id(c): c for source in reads if (c := self.of.get(source)) is not None}
         acts = has_side_effect(instruction)
-        if acts and self._last_effect is not None:  # side effects keep their order: nothing may lie across them
+        if acts and self._last_effect is not None:  # side effects keep their order: no cluster may extend across one
             before[id(self._last_effect)] = self._last_effect
         for cluster in before.values():
             ancestors |= cluster.bits | cluster.ancestors
@@ -213,7 +213,7 @@ class _Fuser:
         return cluster
 
     def resolve(self, instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
-        """(source, positions): the first instruction behind free ones, and where its dimensions are in `instruction`'s.
+        """(source, positions): the first instruction that is not free, and where its dimensions are in `instruction`.
 
         Dimensions are counted without those of size 1.
         """
@@ -223,7 +223,7 @@ class _Fuser:
         return found
 
     def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:
-        """Who reads the value, looking through free instructions; the computation's root reads itself."""
+        """The readers of the value, looking through free instructions; the computation's root reads itself."""
         found = self._users.get(instruction)
         if found is None:
             reached: set[HloInstruction] = set()
@@ -275,10 +275,10 @@ class _Fuser:
         return found
 
     def _merge(self, producer: _Cluster, consumer: _Cluster) -> bool:
-        """Make one cluster of both; False if that is not possible or does not pay."""
+        """Merge both into one cluster; False if that is not possible or does not pay."""
         if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed:
             return False
-        if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more will be left than may be
+        if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
             return False
         if self._reached_from_outside(producer, consumer):
             return False
@@ -303,9 +303,9 @@ class _Fuser:
         return True
 
     def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
-        """True when a third cluster lies between the two, so that one nest of both would wait for itself.
+        """True when a third cluster runs between the two, so that one nest of both would wait for itself.
 
-        The last one of those between is read by the consumer, and has the producer among its ancestors.
+        The last cluster between them is read by the consumer, and has the producer among its ancestors.
         """
         for source in consumer.reads:
             between = self.of.get(source)
@@ -314,7 +314,7 @@ class _Fuser:
         return False
 
     def _may_inline(self, producer: _Cluster, consumer: _Cluster, edges: list[_Edge]) -> bool:
-        """True when the producer's one result is read by one instruction only, at an index of its own."""
+        """True when the producer's one result is read by only one instruction, at another index."""
         if producer.reduced is not None or len({e.source for e in edges}) != 1:
             return False
         edge = edges[0]
@@ -336,7 +336,7 @@ class _Fuser:
         return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
 
     def _put_together(self, producer: _Cluster, consumer: _Cluster) -> _Cluster:
-        """One of the two with the members of both, and what follows from that; the larger one, to move less."""
+        """Add the members and sets of one cluster to the other. The larger one is kept, to move less."""
         for source in consumer.reads:
             if source in producer.outputs and self.users(source) <= producer.members | consumer.members:
                 producer.outputs.discard(source)
@@ -358,7 +358,7 @@ class _Fuser:
         return merged
 
     def _tell(self, readers: set[HloInstruction], ancestors: int) -> None:
-        """The clusters of `readers`, and all that come after these, have these ancestors too."""
+        """Add `ancestors` to the clusters of `readers` and to all that run after these."""
         pending = [self.of[r] for r in readers]
         while pending:
             cluster = pending.pop()
@@ -418,7 +418,7 @@ def _accessed(user: HloInstruction, operand: int) -> Dimensions:
 def _joined(
     producer: _Cluster, consumer: _Cluster, edges: list[_Edge], limits: FusionLimits
 ) -> tuple[Dimensions, Dimensions | None] | None:
-    """(domain, reduced) of a nest in which both run at each index together; None if there is none."""
+    """(domain, reduced) of a nest that runs both together at each index; None if there is none."""
     if producer.reduced is not None and consumer.reduced is not None:
         if (producer.domain, producer.reduced) != (consumer.domain, consumer.reduced):
             return None
@@ -449,7 +449,7 @@ def _joined(
         and math.prod(kept_sizes) < limits.workers
         and any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges)
     ):
-        # A large reduction to few results runs serially: what follows it must not become part of the same nest.
+        # A large reduction to few results runs serially: its users must not become part of the same nest.
         return None
     return domain, reduced
 
@@ -457,7 +457,7 @@ def _joined(
 def _fits(
     edge: _Edge, domain: Dimensions, kept: Dimensions, kept_sizes: Dimensions, reduced: Dimensions | None
 ) -> bool:
-    """True when the value read is the one that the nest has at hand at the same index."""
+    """True when the nest has the value that is read at the same index."""
     if edge.positions is None:
         return False
     source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
@@ -477,7 +477,7 @@ def _fits(
 
 @dataclass(frozen=True)
 class Fusion:
-    """The pass. Afterwards all that computes elements is in FUSION instructions."""
+    """The pass. Afterwards all fusible instructions are in FUSION instructions."""
 
     limits: FusionLimits
     name: str = "fusion"
@@ -495,7 +495,7 @@ class Fusion:
 
 
 def _scalar_computations(module: HloModule) -> set[HloComputation]:
-    """Reducers and the insides of fusions: no nests are made in there."""
+    """Reducers and the bodies of fusions: no nests are made in them."""
     found: set[HloComputation] = set()
     for instruction in module.instructions():
         if instruction.opcode is Opcode.FUSION or has_trait(instruction.opcode, Trait.APPLIES):
@@ -504,7 +504,7 @@ def _scalar_computations(module: HloModule) -> set[HloComputation]:
 
 
 def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComputation]) -> HloComputation:
-    """The computation calling the already fused ones."""
+    """The computation, calling the fused computations."""
     mapping: dict[HloInstruction, HloInstruction] = {}
     changed = False
     for old in computation.instructions:
@@ -531,7 +531,7 @@ def _fuse(computation: HloComputation, limits: FusionLimits) -> HloComputation:
 
 
 class _Materialiser:
-    """Writes the clusters out as FUSION instructions."""
+    """Writes the clusters as FUSION instructions."""
 
     def __init__(self, fuser: _Fuser) -> None:
         self.fuser = fuser
@@ -606,7 +606,7 @@ class _Materialiser:
             self.mapping[output] = value
 
     def _outputs(self, cluster: _Cluster) -> list[HloInstruction]:
-        """Members that somebody outside needs. A reduction of several operands is an output by its elements."""
+        """Members that are used outside. For a reduction of several operands these are its elements."""
         root = self.fuser.computation.root
         return [m for m in self.fuser.members(cluster) if m in cluster.outputs or m is root]
 
@@ -638,7 +638,7 @@ def _make_fusion(
 
 
 def _clone(member: HloInstruction, inner: dict[HloInstruction, HloInstruction]) -> None:
-    """Put `member` and the free instructions that it reads into `inner`, on the operands there."""
+    """Add copies of `member` and of the free instructions that it reads to `inner`, on the operands in `inner`."""
     stack = [member]
     while stack:
         node = stack[-1]
@@ -658,7 +658,7 @@ def _clone(member: HloInstruction, inner: dict[HloInstruction, HloInstruction]) 
 
 
 def _results(fusion: HloInstruction, outputs: list[HloInstruction]) -> list[HloInstruction]:
-    """The fusion's results, one an output; tuple-shaped outputs put together again."""
+    """The fusion's results, one for each output; tuple-shaped outputs are assembled again."""
     if not fusion.shape.is_tuple:
         return [fusion]
     results: list[HloInstruction] = []

@@ -1,10 +1,10 @@
-"""memory-scheduling: the order in which instructions run, chosen so that little memory is needed at once.
+"""memory-scheduling: chooses the order in which instructions run, so that little memory is needed at once.
 
-Two orders are tried in each computation, that of the program and a greedy one (always the ready instruction that
-frees most and allocates least), and the one with the smaller peak is taken; the program's on a tie, as it is close to
-how its author thought. Side effects keep their order. In the body of a loop, what computes the next state is then
-put after the last use of the state that it replaces, where that is possible: it can be written in place there, without
-a copy in every iteration. Source of the idea: XLA's ListMemoryScheduler.
+Each computation tries two orders: that of the program, and a greedy one (always the ready instruction that frees most
+and allocates least). The one with the smaller peak is used; on a tie the program's, which is close to its author's
+thinking. Side effects keep their order. In the body of a loop, an instruction that computes a part of the next state is
+then moved after the last use of the part that it replaces, if possible: it can then be written in place, without a copy
+in every iteration. Source of the idea: XLA's ListMemoryScheduler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Order = tuple[HloInstruction, ...]
 
 @dataclass(frozen=True, slots=True)
 class MemoryScheduler:
-    """Orders the instructions of every computation but reducers and the bodies of fusions; marks the module."""
+    """Orders the instructions of every computation except reducers and bodies of fusions; marks the module."""
 
     name: str = "memory-scheduling"
 
@@ -61,16 +61,16 @@ def _schedule(computation: HloComputation) -> HloComputation:
 
 
 class _Memory:
-    """What each instruction allocates, and whose memory it uses. Parameters and constants are there anyway."""
+    """What each instruction allocates, and whose memory it uses. Parameters and constants exist anyway."""
 
     def __init__(self, computation: HloComputation) -> None:
         self.size: dict[HloInstruction, int] = {}
         self.holds: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
-        """The instructions whose memory a value lies in: itself, or what it is an alias of."""
+        """The instructions in whose memory a value is: itself, or the ones that it is an alias of."""
         self.uses: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
         """The memory that an instruction keeps alive until it has run."""
         self.last_users: dict[HloInstruction, int] = {}
-        """Number of users of each piece of memory; the root's never goes."""
+        """Number of users of each piece of memory; the root's is never freed."""
         for instruction in computation.instructions:
             used = tuple(dict.fromkeys(h for o in instruction.operands for h in self.holds[o]))
             self.uses[instruction] = used
@@ -103,8 +103,8 @@ class _Memory:
 
 
 def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
-    """Of the instructions that are ready, always the one that frees most, less what it allocates; the first in the
-    program if several do."""
+    """Always the ready instruction with the largest difference of bytes freed and allocated; on a tie the first in
+    the program."""
     position = {i: n for n, i in enumerate(computation.instructions)}
     waiting = {i: len(set(i.operands)) for i in computation.instructions}
     effects = effects_of(computation)
@@ -144,7 +144,7 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
         order.append(instruction)
         for holder in memory.uses[instruction]:
             left[holder] -= 1
-            if left[holder] == 1:  # whoever uses it last would free it
+            if left[holder] == 1:  # its last user would free it
                 for user in users_of[holder]:
                     if user not in done and not waiting[user]:
                         offer(user)
@@ -157,7 +157,7 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
 
 
 def _update_late(body: HloComputation) -> HloComputation:
-    """A loop's body in which each new element of the state is computed after the last use of the old one, if none of
+    """A loop's body in which each new element of the state is computed after the last use of the old one, unless one of
     its own users comes before that."""
     results = body_results(body)
     if results is None:
@@ -190,7 +190,7 @@ def _update_late(body: HloComputation) -> HloComputation:
 
 
 def _holders(body: HloComputation) -> dict[HloInstruction, tuple[HloInstruction, ...]]:
-    """The instructions whose memory a value lies in; the elements of the state count as one each."""
+    """The instructions in whose memory a value is; each element of the state counts as one."""
     holders: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
     for instruction in body.instructions:
         if state_element(instruction) is None and is_alias(instruction):
@@ -206,9 +206,9 @@ def _move_behind(
     instruction: HloInstruction,
     others: set[HloInstruction],
 ) -> None:
-    """Move `instruction` (and aliases of its result) in `order` behind the last of `others`, if nothing there needs it.
+    """Move `instruction` (and aliases of its result) in `order` after the last of `others` if nothing before needs it.
 
-    `position` is where each instruction is in `order`.
+    `position`: the index of each instruction in `order`.
     """
     start = position[instruction]
     end = max((position[other] for other in others), default=-1)

@@ -1,8 +1,8 @@
-"""split-reductions: large reductions to few results in two steps, so that workers (threads, cores) can share the first.
+"""split-reductions: large reductions to few results run in two steps, so that workers (threads, cores) share the first.
 
 reduce(f32[4194304]) to f32[] becomes a reduction of f32[64,65536] to f32[64] and one of that to f32[]. Sums and
-products begin their first step with 0 and 1; for maxima and the like the init value may enter twice. What is computed
-before the reduction, element by element, takes on the new dimensions too, so that it can still be fused.
+products begin their first step with 0 and 1; for maxima and the like the init value may enter twice. Element-wise
+instructions before the reduction get the new dimensions too, so that they can still be fused.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True)
 class SplitReductions:
-    """The pass. All sizes are a backend's choice, by how it shares work."""
+    """The pass. A backend chooses all sizes, depending on how it shares work."""
 
     large: int
-    """Elements from which on a reduction is worth splitting."""
+    """The smallest number of elements that is worth splitting."""
     large_columns: int
-    """The same for a reduction along columns that has results enough, but would walk down narrow strips of the rows."""
+    """The same for a reduction along columns with many results, whose workers would read narrow strips of the rows."""
     wide: int
-    """A row of this many results or more is no narrow strip."""
+    """A row of this many results or more is not narrow."""
     few: int
-    """With fewer results than this there is too little to share."""
+    """With fewer results than this, workers cannot share the results."""
     parts: int
     """Wanted number of parts, if a divisor near it exists."""
     name: str = "split-reductions"
@@ -59,7 +59,7 @@ def _split_in(sizes: SplitReductions, computation: HloComputation) -> HloComputa
 
 
 def split(reduce: HloInstruction, operand_is_ours: bool, wanted: SplitReductions) -> HloInstruction | None:
-    """Two reductions in the place of one; None if it is small, has many results or its size has no good divisor."""
+    """Two reductions instead of one; None if it is small, has many results or its size has no good divisor."""
     operand, init = reduce.operands
     sizes = operand.shape.dimensions
     reduced = reduce.attributes.dimensions
@@ -90,7 +90,7 @@ def split(reduce: HloInstruction, operand_is_ours: bool, wanted: SplitReductions
 
 
 def _is_worth_it(shape: Shape, reduced: tuple[int, ...], results: int, wanted: SplitReductions) -> bool:
-    """Few results, or columns of few rows at a time: each worker then reads whole rows, one after the other."""
+    """True for few results, or narrow strips of columns: after the split each worker reads whole consecutive rows."""
     if results < wanted.few:
         return shape.num_elements >= wanted.large
     along_columns = max(reduced) < shape.rank - 1 and math.prod(shape.dimensions[: min(reduced)]) == 1
@@ -102,7 +102,7 @@ _IDEMPOTENT = frozenset((Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR))
 
 
 def _start(reducer: HloComputation, init: HloInstruction) -> HloInstruction | None:
-    """What the first of two reductions starts with; None if the reducer cannot be split."""
+    """The init value of the first of two reductions; None if the reducer cannot be split."""
     root = reducer.root
     if set(root.operands) != set(reducer.parameters) or len(reducer.parameters) != 2:
         return None
@@ -120,15 +120,15 @@ def _divisor(size: int, parts: int) -> int | None:
 
 
 def _reshaped(x: HloInstruction, sizes: tuple[int, ...], ours: bool, depth: int) -> HloInstruction:
-    """`x` with other dimensions; element-wise work that nobody else needs is done in the new dimensions."""
+    """`x` with other dimensions; element-wise instructions without other users get the new dimensions too."""
     shape = Shape.array(x.shape.element, sizes)
     if x.opcode is Opcode.BROADCAST and not x.operands[0].shape.rank:
         return make_instruction(Opcode.BROADCAST, x.operands, BroadcastAttributes(()), shape)
     if x.opcode is Opcode.RESHAPE:
         return make_instruction(Opcode.RESHAPE, x.operands, shape=shape)
     if ours and depth and has_trait(x.opcode, Trait.ELEMENTWISE) and x.opcode is not Opcode.COPY:
-        # Whether an operand further back is needed elsewhere too does not matter for correctness: it is then
-        # computed twice unless it is a value in memory already, so only cheap ones are followed.
+        # An operand further back may have other users: it is then computed twice, unless it is already a value in
+        # memory. That is still correct, and only cheap operands are followed.
         operands = [
             o if not o.shape.rank else _reshaped(o, sizes, not has_trait(o.opcode, Trait.EXPENSIVE), depth - 1)
             for o in x.operands

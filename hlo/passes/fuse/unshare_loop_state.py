@@ -1,7 +1,7 @@
-"""unshare-loop-state: initial values of loops that are cheap to make are made once for each place that needs one.
+"""unshare-loop-state: cheap initial values of loops get a separate copy for each loop that needs one.
 
-A loop writes over its state, so two elements that start as the same array of zeros would need copies of it. After this
-pass each is filled where it will lie. It must come after the last cse, which would share them again.
+A loop overwrites its state, so two elements that start as the same array of zeros would need copies of it. After this
+pass each is written directly into its buffer. It must run after the last cse, which would share them again.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ def _unshare(computation: HloComputation) -> HloComputation:
 
 
 def _is_cheap(value: HloInstruction) -> bool:
-    """A constant array is read-only memory: a copy of it is what a loop needs anyway."""
+    """Not a constant array: that is read-only memory, which a loop must copy anyway."""
     return value.opcode is Opcode.IOTA or (value.opcode is Opcode.BROADCAST and value.operands[0].shape.is_scalar)

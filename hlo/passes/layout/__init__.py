@@ -1,4 +1,4 @@
-"""Passes that decide how arrays lie: orders of dimensions, transposes before products, tiles, memory spaces.
+"""Passes that decide layouts: orders of dimensions, transposes before products, tiles, memory spaces.
 
-What enters writes or removes layouts and copies, and computes nothing new.
+A pass here writes or removes layouts and copies, and computes nothing new.
 """

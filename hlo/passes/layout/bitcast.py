@@ -1,8 +1,8 @@
 """What a bitcast between two layouts does to the elements of an array, written with operations on logical arrays.
 
 A buffer is made of its logical array in steps (pad, reshape, transpose: `physical_steps`), each of which can be undone.
-A bitcast takes the steps of its operand's layout, and then those of its result's backwards. That is exact as long as no
-element of the result is read from where the operand has padding, whose contents nobody knows.
+A bitcast does the steps of its operand's layout, then undoes those of its result's. That is exact unless an element of
+the result is read from the operand's padding, whose content is unknown.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ...shape import Shape
 from ..patterns import make_splat, reshape, transpose
 
 MAX_CHECKED = 1 << 28
-"""Places of the largest padded buffer for which it is found out where its padding goes: a byte each, for a moment."""
+"""The most positions of a padded buffer for which padding is traced: that takes a byte for each, temporarily."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pad:
-    """Each dimension gets this many more elements at its end."""
+    """Adds this many elements at the end of each dimension."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -51,10 +51,10 @@ _Step = _Pad | _Reshape | _Transpose
 
 
 def physical_steps(shape: Shape) -> list[_Step]:
-    """How the buffer of an array, as one dimension, comes from its elements.
+    """The steps from the elements of an array to its buffer, which has one dimension.
 
-    As `physical_form` counts places: pad to `padded_dimensions`, put the dimensions in order, then tile by tile combine
-    dimensions, pad to whole tiles, split into tile and place in it, and move the places behind the tiles.
+    They are the steps of `physical_form`: pad to `padded_dimensions`, put the dimensions in order, then for each tile
+    combine dimensions, pad to whole tiles, split into tile and index in it, and move the indices behind the tiles.
     """
     steps: list[_Step] = []
     layout, sizes = shape.array_layout, shape.dimensions
@@ -96,8 +96,8 @@ def _is_nothing(step: _Step) -> bool:
 def bitcast_as_moves(value: HloInstruction, source: Shape, target: Shape) -> HloInstruction:
     """The bitcast of `value`, an array whose buffer is as `source` says, to `target`.
 
-    `value` is used by its logical elements, and so is the result. UnsupportedError where the buffer does not determine
-    all elements of the result, or elements are packed differently.
+    `value` and the result are used by their logical elements. UnsupportedError if the buffer does not determine all
+    elements of the result, or elements are packed differently.
     """
     if source.bits_per_element != target.bits_per_element or source.element.bit_width != target.element.bit_width:
         return _with_other_width(value, source, target)
@@ -110,7 +110,7 @@ def bitcast_as_moves(value: HloInstruction, source: Shape, target: Shape) -> Hlo
     for step in forward[:-1]:
         value = _done(value, step)
     if forward and not (backward and isinstance(forward[-1], _Reshape) and isinstance(backward[-1], _Reshape)):
-        value = _done(value, forward[-1])  # else two reshapes, which are one
+        value = _done(value, forward[-1])  # otherwise two reshapes, which are one
     if source.element_type is not target.element_type:
         same_width = value.shape.with_element_type(target.element)
         value = make_instruction(Opcode.BITCAST_CONVERT, (value,), shape=same_width)
@@ -120,7 +120,7 @@ def bitcast_as_moves(value: HloInstruction, source: Shape, target: Shape) -> Hlo
 
 
 def _with_other_width(value: HloInstruction, source: Shape, target: Shape) -> HloInstruction:
-    """Between dense buffers: a row-major bitcast, which has expansions of its own."""
+    """Between dense buffers: a row-major bitcast, which has separate expansions."""
     if not (source.array_layout.is_dense and target.array_layout.is_dense):
         raise _unsupported(source, target, "elements of different widths lie in the two")
     order = target.array_layout.minor_to_major[::-1]

@@ -1,10 +1,9 @@
 """buffer-layouts: every buffer inside a program gets the layout that the target wants for it.
 
-It runs after fusion, when an instruction outside of fused computations is a buffer. Before it all buffers are dense
-and row-major, but for parameters and results of the entry, which have the layouts that the caller uses; where these are
-not what the target wants, a copy of its own converts each once. A reshape that no longer shows the same bytes goes
-through a dense array. Inside fused computations only parameters and outputs are buffers: the layouts of what lies
-between mean nothing.
+It runs after fusion, when every instruction outside of fused computations is a buffer. Before it all buffers are dense
+and row-major, except parameters and results of the entry, which have the caller's layouts; a separate copy converts
+each of these once if the target wants another layout. A reshape that no longer keeps the same bytes goes through a
+dense array. Inside fused computations only parameters and outputs are buffers: other layouts there have no meaning.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class _Layouts:
 
 
 class _Entry:
-    """The entry computation: values that lie as the caller wants them have a converted version for use inside."""
+    """The entry computation: a value in the caller's layout has a converted version for use inside."""
 
     def __init__(self, layouts: _Layouts) -> None:
         self.layouts = layouts
@@ -88,7 +87,7 @@ class _Entry:
         return HloComputation(entry.name, (*parameters, *kept), root)
 
     def _result(self, old: HloInstruction, new: HloInstruction) -> HloInstruction:
-        """The result as the caller wants it: what came in so goes out so, without a copy."""
+        """The result in the caller's layouts; a parameter that already has them is returned without a copy."""
         if old in self._outside:
             return old
         if old.opcode is Opcode.TUPLE and new.opcode is Opcode.TUPLE:
@@ -102,8 +101,8 @@ def _is_view(instruction: HloInstruction) -> bool:
 
 
 def _permuted_view(layouts: _Layouts, old: HloInstruction, moved: HloInstruction) -> HloInstruction | None:
-    """A bitcast that shows an array as the caller, or a custom call, wants or gives it: on an operand that lies as it
-    must, and of a dense array."""
+    """A bitcast to or from the order of the caller or of a custom call, on a dense array or on an operand that already
+    has the required layout."""
     if old.opcode is not Opcode.BITCAST:
         return None
     source = old.operands[0].shape
@@ -115,7 +114,7 @@ def _permuted_view(layouts: _Layouts, old: HloInstruction, moved: HloInstruction
 
 
 def _custom_call(layouts: _Layouts, moved: HloInstruction) -> HloInstruction:
-    """A custom call on dense arrays in the orders that it asks for; what it gives in rows is a buffer like others."""
+    """A custom call on dense arrays in the orders that it requires; its row-major results are ordinary buffers."""
     wanted = [_dense(constraint) for constraint in moved.attributes.operand_layout_constraints]
     operands = tuple(in_layouts(o, shape) for o, shape in zip(moved.operands, wanted, strict=True))
     call = moved
@@ -134,7 +133,7 @@ def _dense(shape: Shape) -> Shape:
 
 
 def in_layouts(value: HloInstruction, shape: Shape) -> HloInstruction:
-    """`value` with the layouts of `shape`: itself, or copies of the leaves that differ. A constant lies as it is to."""
+    """`value` with the layouts of `shape`: itself, or copies of the leaves that differ. A constant gets the layout."""
     if value.shape == shape:
         return value
     if value.opcode is Opcode.CONSTANT:
@@ -185,17 +184,17 @@ def _reshape(moved: HloInstruction, shape: Shape) -> HloInstruction:
         return moved
     if source.element_type is shape.element_type and reshape_is_bitcast(source, shape):
         return make_instruction(Opcode.BITCAST, moved.operands, shape=shape, name=moved.name)
-    # A dense array's elements are in the right order. Two copies, each along the tiles of one side, take a fraction of
-    # the time of one loop that takes linear indices apart.
+    # A dense array's elements are in the right order. Two copies, each along the tiles of one side, take a fraction
+    # of the time of one loop that computes with linear indices.
     dense = in_layouts(moved.operands[0], source.with_default_layout())
     return in_layouts(replace(moved, operands=(dense,), shape=shape.with_default_layout()), shape)
 
 
 def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
-    """True when an array's reshape has the same bytes in the same places.
+    """True when an array's reshape has the same bytes at the same addresses.
 
-    Of dense row-major arrays it always is; of tiled ones when both have the same tiles and agree on the dimensions
-    within them, but for the most major of those, which may go over into others if all its tiles are full.
+    For dense row-major arrays it always has. For tiled ones it has when both have the same tiles and agree on the
+    dimensions within them, except the most major of those, which may merge with others if all its tiles are full.
     """
     a, b = source.array_layout, target.array_layout
     if a.is_row_major and b.is_row_major:
@@ -215,7 +214,7 @@ def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
 
 
 def _fusion(moved: HloInstruction, shape: Shape) -> HloInstruction:
-    """The fusion with buffers of these layouts: what its body says of its parameters and outputs."""
+    """The fusion with buffers of these layouts, which its body states for its parameters and outputs."""
     body: HloComputation = moved.attributes.calls
     is_tuple = body.root.opcode is Opcode.TUPLE
     wanted = dict(zip(body.root.operands, shape.elements, strict=True)) if is_tuple else {body.root: shape}

@@ -1,7 +1,7 @@
-"""dot-canonicalization: afterwards the backend can multiply every dot's operands as they lie in memory.
+"""dot-canonicalization: afterwards the backend can multiply every dot's operands in the layout that they have.
 
-Where it cannot, the smallest set of operands is transposed first, visibly, and these transposes fuse with what
-computes the operand. A dot without contracting dimensions is no matrix product but a multiplication of broadcasts.
+Where it cannot, the smallest set of operands is transposed first, by instructions that fuse with what computes the
+operand. A dot without contracting dimensions is not a matrix product but a multiplication of broadcasts.
 Source of the idea: XLA's DotDecomposer and TransposeFolding.
 """
 
@@ -20,14 +20,14 @@ from ..rewrite import map_each_computation, rewrite_computation
 from ..simplify.loops import unchanged_elements
 
 CanMultiply = Callable[[HloInstruction], bool]
-"""can_multiply(dot): does the backend take both operands as they lie?"""
+"""can_multiply(dot): can the backend multiply both operands without transposing them?"""
 
 
 @dataclass(frozen=True, slots=True)
 class DotCanonicalizer:
     """Rewrites every DOT that `can_multiply` refuses.
 
-    The last resort is the order batch, free, contracting: a backend must take it, or say why not.
+    The last resort is the order batch, free, contracting: a backend must accept it, or say why not.
     """
 
     can_multiply: CanMultiply
@@ -50,8 +50,8 @@ class DotCanonicalizer:
         return map_each_computation(module, rewrite)
 
     def canonical(self, dot: HloInstruction, invariant: Collection[HloInstruction] = ()) -> HloInstruction:
-        """What computes `dot` in a form that the backend takes. Transposes of `invariant` operands cost nothing: they
-        leave the loop."""
+        """`dot` in a form that the backend accepts. Transposes of `invariant` operands cost nothing: they leave the
+        loop."""
         if not dot.attributes.lhs_contracting_dims:
             return outer_product(dot)
         if self.can_multiply(dot):
@@ -76,7 +76,7 @@ def _free(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> lis
 
 
 def outer_product(dot: HloInstruction) -> HloInstruction:
-    """A dot that sums over nothing: both operands, converted to the result's type, broadcast and multiplied."""
+    """A dot without a sum: both operands are converted to the result's type, broadcast and multiplied."""
     a = dot.attributes
     batches = len(a.lhs_batch_dims)
     factors = []

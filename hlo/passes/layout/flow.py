@@ -1,8 +1,8 @@
-"""Which arrays of a module may lie in which orders: the module as a problem for `layout_problem.py`.
+"""Which orders the arrays of a module may have: the module as a problem for `problem.py`.
 
-Every array of two dimensions or more is a variable. What only hands arrays on (tuples, the parameters and results of
-loops, branches and calls) has those of what flows through. The caller's layouts are fixed, and so are those of ops that
-take rows only and of custom calls; `order_rules.py` says what the other ops can deal with.
+Every array of two dimensions or more is a variable. Instructions that only pass arrays on (tuples, the parameters and
+results of loops, branches and calls) have the variables of what flows through. The caller's layouts are fixed, and so
+are those of custom calls and of ops that accept only row-major arrays; `order_rules.py` says what other ops accept.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from .orders import Order, completed, identity, in_order, order_of
 from .problem import Edge, Problem, Taste
 
 Preferences = Callable[[HloInstruction], "tuple[int, ...] | None"]
-"""preferences(instruction): the minor_to_major that a backend wants for its result, an array; None: no wish."""
+"""preferences(instruction): the minor_to_major that a backend wants for its result, an array; None: no preference."""
 
 IsMatrix = Callable[[Shape, Sequence[int], Sequence[int]], bool]
-"""is_matrix(shape, batch, contracting): can the backend multiply a dot's operand with these dimensions as it lies?"""
+"""is_matrix(shape, batch, contracting): can the backend multiply such an operand without transposing it?"""
 
 LOOP_FACTOR = 8
-"""A copy in a loop counts as so many outside."""
+"""A copy in a loop counts as this many copies outside."""
 
 _Leaves = list[int | None]
 """A variable for each leaf of a shape; None for arrays of fewer than two dimensions."""
 
 
 class Flow:
-    """The problem of a module, and where the answers belong."""
+    """The problem of a module, and the instructions to which its solution belongs."""
 
     def __init__(
         self, module: HloModule, is_matrix: IsMatrix | None = None, preferences: Preferences | None = None
@@ -58,12 +58,12 @@ class Flow:
         return self._orders(self.leaves[instruction], instruction.shape)
 
     def parameter(self, computation: HloComputation, number: int) -> list[Order]:
-        """And of a parameter's value, as the callers must give it."""
+        """The order chosen for each leaf of a parameter, in which the callers must pass it."""
         shape = computation.parameters[number].shape
         return self._orders(self._port(computation, number, shape), shape)
 
     def result(self, computation: HloComputation) -> list[Order]:
-        """And of a computation's result."""
+        """The order chosen for each leaf of a computation's result."""
         shape = computation.root.shape
         return self._orders(self._port(computation, None, shape), shape)
 
@@ -146,7 +146,7 @@ class Flow:
                 for operand, shape in zip(i.operands, i.attributes.operand_layout_constraints, strict=True):
                     self._flow(computation, operand, [self._fresh(leaf, order_of(leaf)) for leaf in shape.leaves()])
                 return [self._fresh(leaf, order_of(leaf)) for leaf in i.shape.leaves()]
-            case Opcode.BITCAST:  # means what its shapes say
+            case Opcode.BITCAST:  # its meaning depends on its layouts
                 (operand,) = i.operands
                 self._flow(computation, operand, [self._fresh(operand.shape, order_of(operand.shape))])
                 return [self._fresh(i.shape, order_of(i.shape))]
@@ -218,7 +218,7 @@ class Flow:
         if math.prod(leaf.dimensions) == max(leaf.dimensions, default=1):
             return 0  # the same bytes in every order
         if is_free_to_remake(value):
-            return 1  # made anew, but once is enough
+            return 1  # made again, but only once
         times: int = LOOP_FACTOR ** min(self._depth[computation], 3)
         return leaf.byte_size * times
 
@@ -241,7 +241,7 @@ _Port = tuple[HloComputation, int | None]
 
 
 class _Same:
-    """Ports of computations through which the same values flow."""
+    """Parameters and results of computations through which the same values flow."""
 
     def __init__(self) -> None:
         self._parent: dict[_Port, _Port] = {}
@@ -258,8 +258,8 @@ class _Same:
 
 
 def _reached(module: HloModule) -> tuple[list[HloComputation], dict[HloComputation, int]]:
-    """The entry and the computations that it reaches by loops, branches and calls, callees first; with the number of
-    loops around each."""
+    """The entry and the computations that it reaches through loops, branches and calls, callees first; with the number
+    of loops around each."""
     depth = {module.entry: 0}
     for computation in reversed(module.computations):  # callers first
         if computation in depth:

@@ -1,11 +1,11 @@
 """layout-assignment: an order of dimensions for every array of a program, so that little must be copied.
 
-It works on a simplified program in which all is row-major but what the caller gives and wants (the module's entry
-layouts) and what custom calls say. Where two orders meet a `copy` is put; as few bytes as possible are copied. A
-transpose or reshape whose two sides lie such that it moves nothing stays: layout-normalization sees that. Tiles,
-packing and memory spaces are not decided here; they stay in the entry layouts.
+It works on a simplified program in which all arrays are row-major except those of the module's entry layouts and of
+custom calls. Where two orders meet, a `copy` is inserted; as few bytes as possible are copied. A transpose or reshape
+that moves nothing in the chosen orders stays; layout-normalization removes it. Tiles, packing and memory spaces are not
+decided here; they stay in the entry layouts.
 
-Source: XLA's LayoutAssignment. XLA settles one constraint after the other; here `layout_problem.py` weighs them.
+Source: XLA's LayoutAssignment. XLA applies one constraint after the other; here `problem.py` weighs them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .orders import Order, completed, in_order, meets, order_of
 
 @dataclass(frozen=True, slots=True)
 class LayoutAssignment:
-    """The pass, with what a backend likes: all other things being equal, operands of dots that it can multiply as they
-    lie (`is_matrix`); single instructions in certain orders, where they can have them (`preferences`)."""
+    """The pass, with a backend's preferences between equal choices: operands of dots that it can multiply without a
+    transpose (`is_matrix`); certain orders for single instructions that can have them (`preferences`)."""
 
     is_matrix: IsMatrix | None = None
     preferences: Preferences | None = None
@@ -45,7 +45,7 @@ class LayoutAssignment:
 
 
 def asks_for_layouts(module: HloModule) -> bool:
-    """True when the caller, or a custom call, has anything but row-major arrays."""
+    """True when the caller or a custom call has arrays that are not row-major."""
     layouts = (*module.entry_parameter_layouts, *module.entry_result_layouts)
     if any(layout is not None and not layout.is_row_major for layout in layouts):
         return True
@@ -58,7 +58,7 @@ def asks_for_layouts(module: HloModule) -> bool:
 
 
 class _Writer:
-    """One computation in its orders."""
+    """Writes one computation in the chosen orders."""
 
     def __init__(
         self, flow: Flow, computation: HloComputation, new: Mapping[HloComputation, HloComputation]
@@ -100,7 +100,7 @@ class _Writer:
                 yield operand if fits else self._copied(operand, completed(sequence, current))
 
     def _wanted(self, old: HloInstruction, k: int) -> list[Order] | None:
-        """The order of each leaf of operand k where it is a matter of its own, not of the result's."""
+        """The order of each leaf of operand k, if it does not depend on the result's."""
         match old.opcode:
             case Opcode.WHILE:
                 return self.flow.parameter(old.attributes.body, 0)
@@ -117,7 +117,7 @@ class _Writer:
         return None
 
     def _laid_out(self, value: HloInstruction, orders: Sequence[Order]) -> HloInstruction:
-        """`value` with its leaves in these orders: copies of those that lie differently."""
+        """`value` with its leaves in these orders: leaves in other orders are copied."""
         leaves = list(value.shape.leaves())
         if all(order_of(s) == o for s, o in zip(leaves, orders, strict=True)):
             return value
@@ -138,7 +138,7 @@ class _Writer:
 def _relaid(
     value: HloInstruction, orders: Iterator[Order], copied: Callable[[HloInstruction, Order], HloInstruction]
 ) -> HloInstruction:
-    """`value` with each leaf in the next of `orders`; `copied(array, order)` makes one that lies differently."""
+    """`value` with each leaf in the next of `orders`; `copied(array, order)` converts one that has another order."""
     if value.shape.tuple_shapes is not None:
         parts = [make_get_tuple_element(value, k) for k in range(len(value.shape.tuple_shapes))]
         new = [_relaid(part, orders, copied) for part in parts]

@@ -1,10 +1,10 @@
-"""layout-erasure: everything inside a program is row-major; the caller's layouts stand in the module alone.
+"""layout-erasure: everything inside a program becomes row-major; only the module keeps the caller's layouts.
 
-It runs early, so that all simplification may take row-major for granted. Layouts that a module's text gives to values
-inside are a choice of whoever wrote it and carry no meaning, with two exceptions: a bitcast reads bytes, and is written
-with operations that move elements; a custom call may say in which layouts its function takes and gives arrays, and
+It runs early, so that all simplification can rely on row-major arrays. Layouts that a module's text gives to values
+inside are its author's choice and have no meaning, with two exceptions: a bitcast reads bytes, and is replaced by
+operations that move elements; a custom call may state the layouts in which its function takes and returns arrays, and
 keeps those. `entry_parameter_layouts` and `entry_result_layouts` are complete afterwards: order, tiles, packing, memory
-space. `layout_assignment.py` and `layout_normalization.py` come back to them when the program is simple.
+space. `layout_assignment.py` and `layout_normalization.py` use them later, when the program is simple.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .bitcast import bitcast_as_moves
 
 @dataclass(frozen=True, slots=True)
 class LayoutErasure:
-    """The pass. UnsupportedError for a bitcast that no operation on logical arrays is equal to."""
+    """The pass. UnsupportedError for a bitcast that no operations on logical arrays can replace."""
 
     name: str = "layout-erasure"
 
@@ -40,7 +40,7 @@ class LayoutErasure:
 
 
 def _complete(layouts: tuple[Layout | None, ...], shapes: list[Shape]) -> tuple[Layout | None, ...]:
-    """One layout a leaf where one is not the default: the module's count before those of the instructions."""
+    """One layout for each leaf, or none if all are the default. The module's layouts override the instructions'."""
     stated: Iterator[Layout | None] = iter(layouts)
     found = [next(stated, None) or leaf.array_layout for shape in shapes for leaf in shape.leaves()]
     if all(layout.is_row_major for layout in found):
@@ -56,8 +56,8 @@ def is_row_major(shape: Shape) -> bool:
 
 
 def keeps_layouts(instruction: HloInstruction) -> bool:
-    """True for a custom call that says which layouts its function takes and gives, unless that function is of a kind
-    that sees elements only. UnsupportedError if it wants tiles."""
+    """True for a custom call that states the layouts of its function, unless that kind of function sees
+    only elements. UnsupportedError if it wants tiles."""
     if instruction.opcode is not Opcode.CUSTOM_CALL:
         return False
     attributes: CustomCallAttributes = instruction.attributes

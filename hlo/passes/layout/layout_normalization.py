@@ -1,14 +1,14 @@
-"""layout-normalization: every array's dimensions are numbered as they lie in memory, so that all is row-major.
+"""layout-normalization: numbers every array's dimensions in the order of memory, so that all arrays are row-major.
 
-f32[2,3]{0,1} becomes f32[3,2]{1,0}: the same bytes. Each instruction is rewritten for it (`renumber.py`); a copy
-from one order to another becomes a transpose, and a transpose or a reshape that moves nothing is gone. What the caller
-gives and wants keeps its layout: a bitcast follows such a parameter and comes before such a result. Where the caller's
-layout has tiles, packing or a memory space, a copy stands on the inner side of the bitcast: from the tiled array, whose
-dimensions are in order by then, or to it. Afterwards these parameters, results, bitcasts and copies are all that is not
-row-major, with the operands and results of custom calls that say how they want to have them.
+f32[2,3]{0,1} becomes f32[3,2]{1,0}: the same bytes. Each instruction is rewritten for it (`renumber.py`); a copy from
+one order to another becomes a transpose, and a transpose or reshape that moves nothing disappears. Parameters and
+results keep the caller's layout: a bitcast follows such a parameter and precedes such a result. If the caller's layout
+has tiles, packing or a memory space, there is also a copy on the inner side of the bitcast, from or to the tiled array,
+whose dimensions are already in order. Afterwards only these parameters, results, bitcasts and copies are not row-major,
+and the operands and results of custom calls that state their layouts.
 
-The pass asks for nothing: an operand that lies in a wrong order is transposed. It is layout-assignment that makes such
-operands few. Source: XLA's LayoutNormalization.
+The pass requires nothing: an operand in a wrong order is transposed. layout-assignment makes such operands rare.
+Source: XLA's LayoutNormalization.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LayoutNormalization:
 
 
 class _Normalizer:
-    """One computation; `new` are those that it calls."""
+    """Rewrites one computation; `new` are the rewritten computations that it calls."""
 
     def __init__(
         self, module: HloModule, computation: HloComputation, new: dict[HloComputation, HloComputation]
@@ -98,7 +98,7 @@ class _Normalizer:
 
 
 def _by_rule(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-    """`old` with its dimensions numbered anew, by the rule of its opcode."""
+    """`old` with renumbered dimensions, by the rule of its opcode."""
     if is_row_major(old.shape) and all(is_row_major(o.shape) for o in old.operands):
         return moved
     rule, result = rule_of(old.opcode), first_result(old)
@@ -123,7 +123,7 @@ def _by_rule(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
 
 
 def _in_row_major(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-    """An op that takes and gives row-major arrays only, between transposes where its neighbours lie otherwise."""
+    """An op that takes and returns only row-major arrays, between transposes if its neighbours have other orders."""
     operands = tuple(
         _relaid(operand, before.shape, before.shape.with_default_layout())
         for operand, before in zip(moved.operands, old.operands, strict=True)
@@ -135,7 +135,7 @@ def _in_row_major(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
 
 
 def _custom_call(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-    """A call whose function gets and gives arrays as the call says: between bitcasts."""
+    """A call whose function takes and returns arrays in the layouts that the call states: between bitcasts."""
     operands = []
     for operand, before, wanted in zip(
         moved.operands, old.operands, old.attributes.operand_layout_constraints, strict=True
@@ -145,7 +145,7 @@ def _custom_call(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
 
 
 def _numbered(shape: Shape) -> Shape:
-    """The shape with each array's dimensions numbered as they lie, row-major."""
+    """The shape with each array's dimensions numbered in the order of memory, row-major."""
     if shape.is_token or is_row_major(shape):
         return shape
     if shape.tuple_shapes is not None:
@@ -178,7 +178,7 @@ def _stored(value: HloInstruction, target: Shape) -> HloInstruction:
 
 
 def _numbers_of(value: HloInstruction) -> HloInstruction:
-    """A value in dense layouts, with its dimensions numbered as they lie: bitcasts."""
+    """A value in dense layouts, with its dimensions numbered in the order of memory: bitcasts."""
     shape = value.shape
     if shape.is_token or is_row_major(shape):
         return value
@@ -195,7 +195,7 @@ def _bitcast(value: HloInstruction, shape: Shape) -> HloInstruction:
 
 
 def in_memory_order(shape: Shape) -> Shape:
-    """The shape with its dimensions numbered as they lie, and the same tiles, packing and padding: the same bytes."""
+    """The same bytes as a shape numbered in the order of memory, with the same tiles, packing and padding."""
     layout, order = shape.array_layout, order_of(shape)
     padded = tuple(layout.padded_dimensions[d] for d in order) if layout.padded_dimensions else ()
     descending = tuple(reversed(range(shape.rank)))
@@ -204,7 +204,7 @@ def in_memory_order(shape: Shape) -> Shape:
 
 
 def _same_bytes(a: Order, b: Order, shape: Shape) -> bool:
-    """True when only dimensions of size 1 of a dense array change places."""
+    """True when only dimensions of size 1 of a dense array change their position."""
     return shape.array_layout.is_dense and shape.array_layout.memory_space == 0 and meets(a, b, shape.dimensions)
 
 

@@ -1,9 +1,9 @@
-"""memory-space-assignment: what fits into the target's fast memory gets it, `S(1)` in its layout on a TPU.
+"""memory-space-assignment: puts buffers that fit into the target's fast memory, `S(1)` in layouts on a TPU.
 
-After scheduling, as lifetimes decide. The buffers are those that buffer assignment will make (values that share one
-get the same space); `hlo/buffers/memory_spaces.py` ranks and places them. The decision is written into the shapes of
-instructions, wherever the value passes: tuples, the state of loops, parameters of branches and of fusions, the roots of
-fusions. What is inside of a fusion has no memory, so it keeps space 0. Numbers do not change.
+It runs after scheduling, because lifetimes decide. The buffers are those that buffer assignment will make (values that
+share one get the same space); `hlo/buffers/memory_spaces.py` ranks and places them. The space is written into the
+shapes of all instructions that the value passes: tuples, the state of loops, parameters of branches and of fusions, the
+roots of fusions. Values inside a fusion have no memory and keep space 0. The computed numbers do not change.
 
 Source: XLA's MemorySpaceAssignment; what it writes into fusions is XLA's MemorySpacePropagation.
 """
@@ -27,11 +27,11 @@ from ...target import MemorySpace
 
 @dataclass(frozen=True, slots=True)
 class MemorySpaceAssignment:
-    """Puts buffers into `space`, as many as fit; the module must be scheduled, with one caller a computation."""
+    """Puts buffers into `space`, as many as fit; the module must be scheduled, with one caller for each computation."""
 
     space: MemorySpace
     can_share: CanShare
-    """Which results the backend writes over which operands: the rule that its buffer assignment uses."""
+    """Which results the backend may write over which operands: the rule that its buffer assignment uses."""
     name: str = "memory-space-assignment"
 
     def __call__(self, module: HloModule) -> HloModule:
@@ -43,7 +43,7 @@ class MemorySpaceAssignment:
         return self._with_spaces(module, analysis, coalescing, chosen) if chosen else module
 
     def _is_there(self, buffer: Buffer) -> bool:
-        """Arguments and results aside: they keep what they are given in."""
+        """True if the buffer already has the space. Arguments and results do not count: they keep their spaces."""
         return buffer.home is None and buffer.space == self.space.number
 
     def _with_spaces(
@@ -62,15 +62,15 @@ Spaces = tuple[int, ...]
 
 
 class _Writer:
-    """A module with memory spaces in its shapes; nothing is dropped or moved."""
+    """Writes memory spaces into the shapes of a module; nothing is dropped or moved."""
 
     def __init__(self, spaces: dict[HloInstruction, Spaces]) -> None:
         self.spaces = spaces
         self.computations: dict[HloComputation, HloComputation] = {}
         self.bodies: dict[tuple[HloComputation, tuple[Spaces, ...], Spaces], HloComputation] = {}
-        """Of fusions: by what the operands' and the result's spaces are. Bodies may be shared."""
+        """Bodies of fusions, by the spaces of operands and result. Fusions may share one."""
         self.shapes: dict[tuple[int, Spaces], tuple[Shape, Shape]] = {}
-        """By identity, as many instructions have one: the shape, and the same in these spaces."""
+        """By identity, because many instructions share a shape: the shape, and the shape in these spaces."""
 
     def run(self, module: HloModule) -> HloModule:
         reached = {c for c in module.computations if c.root in self.spaces}
@@ -126,7 +126,7 @@ class _Writer:
             if old.root.opcode is Opcode.TUPLE:
                 _name_elements(old.root, result, outside)
         moved: dict[HloInstruction, HloInstruction] = {}
-        for i in old.instructions:  # each anew: the old body may stay in use
+        for i in old.instructions:  # copies: the old body may stay in use
             shape = self.shape(i.shape, outside[i]) if i in outside else i.shape
             moved[i] = _moved(i, shape, tuple([moved[o] for o in i.operands]), i.attributes)
         return HloComputation(old.name, tuple(moved.values()), moved[old.root])
@@ -141,7 +141,7 @@ def _moved(
 
 
 def _name_elements(root: HloInstruction, result: Spaces, outside: dict[HloInstruction, Spaces]) -> None:
-    """The spaces of what a fusion's tuple is made of; of what stands in it twice, in two memories, none."""
+    """Record the spaces of a tuple's elements; none for an element that occurs twice, in two memories."""
     leaves = iter(result)
     elements: dict[HloInstruction, set[Spaces]] = {}
     for element in root.operands:
@@ -152,7 +152,7 @@ def _name_elements(root: HloInstruction, result: Spaces, outside: dict[HloInstru
 
 
 def in_spaces(shape: Shape, spaces: Sequence[int]) -> Shape:
-    """The same shape with its leaves in these memory spaces; itself if they are there."""
+    """The same shape with its leaves in these memory spaces; the same object if it already has them."""
     if shape.is_array:
         (space,) = spaces
         layout = shape.array_layout

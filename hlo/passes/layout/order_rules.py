@@ -1,11 +1,11 @@
-"""What each op asks of the orders in which its operands and its result lie.
+"""What each op requires of the orders of its operands and its result.
 
-For each opcode `rule_of` answers: which orders can its result have, and in which order must each operand lie for that,
-so that nothing has to be copied? What an op asks is a list of dimensions, perhaps not all of them, that have to come
-in this sequence; the others may lie anywhere. Most rules follow from what the op declares in `hlo/ops/`; only the
-special ones are written by hand.
+For each opcode `rule_of` answers: which orders can the result have, and which order must each operand have for that,
+without a copy? A requirement is a list of dimensions, perhaps not all of them, that must come in this sequence; the
+others can be anywhere. Most rules follow from what the op declares in `hlo/ops/`; only the special ones are written by
+hand.
 
-`layout_assignment.py` chooses orders by these rules, `layout_normalization.py` carries the choice out by the same ones.
+`layout_assignment.py` chooses orders by these rules, and `layout_normalization.py` applies the choice by them.
 Source of the idea: the propagation rules of XLA's LayoutAssignment.
 """
 
@@ -31,7 +31,7 @@ from .orders import Order, completed, identity, reshaped_order
 
 
 def is_free_to_remake(instruction: HloInstruction) -> bool:
-    """True for values that are made in any order at no cost."""
+    """True for values that can be made in any order at no cost."""
     return instruction.opcode in (Opcode.CONSTANT, Opcode.IOTA, Opcode.BROADCAST)
 
 
@@ -42,22 +42,22 @@ def anything(instruction: HloInstruction, order: Order) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OrderRule:
-    """What an op makes of orders. Results of several arrays have one order for all of them."""
+    """The orders that an op accepts. If it has several arrays as results, all have one order."""
 
     needs: Callable[[HloInstruction, int, Order], Sequence[int]]
     """needs(instruction, k, result's order): the dimensions of operand k (an array) that must come in this sequence."""
     gives: Callable[[HloInstruction, int, Order], Order | None]
-    """gives(instruction, k, order of operand k): an order that the result may have then; None if that says nothing."""
+    """gives(instruction, k, order of operand k): an order that the result may then have; None if any."""
     allows: Callable[[HloInstruction, Order], bool] = anything
     """allows(instruction, order): can the result be made in this order at all?"""
 
 
 def first_result(instruction: HloInstruction) -> Shape:
-    """The shape of the result; of several arrays, of the first."""
+    """The shape of the result; if there are several arrays, of the first."""
     return instruction.shape if instruction.shape.is_array else instruction.shape.elements[0]
 
 
-# All dimensions alike
+# Ops that treat all dimensions alike
 
 
 def _same(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
@@ -77,7 +77,7 @@ def _row_major(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
 
 
 ROW_MAJOR = OrderRule(_row_major, lambda i, k, order: None, lambda i, order: order == identity(len(order)))
-"""The op takes and gives row-major arrays only."""
+"""The op takes and returns only row-major arrays."""
 
 
 def _convert_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
@@ -90,7 +90,7 @@ def _convert_allows(i: HloInstruction, order: Order) -> bool:
 
 
 BITCAST_CONVERT = OrderRule(_convert_needs, _same_back, _convert_allows)
-"""Between types of different widths the bytes of a last dimension come or go: row-major."""
+"""Between types of different widths the last dimension is added or removed: row-major."""
 
 
 def _trailing_allows(i: HloInstruction, order: Order) -> bool:
@@ -156,20 +156,20 @@ class DotDimensions:
     """Which dimension of a dot's result is which of its operands: batch dimensions, then free ones."""
 
     batch: tuple[int, ...]
-    """Of the operand, in the order of the attribute."""
+    """Batch dimensions of the operand, in the order of the attribute."""
     free: tuple[int, ...]
     first: int
-    """The result's dimension that is the first free one."""
+    """The number of the first free dimension in the result."""
 
     def result(self, d: int) -> int | None:
-        """The result's dimension that is dimension d of the operand."""
+        """The result's dimension that corresponds to dimension d of the operand."""
         if d in self.batch:
             return self.batch.index(d)
         return self.first + self.free.index(d) if d in self.free else None
 
 
 def dot_dimensions(i: HloInstruction, k: int) -> DotDimensions:
-    """Of operand k of a dot."""
+    """The dimensions of operand k of a dot."""
     a: DotAttributes = i.attributes
     sides = ((a.lhs_batch_dims, a.lhs_contracting_dims), (a.rhs_batch_dims, a.rhs_contracting_dims))
     free = [
@@ -180,7 +180,7 @@ def dot_dimensions(i: HloInstruction, k: int) -> DotDimensions:
 
 
 def _dot_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
-    """The free dimensions as in the result; batch and contracting dimensions may lie anywhere."""
+    """The free dimensions in the result's order; batch and contracting dimensions may be anywhere."""
     sides = dot_dimensions(i, k)
     return [sides.free[d - sides.first] for d in order if sides.first <= d < sides.first + len(sides.free)]
 
@@ -206,15 +206,15 @@ class WindowDimensions:
     window: tuple[int, ...]
     """Dimensions of the result (the updates) that hold the window."""
     array: tuple[int, ...]
-    """And the array's dimensions that they are, in the same sequence."""
+    """The array's dimensions that correspond to `window`, in the same sequence."""
     others: tuple[int, ...]
     """The other dimensions of the result (the updates)."""
     indices: tuple[int, ...]
-    """And the dimensions of the indices that they are."""
+    """The dimensions of the indices that correspond to `others`."""
 
 
 def window_dimensions(i: HloInstruction) -> WindowDimensions:
-    """Of a gather or a scatter."""
+    """The window's and the indices' dimensions of a gather or a scatter."""
     a: GatherAttributes | ScatterAttributes = i.attributes
     if isinstance(a, GatherAttributes):
         window, inserted, batching = a.offset_dims, a.collapsed_slice_dims, a.operand_batching_dims
@@ -245,8 +245,8 @@ def _gather_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
 
 
 def _scatter_needs(i: HloInstruction, k: int, order: Order) -> Sequence[int]:
-    """The arrays as the result, and so the windows of the updates. What is indexed keeps its order, in which updates
-    of one place come one after the other."""
+    """The arrays as the result, the windows of the updates in the same order. The indices keep their order, in which
+    updates of the same element follow each other."""
     count = len(i.operands) // 2
     found = window_dimensions(i)
     if k < count:
@@ -272,8 +272,8 @@ def _scatter_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
 
 
 def convolution_orders(i: HloInstruction) -> list[tuple[Order, Order, Order]]:
-    """The orders of (input, kernel, result) in which a convolution has one of the forms that there are rows for: as it
-    is, and for what BLAS multiplies also the other canonical one."""
+    """The orders of (input, kernel, result) in which a convolution has a form that backends have code for: the present
+    one, and the other canonical one if BLAS multiplies it."""
     a: ConvolutionAttributes = i.attributes
     shapes = (*[o.shape for o in i.operands], i.shape)
     found = [(identity(shapes[0].rank), identity(shapes[1].rank), identity(shapes[2].rank))]
@@ -316,7 +316,7 @@ _O = Opcode
 STRUCTURE = frozenset({
     _O.TUPLE, _O.GET_TUPLE_ELEMENT, _O.OPT_BARRIER, _O.WHILE, _O.CONDITIONAL, _O.CALL,
 })  # fmt: skip
-"""Ops that hand arrays on as they lie."""
+"""Ops that pass arrays on in the order that they have."""
 
 _BY_HAND: dict[Opcode, OrderRule] = {
     _O.BITCAST_CONVERT: BITCAST_CONVERT,
@@ -326,7 +326,7 @@ _BY_HAND: dict[Opcode, OrderRule] = {
     _O.GATHER: OrderRule(_gather_needs, _gather_gives),
     _O.SCATTER: OrderRule(_scatter_needs, _scatter_gives),
 }
-"""What the declarations do not say."""
+"""The rules that do not follow from declarations."""
 
 
 _ALIGNED = Trait.ELEMENTWISE | Trait.ALIGNED
@@ -334,11 +334,11 @@ _ALIGNED = Trait.ELEMENTWISE | Trait.ALIGNED
 
 @cache
 def rule_of(opcode: Opcode) -> OrderRule:
-    """The rule of `opcode`: by hand, else what follows from its declarations.
+    """The rule of `opcode`: written by hand, or else derived from its declarations.
 
-    An op that declares nothing takes and gives row-major arrays: its function sees memory, it takes elements in turn,
-    or it is rewritten with other ops long before. There is none of STRUCTURE, whose layouts are those of what flows
-    through.
+    An op that declares nothing takes and returns row-major arrays: its function sees memory, it takes elements in turn,
+    or it is rewritten with other ops before. STRUCTURE ops have no rule: their layouts are those of the values that
+    flow through.
     """
     assert opcode not in STRUCTURE, opcode
     if opcode in _BY_HAND:

@@ -1,7 +1,7 @@
-"""Orders of dimensions in memory: what layouts say without their tiles.
+"""Orders of dimensions in memory: layouts without their tiles.
 
 An order lists an array's dimensions from the most major to the most minor one: {0,1} in HLO text is the order (1, 0).
-Which orders an op can deal with stands in `order_rules.py`.
+`order_rules.py` says which orders an op can handle.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Order = tuple[int, ...]
 
 
 def order_of(shape: Shape) -> Order:
-    """The order in which an array's dimensions lie."""
+    """The order of an array's dimensions in memory."""
     return shape.array_layout.minor_to_major[::-1]
 
 
@@ -31,27 +31,27 @@ def identity(rank: int) -> Order:
 
 
 def positions(order: Sequence[int]) -> dict[int, int]:
-    """Dimension -> its place in memory."""
+    """Dimension -> its position in the order."""
     return {d: place for place, d in enumerate(order)}
 
 
 def meets(order: Order, wanted: Sequence[int], sizes: Sequence[int]) -> bool:
-    """True when the dimensions `wanted` come in this sequence in `order`; those of size 1 have no place in memory."""
+    """True when the dimensions `wanted` come in this sequence in `order`; those of size 1 do not matter."""
     named = set(wanted)
     return [d for d in order if d in named and sizes[d] != 1] == [d for d in wanted if sizes[d] != 1]
 
 
 def completed(wanted: Sequence[int], order: Order) -> Order:
-    """A whole order with the dimensions `wanted` in this sequence: `order`, in which they take one another's places."""
+    """A whole order with the dimensions `wanted` in this sequence: `order`, with these permuted among themselves."""
     named = set(wanted)
     source = iter(wanted)
     return tuple(next(source) if d in named else d for d in order)
 
 
 def _groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """The smallest groups of neighbouring dimensions of the one that are as many elements as a group of the other.
+    """The smallest groups of neighbouring dimensions of `source` that have as many elements as a group of `target`.
 
-    Dimensions of size 1 are in none. There must be elements.
+    Dimensions of size 1 are in no group. The array must have elements.
     """
     groups: list[tuple[list[int], list[int]]] = []
     left = [d for d, size in enumerate(source) if size != 1]
@@ -68,8 +68,8 @@ def _groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int
 
 
 def reshaped_order(source: Sequence[int], target: Sequence[int], order: Order) -> Order | None:
-    """The order in which an array of sizes `source`, lying in `order`, is a row-major reshape of itself to `target`,
-    with the same bytes; None if there is none."""
+    """The order of an array of sizes `target` that has the same bytes as one of sizes `source` in `order`, if it is the
+    row-major reshape of that; None if there is none."""
     if 0 in source:
         return identity(len(target))
     groups = _groups(source, target)

@@ -1,14 +1,14 @@
 """Choosing an order of dimensions for many arrays at once, so that few bytes must be copied.
 
-A variable is an array whose order is to be chosen, or is fixed; an edge says that one array is read to make another,
-and which orders of the two fit together. Where they do not, the array that is read must be copied. Nothing here knows
+A variable is an array whose order is to be chosen, or is fixed. An edge says that one array is read to make another,
+and which orders of the two fit together. If they do not fit, the array that is read must be copied. Nothing here knows
 HLO.
 
-The choice is made in three steps. Edges that tie all dimensions of both sides join their variables into components, the
-most expensive edges first; an edge between two components that are fixed differently is where a copy will be.
-Components that are not fixed take an order from neighbours that have one. Then single components and single variables
-change their order as long as that saves bytes. The same is tried from all free variables row-major, and unless the
-first way saves more, this is the answer.
+The choice has three steps. Edges that determine all dimensions of both sides join their variables into components, the
+most expensive edges first; an edge between two components that are fixed differently becomes a copy. Components that
+are not fixed take an order from neighbours that have one. Then single components and single variables change their
+order as long as that saves bytes. The same is done from a start in which all free variables are row-major; this is the
+answer unless the first way saves more.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class Edge:
     source: int
     target: int
     cost: int
-    """Of a copy of the source."""
+    """The cost of a copy of the source."""
     wants: Callable[[Order], Sequence[int]]
     """wants(order of the target): the source's dimensions that must come in this sequence."""
     gives: Callable[[Order], Order | None]
     """gives(order of the source): an order of the target that fits; None if it says nothing."""
     mapping: tuple[int, ...] | None = None
-    """Where all dimensions correspond: for each of the target's the source's."""
+    """If all dimensions correspond: for each dimension of the target that of the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taste:
-    """Orders that cost nothing for a variable by itself; the others cost a copy."""
+    """Preferred orders of a variable: they cost nothing, all others cost a copy."""
 
     variable: int
     cost: int
@@ -86,12 +86,12 @@ class Problem:
         return len(self.variables) - 1
 
     def solve(self) -> list[Order]:
-        """An order for each variable: the fixed ones theirs, and of the others one that they allow."""
+        """An order for each variable: its fixed one, or one that it allows."""
         return Solver(self).run()
 
 
 class Solver:
-    """Works on one problem. The cost of the orders as they stand is kept up to date, edge by edge."""
+    """Works on one problem. The cost of the current orders is kept up to date, edge by edge."""
 
     def __init__(self, problem: Problem) -> None:
         self.variables, self.edges = problem.variables, problem.edges
@@ -112,9 +112,9 @@ class Solver:
         self.orders: list[Order | None] = [None] * count
         self.cost = 0
         self._copies: list[dict[Order, dict[int, int]]] = [{} for _ in range(count)]
-        """For each variable: sequences in which readers want it and do not have it, with how many do at which cost."""
+        """For each variable: sequences that readers want and do not get, with the number of readers at each cost."""
         self._wanted: list[Order | None] = [None] * len(self.edges)
-        """For each edge: the sequence that it is counted for among the copies."""
+        """For each edge: the sequence for which it is counted in `_copies`."""
         for number, v in enumerate(self.variables):
             if v.fixed is not None:
                 self.set(number, v.fixed)
@@ -205,7 +205,7 @@ class Solver:
         return _Component([v], None, restricted, [natural])
 
     def spread(self, components: list[_Component]) -> None:
-        """Fixed components give their neighbours an order, these theirs."""
+        """Fixed components give their neighbours an order, these give it to their neighbours, and so on."""
         waiting = deque(n for c in components if c.fixed is not None for n in self.neighbours(c))
         while waiting:
             component = waiting.popleft()
@@ -272,7 +272,7 @@ class Solver:
         return 0 if order is None else sum(t.cost for t in self.tastes[v] if not t.likes(order))
 
     def _unmet(self, edge: Edge) -> Order | None:
-        """The sequence of dimensions that an edge wants and its source has not; None if all is well."""
+        """The sequence of dimensions that an edge wants and its source does not have; None if it has it."""
         source, target = self.orders[edge.source], self.orders[edge.target]
         if source is None or target is None or not edge.cost:
             return None
@@ -280,7 +280,7 @@ class Solver:
         return None if meets(source, wanted, self.variables[edge.source].sizes) else wanted
 
     def _count(self, number: int, change: int) -> None:
-        """Count an edge in, or out. A variable costs one copy for each sequence that some reader wants otherwise."""
+        """Add or remove an edge. A variable costs one copy for each sequence that readers want and do not get."""
         wanted = self._wanted[number]
         if wanted is None:
             return
@@ -293,7 +293,7 @@ class Solver:
         self.cost += max(costs, default=0) - before
 
     def cost_with(self, component: _Component, order: Order) -> int:
-        """What everything costs if a component has this order."""
+        """The total cost if a component has this order."""
         before = [(v, self.orders[v]) for v in component.members]
         self.give(component, order)
         cost = self.cost
@@ -302,7 +302,7 @@ class Solver:
         return cost
 
     def is_well(self, component: _Component) -> bool:
-        """True when no member is copied or wants a copy, so that there is nothing to save."""
+        """True when no member is copied or needs a copy, so that nothing can be saved."""
         return not any(
             self._displeasure(v) or any(self._wanted[e] is not None for e in (*self.into[v], *self.out[v]))
             for v in component.members
@@ -330,13 +330,13 @@ class Solver:
         return [order for order in self.orders if order is not None]
 
     def is_in_one_order(self, part: _Component, order: Order) -> bool:
-        """False for a component whose variables have gone different ways."""
+        """False for a component whose variables have different orders."""
         return len(part.members) == 1 or all(
             self.orders[v] == tuple(self.maps[v][r] for r in order) for v in part.members
         )
 
     def total(self, orders: Sequence[Order]) -> int:
-        """Bytes of all copies, and of what is not to the variables' taste, with other orders."""
+        """Bytes of all copies, and of variables that do not get a preferred order, with these orders."""
         for v, order in enumerate(orders):
             self.set(v, order)
         return self.cost

@@ -1,9 +1,8 @@
-"""Ops on arrays whose dimensions are numbered in another way: one rule for all ops that declare their dimensions, and
-one each for the others.
+"""Ops on arrays with renumbered dimensions: one rule for all ops that declare their dimensions, and one for each other.
 
-`layout_normalization.py` numbers the dimensions of every array as they lie in memory. A rule here gets an instruction
-with its operands so numbered, each with the order in which the old numbers come, and makes the instruction that
-computes the same. `order_rules.py` has said before in which orders operands must come; the rules rely on it.
+`layout_normalization.py` numbers the dimensions of every array in the order of memory. A rule here gets an instruction
+with its renumbered operands, and for each the order in which the old numbers come. It makes the instruction that
+computes the same. `order_rules.py` has determined the orders of the operands; the rules rely on it.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Renumbering:
-    """An instruction to be made anew."""
+    """An instruction to be rewritten."""
 
     old: HloInstruction
-    """With the old numbers on all sides."""
+    """The instruction with the old numbers on all sides."""
     operands: tuple[HloInstruction, ...]
-    """With the new ones."""
+    """The operands with the new numbers."""
     orders: tuple[Order, ...]
-    """For each operand: its old dimensions as they come now (of a tuple, nothing)."""
+    """For each operand: its old dimensions in their new order (empty for a tuple)."""
     order: Order
-    """And those of the result; of several arrays, of each."""
+    """The old dimensions of the result in their new order; if it has several arrays, the same for each."""
 
     @property
     def attributes(self) -> Any:
@@ -62,7 +61,7 @@ class Renumbering:
         return positions(self.orders[k])
 
     def moved(self, values: Sequence[T]) -> tuple[T, ...]:
-        """Values that stand one a dimension of the result."""
+        """Values for the dimensions of the result, in the new order."""
         return tuple(values[d] for d in self.order)
 
     def with_attributes(self, attributes: Attributes | None = None, operands: Sequence[HloInstruction] | None = None
@@ -88,8 +87,8 @@ def renumbered(shape: Shape, order: Order) -> Shape:
 
 
 def arranged(value: HloInstruction, source: Order, target: Order) -> HloInstruction:
-    """A value whose old dimensions come as in `source`, with them as in `target`: a transpose, or where dimensions of
-    size 1 alone move a reshape."""
+    """Transpose a value whose old dimensions come as in `source`, so that they come as in `target`; a reshape if only
+    dimensions of size 1 move."""
     place = positions(source)
     permutation = [place[d] for d in target]
     if [d for d in permutation if value.shape.dimensions[d] != 1] == [
@@ -103,13 +102,13 @@ Rule = Callable[[Renumbering], HloInstruction]
 
 
 def with_numbers(r: Renumbering) -> HloInstruction:
-    """The instruction on the operands with the new numbers. Never asked of an op that takes row-major arrays only."""
+    """The instruction on the operands with the new numbers. Not for ops that take only row-major arrays."""
     return _BY_HAND.get(r.old.opcode, _as_declared)(r)
 
 
 def _as_declared(r: Renumbering) -> HloInstruction:
-    """Attributes are changed as their declarations say: numbers of dimensions, and tuples with an entry a dimension.
-    Attributes that declare nothing say nothing about dimensions, or speak of ones that have kept their numbers."""
+    """Attributes change as their declarations say: numbers of dimensions, and tuples with an entry for each dimension.
+    Attributes without declarations do not depend on dimensions, or only on some that keep their numbers."""
     spec = spec_of(r.old.opcode)
     changes: dict[str, Any] = {}
     operands = list(r.operands)
@@ -137,7 +136,7 @@ def _constant(r: Renumbering) -> HloInstruction:
 
 
 def _transpose(r: Renumbering) -> HloInstruction:
-    """One that moves nothing any more is gone."""
+    """A transpose that no longer moves anything is removed."""
     made = _as_declared(r)
     permutation = made.attributes.dimensions
     return r.operands[0] if permutation == identity(len(permutation)) else made
@@ -183,13 +182,13 @@ def _convolution(r: Renumbering) -> HloInstruction:
 
 
 def _pairs(a: Sequence[int], b: Sequence[int], first: dict[int, int], second: dict[int, int]) -> tuple[Order, Order]:
-    """Dimensions that belong together, under their new numbers, sorted by the first's."""
+    """Pairs of corresponding dimensions with their new numbers, sorted by the first."""
     found = sorted((first[x], second[y]) for x, y in zip(a, b, strict=True))
     return tuple(x for x, _ in found), tuple(y for _, y in found)
 
 
 def _vector_dimension(r: Renumbering, k: int, dimension: int) -> int:
-    """index_vector_dim may be one more than there are."""
+    """index_vector_dim may be equal to the rank."""
     return r.operand_places(k).get(dimension, dimension)
 
 

@@ -33,12 +33,12 @@ RULES = RuleSet(
 )
 
 MAX_REWRITES = 8
-"""Rules applied in a row to one instruction; the next run of the pass goes on."""
+"""The most rules applied in a row to one instruction; the next run of the pass continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlgebraicSimplifier:
-    """One walk over all computations but the bodies of fusions; to be run until nothing changes."""
+    """One walk over all computations except the bodies of fusions; it must run until nothing changes."""
 
     name: str = "algebraic-simplifier"
     rules: RuleSet = RULES

@@ -1,7 +1,7 @@
-"""call-inliner: every call becomes the instructions that it calls, composites and nested jits included.
+"""call-inliner: replaces every call by the called instructions, composites and nested jits included.
 
-What a composite stands for matters to autodiff and batching, which come before; all passes below see plain ops.
-Fusions that a module brings along (text that XLA printed after its own passes) are taken apart too: they were made
+The meaning of a composite matters to autodiff and batching, which run before; all later passes see plain ops. Fusions
+in a module's text (as XLA prints it after its own passes) are inlined too: they were made
 for another code generator. So are asynchronous calls: nothing runs between their start and their done. Source: XLA's
 CallInliner.
 """
@@ -48,6 +48,6 @@ def _inline_calls(computation: HloComputation) -> HloComputation:
 
 
 def _started(start: HloInstruction, result: HloInstruction) -> HloInstruction:
-    """((operands), result, contexts...), of which only the result is of use."""
+    """((operands), result, contexts...); only the result is used."""
     contexts = [make_zeros(shape) for shape in start.shape.elements[2:]]
     return make_tuple([make_tuple(start.operands), result, *contexts])

@@ -1,8 +1,8 @@
-"""cse: what is computed twice is computed once.
+"""cse: equal instructions are computed once.
 
-Two instructions are the same if opcode, shape, attributes and operands are; the operands of commutative ops in any
-order (maximum and minimum of complex numbers are not: of two with the same real part they take the second). Reducers
-that do the same are made one first, as each reduce of a traced program brings its own. Source: XLA's HloCSE and
+Two instructions are equal if opcode, shape, attributes and operands are; the order of operands of commutative ops does
+not matter (maximum and minimum of complex numbers are not commutative: if the real parts are equal, they return the
+second). Equal reducers are merged first: each reduce of a traced program has its own copy. Source: XLA's HloCSE and
 HloComputationDeduplicator.
 """
 
@@ -20,7 +20,7 @@ from ..rewrite import map_computations, rewrite_computation, with_called
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)
 _EXTREMA = frozenset({Opcode.MAXIMUM, Opcode.MINIMUM})
 _KEPT = frozenset({Opcode.PARAMETER, Opcode.OPT_BARRIER})
-"""Barriers keep what stands behind them apart (that is their purpose)."""
+"""Opt-barriers are not merged: their purpose is to keep values apart."""
 
 
 @dataclass(frozen=True, slots=True)

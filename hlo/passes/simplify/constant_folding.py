@@ -1,7 +1,7 @@
-"""constant-folding: small operations on constants become their value, as the evaluator says.
+"""constant-folding: the evaluator computes small operations on constants.
 
-Nothing is made larger: broadcasts and iotas stay what they are, so no big array ends up in the program; but a broadcast
-constant counts as one beside another constant. Source: XLA's HloConstantFolding.
+Nothing becomes larger: broadcasts and iotas stay, so no big array enters the program. Beside another constant, a
+broadcast constant counts as a constant. Source: XLA's HloConstantFolding.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..rewrite import map_computations, rewrite_computation
 
 NOT_FOLDED = frozenset(
     {
-        Opcode.BITCAST,  # means something only together with layouts
+        Opcode.BITCAST,  # its meaning depends on layouts
         Opcode.BROADCAST,
         Opcode.CALL,
         Opcode.CONDITIONAL,
@@ -55,7 +55,7 @@ class ConstantFolding:
         return map_computations(module, lambda computation: rewrite_computation(computation, visit))
 
     def folded(self, instruction: HloInstruction) -> HloInstruction:
-        """The constant that `instruction` is, or itself."""
+        """The constant that is equal to `instruction`, or `instruction`."""
         operands = instruction.operands
         if not operands or instruction.opcode in NOT_FOLDED or instruction.shape.is_tuple:
             return instruction
@@ -63,7 +63,7 @@ class ConstantFolding:
             return instruction
         sizes = [o.shape.num_elements for o in operands if o.opcode is Opcode.CONSTANT]
         if not sizes or (len(sizes) < len(operands) and instruction.shape.num_elements > max(sizes)):
-            return instruction  # it would be larger than any constant that it comes from
+            return instruction  # it would be larger than each of its operands' constants
         if instruction.shape.num_elements > self.max_elements:
             return instruction
         if sum(o.shape.num_elements for o in operands) > self.max_operand_elements:

@@ -1,7 +1,7 @@
-"""control-flow-simplifier: loops and branches whose course is known, and loop state that nobody needs.
+"""control-flow-simplifier: loops and branches whose course is known, and loop state that is not needed.
 
-A rule that puts the instructions of a computation in the place of the one that calls it returns their side effects
-too. Source: XLA's WhileLoopSimplifier, WhileLoopConstantSinking and ConditionalSimplifier.
+A rule that replaces a caller by the instructions of its computation also returns their side effects. Source: XLA's
+WhileLoopSimplifier, WhileLoopConstantSinking and ConditionalSimplifier.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def constant_state(loop: HloInstruction) -> Replacement | None:
             value = known.get(index) if index is not None else None
             return moved if value is None or old in passed_on else _copy_of(value)
 
-        # What the body only hands on stays as it is: it is how others see that the element never changes.
+        # The body's root still returns its own element: this shows other rules that it never changes.
         is_body = computation is loop.attributes.body
         users = computation.users
         passed_on = {i for i in users if is_body and all(u is computation.root for u in users[i])}
@@ -195,7 +195,7 @@ RULES = RuleSet(
 
 @dataclass(frozen=True, slots=True)
 class ControlFlowSimplifier:
-    """One walk over all computations; to be run until nothing changes."""
+    """One walk over all computations; it must run until nothing changes."""
 
     name: str = "control-flow-simplifier"
     rules: RuleSet = RULES

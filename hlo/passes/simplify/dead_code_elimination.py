@@ -1,7 +1,7 @@
-"""dce: what neither the root nor a side effect needs goes; parameters stay, as they are the computation's signature.
+"""dce: drops instructions that neither the root nor a side effect needs. Parameters stay: they are the signature.
 
-Side effects (`hlo/effects.py`) stay although nobody uses their results: feeding values out, sending, custom calls that
-say that they have one. An opt-barrier is no effect: one that nobody uses is dead. Source: XLA's HloDCE.
+Side effects (`hlo/effects.py`) stay even if nobody uses their results: outfeed, send, custom calls that say that they
+have one. An opt-barrier is not an effect: it is dead if nobody uses it. Source: XLA's HloDCE.
 """
 
 from __future__ import annotations

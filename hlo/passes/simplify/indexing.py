@@ -20,9 +20,9 @@ _MAX_INDICES = 1 << 20
 
 
 def gather_of_progression(i: Instruction) -> Instruction | None:
-    """A gather at constant places of one dimension that are evenly spaced and ascend is a slice.
+    """A gather along one dimension at constant indices that are evenly spaced and ascending is a slice.
 
-    Places are clamped first, as gather does. The dimension must be one that slices have one element of.
+    The indices are first clamped, as gather does. Slices must have one element of that dimension.
     """
     array, indices = i.operands
     attributes = i.attributes
@@ -50,7 +50,7 @@ def gather_of_progression(i: Instruction) -> Instruction | None:
 
 
 def _as_gathered(i: Instruction, found: Instruction, d: int) -> Instruction | None:
-    """`found`, which has all the places along `d`, with its dimensions in the order of the gather's result."""
+    """`found`, which has all the elements along `d`, with its dimensions in the order of the gather's result."""
     batch = [e for e in range(i.shape.rank) if e not in i.attributes.offset_dims]
     before = batch[0] if batch else 0
     if batch != list(range(before, before + len(batch))):

@@ -1,8 +1,8 @@
-"""loop-invariant-code-motion: what a loop's body computes again and again from what never changes is computed before.
+"""loop-invariant-code-motion: a loop's instructions that depend only on values that never change move before the loop.
 
-The result travels through the loop as one more element of its state that never changes; buffer assignment makes that
-the same memory, so it costs nothing. Everything but side effects and custom calls may be computed although the loop
-might not run: nothing else can fail.
+The result becomes one more element of the loop's state that never changes; buffer assignment gives it the same memory
+in every iteration, so it costs nothing. Everything except side effects and custom calls may be computed even if the
+loop does not run: nothing else can fail.
 Source: XLA's WhileLoopInvariantCodeMotion.
 """
 
@@ -30,7 +30,7 @@ _BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCT
 
 @dataclass(frozen=True, slots=True)
 class LoopInvariantCodeMotion:
-    """Hoists what is no larger than what it is computed from, or than `small` bytes."""
+    """Hoists values that are no larger than the values they are computed from, or than `small` bytes."""
 
     name: str = "loop-invariant-code-motion"
     small: int = 1024

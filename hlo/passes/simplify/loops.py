@@ -1,4 +1,4 @@
-"""What passes on loops share: rebuilding a WHILE with other elements in its state."""
+"""Helpers of passes on loops: rebuilding a WHILE with other elements in its state."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def with_state(
 ) -> HloInstruction:
     """The loop with the elements `kept` of its state, then `added` ones that never change.
 
-    `replaced`: instructions of the body that become the added element of that number. Nothing in condition and body
-    may need an element that is not kept.
+    `replaced`: instructions of the body that are replaced by the added element of that number. Condition and body must
+    not need an element that is not kept.
     """
     condition, body = loop.attributes.condition, loop.attributes.body
     state = make_tuple([*(initial_element(loop, k) for k in kept), *added])

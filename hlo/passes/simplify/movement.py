@@ -1,4 +1,4 @@
-"""Rules of the algebraic simplifier for what only moves elements, and for tuples. They hold for all element types.
+"""Rules of the algebraic simplifier for ops that only move elements, and for tuples. They hold for all element types.
 
 As in arithmetic.py, a rule takes an instruction and returns its replacement, or None.
 """

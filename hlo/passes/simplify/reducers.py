@@ -1,4 +1,4 @@
-"""Reducers that passes make: computations of two scalars that are one op."""
+"""Reducers that passes make: computations of two scalars with one op."""
 
 from __future__ import annotations
 
