@@ -75,5 +75,7 @@ def test_arrays_have_operators_where_lax_alone_is_imported(use: str) -> None:
 
 
 def test_recorded_names_are_those_of_jax() -> None:
-    pytest.importorskip("jax")
+    jax = pytest.importorskip("jax")
+    if jax.__version__ != jax_names.VERSION:
+        pytest.skip(f"the names were recorded from JAX {jax_names.VERSION}")
     assert jax_names.of_jax() == jax_names.recorded()

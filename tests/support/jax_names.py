@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 PATH = Path(__file__).resolve().parent.parent / "data" / "jax_names.json"
+VERSION = "0.10.2"
+"""The JAX whose names are recorded."""
 NAMESPACES = (
     *("", "dtypes", "errors", "lax", "nn", "nn.initializers", "numpy", "numpy.linalg"),
     *("random", "tree", "tree_util"),
