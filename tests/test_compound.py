@@ -10,10 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo import ElementType
+from hloom.hlo.builder import check_shape
+from hloom.hlo.evaluator import evaluate_op
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.ops.indexing import GatherAttributes, ScatterAttributes
+from hloom.hlo.ops.sort import TopKAttributes
+from hloom.hlo.ops.window import ReduceWindowAttributes
+from hloom.hlo.window import WindowDimension
 from hloom.tracer import core
 from hloom.tracer.compound import Compound, compound
 from hloom.tracer.errors import OperandError
+from hloom.tracer.ops import scalar_reducer
 
 import hloom
 import hloom.numpy as jnp
@@ -266,6 +274,34 @@ def test_ops_that_the_evaluator_does_slowly_are_programs(monkeypatch: pytest.Mon
 
 
 run_op = core.run_op
+
+_SUM = scalar_reducer(Opcode.ADD, ElementType.F32)
+_WINDOW = (WindowDimension(), WindowDimension(size=3, stride=2, padding_low=1, padding_high=1))
+SLOW_OPS: dict[str, tuple[Opcode, Any, tuple[str, ...], Any]] = {
+    "gather": (Opcode.GATHER, GatherAttributes((1,), (0,), (0,), 1, (1, 60)), ("rows", "indices"), None),
+    "scatter": (Opcode.SCATTER, ScatterAttributes((1,), (0,), (0,), 1, _SUM), ("rows", "indices", "rows"), None),
+    "window": (Opcode.REDUCE_WINDOW, ReduceWindowAttributes(_WINDOW, _SUM), ("rows", "zero"), None),
+    "top k": (Opcode.TOPK, TopKAttributes(3), ("rows",), None),
+}
+
+
+@pytest.mark.parametrize("name", SLOW_OPS)
+def test_programs_of_slow_ops_compute_what_the_evaluator_does(name: str) -> None:
+    opcode, attributes, wanted, shape = SLOW_OPS[name]
+    rng = np.random.default_rng(0)
+    given = {
+        "rows": rng.normal(size=(40, 60)).astype(np.float32),
+        "indices": rng.integers(0, 40, (40, 1)).astype(np.int32),
+        "zero": np.zeros((), np.float32),
+    }
+    operands = [jnp.asarray(given[w]) for w in wanted]
+    inferred = check_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
+    expected = evaluate_op(opcode, [given[w] for w in wanted], attributes, inferred)
+    if inferred.is_tuple:
+        for found, part in zip(core.bind_multi(opcode, operands, attributes), expected, strict=True):
+            np.testing.assert_array_equal(found, part)
+    else:
+        np.testing.assert_allclose(core.bind(opcode, operands, attributes), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_fault_of_the_library_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,8 @@ def _compiled_op(
 ) -> Executable:
     parameters = [make_parameter(k, s) for k, s in enumerate(operands)]
     op = HloInstruction(opcode, shape, tuple(parameters), attributes)
-    return compile_module(module_of(opcode.value, make_computation("main", op, parameters)))
+    root = op if shape.is_tuple else make_tuple([op])
+    return compile_module(module_of(opcode.value, make_computation("main", root, parameters)))
 
 
 on_clear(_compiled_op.cache_clear)
