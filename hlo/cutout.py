@@ -5,8 +5,7 @@ A cutout is small enough to be evaluated alone. `passes/rule_check.py` and `bise
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from .analyses.trip_count import known_trip_count
 from .builder import make_computation, make_module, make_parameter
@@ -22,7 +21,15 @@ def cut_out(root: HloInstruction, inputs: Sequence[HloInstruction], name: str = 
     Every path from `root` to a parameter of the program must contain one of `inputs`. Names are kept.
     """
     parameters = [make_parameter(n, i.shape, i.name) for n, i in enumerate(inputs)]
-    copies = dict(zip(inputs, parameters, strict=True))
+    copied = copy_on(root, dict(zip(inputs, parameters, strict=True)))
+    computation = make_computation("main", copied, parameters)
+    assert len(computation.parameters) == len(inputs), f"{root} is also computed from parameters that are no inputs"
+    return make_module(name, computation)
+
+
+def copy_on(root: HloInstruction, replaced: Mapping[HloInstruction, HloInstruction]) -> HloInstruction:
+    """`root` on the replacements of the instructions in `replaced`; what does not depend on them is not copied."""
+    copies = dict(replaced)
     stack = [root]
     while stack:
         node = stack[-1]
@@ -32,9 +39,8 @@ def cut_out(root: HloInstruction, inputs: Sequence[HloInstruction], name: str = 
         elif missing:
             stack += missing
         else:
-            assert node.opcode is not Opcode.PARAMETER, f"{node} is no input"
-            copies[stack.pop()] = replace(node, operands=tuple([copies[o] for o in node.operands]))
-    return make_module(name, make_computation("main", copies[root], parameters))
+            copies[stack.pop()] = node.with_operands(tuple([copies[o] for o in node.operands]))
+    return copies[root]
 
 
 def frontier(roots: Iterable[HloInstruction], inside: Container[HloInstruction]) -> tuple[HloInstruction, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..builder import make_instruction, make_module
-from ..cutout import EVERYTHING, cut_out, frontier, within
+from ..cutout import EVERYTHING, copy_on, cut_out, frontier, within
 from ..errors import HloError
 from ..evaluator import Value, evaluate_all
 from ..ir import HloComputation, HloInstruction, HloModule
@@ -134,11 +134,11 @@ def _thinned(specimen: Specimen) -> Iterator[Specimen]:
     for i in inner:
         for operand in dict.fromkeys(i.operands):
             if operand.shape == i.shape:
-                new = _with_replaced(root, i, operand)
+                new = copy_on(root, {i: operand})
                 yield specimen_of(new, frontier((new,), EVERYTHING), values)
     for first, second in combinations(entry.parameters[:MOST_PARAMETERS], 2):
         if first.shape == second.shape:
-            new = _with_replaced(root, second, first)
+            new = copy_on(root, {second: first})
             yield specimen_of(new, frontier((new,), EVERYTHING), values)
     needed = frontier((root,), inside)
     if len(needed) < len(entry.parameters):
@@ -164,22 +164,6 @@ def calls_of(instruction: HloInstruction, operands: list[Value]) -> Iterator[tup
         taken = int(not index) if index.dtype == bool else int(index)
         taken = taken if 0 <= taken < len(branches) else len(branches) - 1
         yield branches[taken], [operands[1 + taken]]
-
-
-def _with_replaced(root: HloInstruction, old: HloInstruction, new: HloInstruction) -> HloInstruction:
-    """`root` with `new` in the place of `old`."""
-    copies = {old: new}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        missing = [o for o in node.operands if o not in copies]
-        if node in copies:
-            stack.pop()
-        elif missing:
-            stack += missing
-        else:
-            copies[stack.pop()] = node.with_operands(tuple([copies[o] for o in node.operands]))
-    return copies[root]
 
 
 SMALL_SIZES = (1, 2, 3, 4, 8)
