@@ -229,7 +229,8 @@ def _fresh(code: str) -> float:
     """Seconds that the code takes in a new process, after NumPy is imported."""
     timed = f"import time, numpy; began = time.process_time(); {code}; print(time.process_time() - began)"
     environment = {**settings(), "PYTHONPATH": str(Path(__file__).resolve().parent)}
-    done = subprocess.run([sys.executable, "-P", "-c", timed], env=environment, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-P", "-c", timed]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
