@@ -40,7 +40,7 @@ Run = Callable[[], Any]
 
 def settings() -> dict[str, str]:
     """The environment: this interpreter's own store of kernels, and of modules' byte code, which stay filled."""
-    own = Path(tempfile.gettempdir(), f"hloom-speed-{hashlib.sha256(sys.executable.encode()).hexdigest()[:8]}")
+    own = Path(tempfile.gettempdir(), f"hloom-latency-{hashlib.sha256(sys.executable.encode()).hexdigest()[:8]}")
     return {
         **os.environ,
         "HLOOM_CACHE_DIR": str(own / "kernels"),
@@ -212,7 +212,7 @@ FRESH = {
     "import hloom": "import hloom",
     "import hloom.numpy": "import hloom.numpy",
     "import and first a + b": "import numpy, hloom; x = numpy.ones(8, 'float32'); hloom.jit(lambda a, b: a + b)(x, x)",
-    "import and first MLP step": "import speed; speed.first_step()",
+    "import and first MLP step": "import latency; latency.first_step()",
 }
 """What new processes do, NumPy's import aside."""
 
