@@ -187,9 +187,9 @@ def jvp_computation(
     function's derivative is compiled once. The new computation takes separate parameters, even if the old one takes a
     tuple.
     """
-    avals = parameter_avals(computation)
 
     def make() -> tuple[JVPComputation, bool]:
+        avals = parameter_avals(computation)
         moves: tuple[bool, ...] = ()
 
         def with_tangents(values: list[Value]) -> list[Value]:

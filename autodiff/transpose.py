@@ -186,10 +186,10 @@ def transpose_computation(
     """`computation` transposed: `linear` names the operands in which it is linear, `nonzero` the results that have
     cotangents. Operands that `instantiated` names get a cotangent even if it is zero. Made once, as jvp_computation.
     """
-    avals = parameter_avals(computation)
-    out_avals = [aval_of_shape(s) for s in computation.root.shape.elements]
 
     def make() -> tuple[TransposedComputation, bool]:
+        avals = parameter_avals(computation)
+        out_avals = [aval_of_shape(s) for s in computation.root.shape.elements]
         moves: tuple[bool, ...] = ()
 
         def backwards(values: list[Value]) -> list[Value]:
