@@ -33,7 +33,7 @@ clean:
 	rm -rf $(VENV) build out *.egg-info
 
 # one stamp for each extra: installed anew when pyproject.toml changes
-$(VENV)/.with-%: pyproject.toml | $(BIN)/python
+$(VENV)/.with-%: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	touch $@
 

@@ -13,3 +13,6 @@
 The modules here import `tracer` and know nothing of backends. This file imports none of them: the library of functions
 needs `tangents` alone, and the transformations are loaded when the first of them is used.
 """
+
+if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
+    raise ImportError("autodiff is a part of hloom: import hloom.autodiff")

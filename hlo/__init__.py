@@ -8,6 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
+    raise ImportError("hlo is a part of hloom: import hloom.hlo")
+
 if TYPE_CHECKING:
     from .backend import optimize
     from .builder import (
@@ -187,11 +190,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_NAMES[name], __name__), name)
-    return found
+if not TYPE_CHECKING:  # to type checkers, a name that is not imported above is an error
+
+    def __getattr__(name: str) -> Any:
+        if name not in _NAMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_NAMES[name], __name__), name)
+        return found
 
 
 def __dir__() -> list[str]:

@@ -14,10 +14,18 @@ from types import FrameType
 
 from .ir import Metadata
 
-_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_INTERNAL_FOLDERS = [
-    os.path.join(_PARENT, name) + os.sep for name in ("tracer", "autodiff", "hlo", "numba_backend", "hloom")
-]
+_FOLDERS = ("autodiff", "hlo", "hloom", "numba_backend", "tracer")
+
+
+def _own_folders() -> list[str]:
+    """The package, and the folders to which its links lead: code may be loaded by either path."""
+    package = sys.modules[__name__.removesuffix(".hlo.source")]
+    beside = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    folders = [*package.__path__, *(os.path.join(beside, name) for name in _FOLDERS)]
+    return [os.path.join(os.path.abspath(folder), "") for folder in folders]
+
+
+_INTERNAL_FOLDERS = _own_folders()
 _INTERNAL_FILES = frozenset({functools.__file__, contextlib.__file__, "<string>", "<frozen runpy>"})
 _IS_INTERNAL: dict[str, bool] = {}
 

@@ -10,6 +10,7 @@ Names are loaded when they are first used: `import hloom` is fast, and `import h
 """
 
 import importlib as _importlib
+import os as _os
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
@@ -35,6 +36,16 @@ if _typing.TYPE_CHECKING:
     from .tracer.operators import ArrayBase as Array
     from .tracer.run_hlo import run_hlo
     from .tracer.stages import Compiled, Lowered
+
+if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
+    from importlib.util import find_spec as _find_spec
+
+    if _find_spec(f"{__name__}.hlo") is None:
+        raise ImportError(
+            f"{__path__[0]} has files where links to the folders beside it must be, so hloom.hlo and others are not "
+            "found. Either make the links (`git config core.symlinks true`, then `git checkout HEAD hloom`), or "
+            "install the package (`pip install .`) and run Python in another folder."
+        )
 
 __version__ = "0.1.0"
 
@@ -118,18 +129,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _typing.Any:
-    if name in _MODULES:
-        return _importlib.import_module(f".{name}", __name__)
-    if name == "Array":
-        found = _importlib.import_module(".numpy", __name__).ndarray
-    elif name in _NAMES:
-        _importlib.import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
-        found = getattr(_importlib.import_module(_NAMES[name], __name__), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not imported above is an error
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _MODULES:
+            return _importlib.import_module(f".{name}", __name__)
+        if name == "Array":
+            found = _importlib.import_module(".numpy", __name__).ndarray
+        elif name in _NAMES:
+            _importlib.import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
+            found = getattr(_importlib.import_module(_NAMES[name], __name__), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,24 @@
 
 from .hlo.errors import CustomCallError, HloParseError, VerificationError
 from .tracer import errors as _errors
-from .tracer.errors import *  # noqa: F403
+from .tracer.errors import (
+    ConcretizationTypeError as ConcretizationTypeError,
+    DeletedArrayError as DeletedArrayError,
+    ExecutionError as ExecutionError,
+    HloError as HloError,
+    NonArrayArgumentError as NonArrayArgumentError,
+    NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+    NonHashableStaticArgumentsError as NonHashableStaticArgumentsError,
+    OperandError as OperandError,
+    ShapeError as ShapeError,
+    TracerArrayConversionError as TracerArrayConversionError,
+    TracerBoolConversionError as TracerBoolConversionError,
+    TracerIntegerConversionError as TracerIntegerConversionError,
+    TreeStructureError as TreeStructureError,
+    UnexpectedTracerError as UnexpectedTracerError,
+    UnsupportedElementTypeError as UnsupportedElementTypeError,
+    UnsupportedError as UnsupportedError,
+)
 
 __all__ = ["CustomCallError", "HloParseError", "VerificationError"]
 __all__ += _errors.__all__

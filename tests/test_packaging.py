@@ -1,15 +1,20 @@
-"""What is installed, and what importing it imports."""
+"""What is installed, from which kind of source, and what importing it imports."""
 
 from __future__ import annotations
 
+import ast
+import os
+import re
 import shutil
 import subprocess
 import sys
-import tomllib
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from support.source_tree import FOLDERS, copy_of_the_package, environment, modules, pip, run
 
 HEAVY = (
     "numba",
@@ -23,79 +28,149 @@ HEAVY = (
     "mpmath",
     "concurrent.futures.process",
 )
+USE = "import hloom, hloom.numpy as jnp; print(hloom.jit(lambda x: jnp.sum(x * x))(jnp.arange(4.0)))"
 
 
-def settings(root: Path) -> dict[str, object]:
-    return tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
-
-
-def python(code: str, *arguments: str, cwd: Path) -> str:
-    ran = subprocess.run([sys.executable, *arguments, "-c", code], capture_output=True, text=True, cwd=cwd, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
-def test_every_package_is_listed(root: Path) -> None:
-    """A folder that nobody listed works in an editable install and is missing from the wheel."""
-    folders = settings(root)["package-dir"]
-    assert isinstance(folders, dict)
-    found = set()
-    for package, folder in folders.items():
-        for init in sorted((root / folder).rglob("__init__.py")):
-            inner = init.parent.relative_to(root / folder).parts
-            found.add(".".join([package, *inner]))
-    assert found == set(settings(root)["packages"])  # type: ignore[call-overload]
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
+    """Python, type checkers and editors find `hloom.hlo` in the checkout by it."""
+    assert (root / "hloom" / folder).samefile(root / folder)
+    assert os.readlink(root / "hloom" / folder) == f"../{folder}"
 
 
 def test_every_module_is_in_a_package(root: Path) -> None:
-    for folder in ("hloom", "hlo", "tracer", "autodiff", "numba_backend"):
+    for folder in ("hloom", *FOLDERS):
         for module in (root / folder).rglob("*.py"):
             assert (module.parent / "__init__.py").exists(), f"{module}: its folder has no __init__.py"
+
+
+def test_searches_do_not_see_double(root: Path) -> None:
+    """Tools that follow links read this file."""
+    assert set(FOLDERS) == {Path(line).name for line in (root / ".ignore").read_text().splitlines() if line[0] == "/"}
 
 
 @pytest.mark.parametrize("name", ["hloom", "hloom.hlo", "hloom.numpy", "hloom.numba_backend"])
 def test_import_stays_light(name: str, tmp_path: Path) -> None:
     """Nothing that compiles is imported before something must be compiled."""
-    loaded = python(f"import sys, {name}; print(*sys.modules)", cwd=tmp_path).split()
+    loaded = run(sys.executable, f"import sys, {name}; print(*sys.modules)", tmp_path).split()
     assert name in loaded
     assert sorted(set(HEAVY) & set(loaded)) == []
 
 
+def test_a_checkout_works_without_being_installed(root: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    assert float(run(python, USE, root)) == 14.0
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_is_no_package_by_itself(folder: str, root: Path, tmp_path: Path) -> None:
+    """Its modules would be loaded twice."""
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); import {folder}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert f"ImportError: {folder} is a part of hloom: import hloom.{folder}" in ran.stderr
+
+
+def test_a_checkout_without_links_says_so(root: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    source = copy_of_the_package(root, tmp_path / "source", links=False)
+    ran = subprocess.run([python, "-c", "import hloom"], capture_output=True, text=True, cwd=source, timeout=120)
+    assert "ImportError" in ran.stderr and "git config core.symlinks true" in ran.stderr
+
+
+def test_frames_of_the_library_are_not_the_users(root: Path, tmp_path: Path) -> None:
+    """However the package lies on disk: the user's line is the one that names an instruction."""
+    shutil.copytree(root / "hloom", tmp_path / "site" / "hloom", ignore=shutil.ignore_patterns("__pycache__"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import hloom, hloom.numpy as jnp\nprint(hloom.jit(lambda x: jnp.linalg.norm(x)).lower(jnp.ones(3)).as_text())"
+    )
+    for folder in (root, tmp_path / "site"):
+        variables = {**os.environ, "PYTHONPATH": str(folder)}
+        command = [sys.executable, "-P", str(program)]
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120, env=variables)
+        assert ran.returncode == 0, ran.stderr
+        assert set(re.findall(r'source_file="([^"]*)"', ran.stdout)) == {str(program)}
+
+
+def test_type_checkers_see_no_fallback(root: Path) -> None:
+    """A module's `__getattr__` would make every misspelt name valid, so it is hidden from type checkers.
+
+    They know the condition by its spelling: `_TYPE_CHECKING` would not do.
+    """
+    hidden = 0
+    for path in sorted([*(root / "hloom").rglob("*.py"), root / "hlo" / "__init__.py"]):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.If) and "__getattr__" in {getattr(inner, "name", "") for inner in node.body}:
+                assert ast.unparse(node.test) in ("not TYPE_CHECKING", "not _typing.TYPE_CHECKING"), path
+                hidden += 1
+            assert getattr(node, "name", "") != "__getattr__", f"{path}: put it below `if not TYPE_CHECKING:`"
+    assert hidden
+
+
+def test_namespaces_are_written_out(root: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, str(root / "tools" / "namespaces.py")], capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr + "\nrun python tools/namespaces.py --write"
+
+
+# ---- installations: each takes seconds
+
+
+@pytest.fixture(scope="module", params=["links", "no links"])
+def source(request: pytest.FixtureRequest, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_the_package(root, tmp_path_factory.mktemp("source") / "hloom", request.param == "links")
+
+
 @pytest.mark.slow
-def test_the_wheel_holds_everything_and_works(root: Path, tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    folders = settings(root)["package-dir"]
-    assert isinstance(folders, dict)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(root / name, source)
-    for folder in folders.values():
-        shutil.copytree(root / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+def test_the_wheel_holds_everything_and_works(source: Path, root: Path, tmp_path: Path) -> None:
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(source))
     (wheel,) = tmp_path.glob("hloom-*.whl")
-
-    expected = {"hloom/py.typed"}
-    for package, folder in folders.items():
-        for module in (source / folder).rglob("*.py"):
-            expected.add(f"{package.replace('.', '/')}/{module.relative_to(source / folder).as_posix()}")
     with zipfile.ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
-        archive.extractall(tmp_path / "installed")
-    assert held == expected
+        names = archive.namelist()
+    assert len(names) == len(set(names))
+    assert {name for name in names if ".dist-info/" not in name} == modules(root) | {"hloom/py.typed"}
 
-    code = f"""
-import sys
-sys.path.insert(0, {str(tmp_path / "installed")!r})
-import hloom, hloom.numpy as jnp
-assert hloom.__file__.startswith({str(tmp_path / "installed")!r}), hloom.__file__
-print(hloom.jit(lambda x: jnp.sum(x * x))(jnp.arange(4.0)))
-"""
-    assert float(python(code, cwd=tmp_path)) == 14.0
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", str(wheel), python=python)
+    where = str(tmp_path / "venv")
+    code = f"{USE}; assert hloom.__file__.startswith({where!r}) and hloom.hlo.__file__.startswith({where!r})"
+    assert float(run(python, code, tmp_path)) == 14.0
+    if (source / "hloom" / "hlo").is_dir():  # the checkout's own package comes first in its folder, and works as well
+        assert float(run(python, USE, source)) == 14.0
+
+
+@pytest.mark.slow
+def test_an_editable_install_works(source: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", "--editable", str(source), python=python)
+    code = f"{USE}; import sys; print(*(m.__file__ for n, m in sys.modules.items() if n.partition('.')[0] == 'hloom'))"
+    result, files = run(python, code, tmp_path).splitlines()
+    assert float(result) == 14.0
+    real = [os.path.realpath(file) for file in files.split()]
+    assert len(real) > 100 and len(real) == len(set(real)) and all(f.startswith(f"{source.resolve()}/") for f in real)
+
+
+@pytest.mark.slow
+def test_the_source_distribution_holds_plain_files(root: Path, tmp_path: Path) -> None:
+    source = copy_of_the_package(root, tmp_path / "source")
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
+    python = environment(tmp_path / "venv")
+    pip("install", "setuptools>=77", python=python)
+    archive = source / run(python, build, source).splitlines()[-1]
+    with tarfile.open(archive) as tar:
+        members = tar.getmembers()
+    assert all(member.isfile() or member.isdir() for member in members)
+    names = [member.name.partition("/")[2] for member in members if member.isfile()]
+    assert len(names) == len(set(names))
+    assert {name for name in names if name.startswith("hloom/")} == modules(root) | {"hloom/py.typed"}
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(archive))
+    with zipfile.ZipFile(next(tmp_path.glob("hloom-*.whl"))) as wheel:
+        assert {n for n in wheel.namelist() if ".dist-info/" not in n} == modules(root) | {"hloom/py.typed"}
 
 
 @pytest.mark.parametrize("name", ["hloom.numpy.linalg", "hloom.nn.initializers"])
 def test_modules_that_jax_programs_import(name: str, tmp_path: Path) -> None:
     parent, _, attribute = name.rpartition(".")
     code = f"import {name} as module, {parent}; from {parent} import {attribute}; assert {attribute} is module"
-    python(code, cwd=tmp_path)
+    run(sys.executable, code, tmp_path)

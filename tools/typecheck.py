@@ -1,53 +1,25 @@
 #!/usr/bin/env python3
-"""mypy over the library, as `pyproject.toml` configures it.
+"""mypy over the library, as `pyproject.toml` configures it; messages name files where they are.
 
-The folders of the repository are not arranged like the package (`hlo/` installs as `hloom.hlo`), and a type checker
-follows folders, not installers. So this makes links to the folders in a build folder, arranged like the package, checks
-that, and gives the files their names in the repository in messages.
+mypy finds the package as Python does: `hloom/hlo` is a link to `hlo`. So each file is checked once, as a module of
+`hloom`, and a message about `hloom/hlo/ir.py` is printed as one about `hlo/ir.py`.
 """
 
 from __future__ import annotations
 
-import os
+import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINKED = ROOT / "build" / "typecheck"
-
-
-def lay_links() -> dict[str, str]:
-    """Makes the links that form the package; gives, for each path in it, the folder in the repository."""
-    folders: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
-    package = LINKED / "hloom"
-    package.mkdir(parents=True, exist_ok=True)
-    for old in package.iterdir():
-        old.unlink()
-    real = {}
-    for name, folder in folders.items():
-        if name == "hloom":
-            for item in (ROOT / folder).iterdir():
-                if item.name != "__pycache__":
-                    (package / item.name).symlink_to(item)
-                    real[f"hloom/{item.name}"] = f"{folder}/{item.name}"
-        else:
-            link = LINKED / name.replace(".", "/")
-            link.symlink_to(ROOT / folder)
-            real[name.replace(".", "/")] = folder
-    return real
 
 
 def main() -> int:
-    real = lay_links()
-    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
-    command += ["--cache-dir", str(ROOT / ".mypy_cache"), "-p", "hloom", *sys.argv[1:]]
-    environment = {**os.environ, "MYPYPATH": str(LINKED)}
-    found = subprocess.run(command, cwd=LINKED, env=environment, text=True, capture_output=True)
-    for line in (found.stdout + found.stderr).splitlines():
-        linked = next((path for path in sorted(real, key=len, reverse=True) if line.startswith(path)), None)
-        print(real[linked] + line.removeprefix(linked) if linked else line)
+    links = "|".join(path.name for path in (ROOT / "hloom").iterdir() if path.is_symlink())
+    command = [sys.executable, "-m", "mypy", "-p", "hloom", *sys.argv[1:]]
+    found = subprocess.run(command, cwd=ROOT, text=True, capture_output=True)
+    print(re.sub(rf"^hloom/({links})/", r"\1/", found.stdout + found.stderr, flags=re.MULTILINE), end="")
     return found.returncode
 
 

@@ -4,3 +4,6 @@ Read `core` first. An operation with an HLO opcode is traced as that opcode; all
 second IR. The modules here import only `hlo`. Transformations (`autodiff`) add traces to `core`'s, and backends are
 reached through `hlo/backend.py`. The functions that users call are in `hloom/`, above autodiff.
 """
+
+if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
+    raise ImportError("tracer is a part of hloom: import hloom.tracer")

@@ -9,13 +9,134 @@ from ..tracer.scan import fori_loop, map, scan
 from . import dot as _dot
 from . import elementwise, indexing, movement, special, structure
 from . import reduce as _reduce
-from .dot import *
-from .elementwise import *
-from .indexing import *
-from .movement import *
-from .reduce import *
-from .special import *
-from .structure import *
+from .dot import (
+    Precision as Precision,
+    batch_matmul as batch_matmul,
+    dot as dot,
+    dot_general as dot_general,
+)
+from .elementwise import (
+    RoundingMethod as RoundingMethod,
+    abs as abs,
+    acos as acos,
+    acosh as acosh,
+    add as add,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atan2 as atan2,
+    atanh as atanh,
+    bitcast_convert_type as bitcast_convert_type,
+    bitwise_and as bitwise_and,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_xor as bitwise_xor,
+    cbrt as cbrt,
+    ceil as ceil,
+    clamp as clamp,
+    clz as clz,
+    complex as complex,
+    conj as conj,
+    convert_element_type as convert_element_type,
+    cos as cos,
+    cosh as cosh,
+    div as div,
+    eq as eq,
+    erf as erf,
+    exp as exp,
+    exp2 as exp2,
+    expm1 as expm1,
+    floor as floor,
+    ge as ge,
+    gt as gt,
+    imag as imag,
+    integer_pow as integer_pow,
+    is_finite as is_finite,
+    le as le,
+    log as log,
+    log1p as log1p,
+    logistic as logistic,
+    lt as lt,
+    max as max,
+    min as min,
+    mul as mul,
+    ne as ne,
+    neg as neg,
+    population_count as population_count,
+    pow as pow,
+    real as real,
+    reciprocal as reciprocal,
+    rem as rem,
+    round as round,
+    rsqrt as rsqrt,
+    select as select,
+    select_n as select_n,
+    shift_left as shift_left,
+    shift_right_arithmetic as shift_right_arithmetic,
+    shift_right_logical as shift_right_logical,
+    sign as sign,
+    sin as sin,
+    sinh as sinh,
+    sqrt as sqrt,
+    square as square,
+    sub as sub,
+    tan as tan,
+    tanh as tanh,
+)
+from .indexing import (
+    dynamic_index_in_dim as dynamic_index_in_dim,
+    dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+    dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
+from .movement import (
+    broadcast as broadcast,
+    broadcast_in_dim as broadcast_in_dim,
+    broadcast_shapes as broadcast_shapes,
+    broadcasted_iota as broadcasted_iota,
+    collapse as collapse,
+    concatenate as concatenate,
+    expand_dims as expand_dims,
+    full as full,
+    full_like as full_like,
+    index_in_dim as index_in_dim,
+    iota as iota,
+    pad as pad,
+    reshape as reshape,
+    rev as rev,
+    slice as slice,
+    slice_in_dim as slice_in_dim,
+    split as split,
+    squeeze as squeeze,
+    transpose as transpose,
+)
+from .reduce import (
+    argmax as argmax,
+    argmin as argmin,
+    cumlogsumexp as cumlogsumexp,
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    reduce as reduce,
+    reduce_and as reduce_and,
+    reduce_max as reduce_max,
+    reduce_min as reduce_min,
+    reduce_or as reduce_or,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
+    reduce_xor as reduce_xor,
+)
+from .special import (
+    erf_inv as erf_inv,
+    nextafter as nextafter,
+)
+from .structure import (
+    optimization_barrier as optimization_barrier,
+    stop_gradient as stop_gradient,
+)
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 __all__ += _dot.__all__

@@ -1,9 +1,39 @@
 """`hloom.nn`: activations, and functions for classifiers. Source for names and meaning: jax.nn."""
 
 from . import activations, initializers, labels, normalization
-from .activations import *
-from .labels import *
-from .normalization import *
+from .activations import (
+    celu as celu,
+    elu as elu,
+    gelu as gelu,
+    glu as glu,
+    hard_sigmoid as hard_sigmoid,
+    hard_silu as hard_silu,
+    hard_swish as hard_swish,
+    hard_tanh as hard_tanh,
+    identity as identity,
+    leaky_relu as leaky_relu,
+    log_sigmoid as log_sigmoid,
+    mish as mish,
+    relu as relu,
+    relu6 as relu6,
+    selu as selu,
+    sigmoid as sigmoid,
+    silu as silu,
+    soft_sign as soft_sign,
+    softplus as softplus,
+    squareplus as squareplus,
+    swish as swish,
+    tanh as tanh,
+)
+from .labels import (
+    one_hot as one_hot,
+)
+from .normalization import (
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    softmax as softmax,
+    standardize as standardize,
+)
 
 __all__ = ["initializers"]
 __all__ += activations.__all__

@@ -4,7 +4,7 @@ A family's file has the same name in every layer. Functions that need sort, gath
 missing, and using one raises an AttributeError that says so.
 """
 
-from typing import Any as _Any
+import typing as _typing
 
 import numpy as _np
 
@@ -27,17 +27,283 @@ from . import (
 )
 from . import dot as _dot
 from . import einsum as _einsum
-from .binary import *
-from .choose import *
-from .creation import *
-from .dot import *
-from .einsum import *
-from .elementwise import *
+from .binary import (
+    add as add,
+    arctan2 as arctan2,
+    atan2 as atan2,
+    bitwise_and as bitwise_and,
+    bitwise_left_shift as bitwise_left_shift,
+    bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor,
+    copysign as copysign,
+    divide as divide,
+    divmod as divmod,
+    equal as equal,
+    float_power as float_power,
+    floor_divide as floor_divide,
+    fmax as fmax,
+    fmin as fmin,
+    fmod as fmod,
+    greater as greater,
+    greater_equal as greater_equal,
+    heaviside as heaviside,
+    hypot as hypot,
+    left_shift as left_shift,
+    less as less,
+    less_equal as less_equal,
+    logaddexp as logaddexp,
+    logaddexp2 as logaddexp2,
+    logical_and as logical_and,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    maximum as maximum,
+    minimum as minimum,
+    mod as mod,
+    multiply as multiply,
+    not_equal as not_equal,
+    pow as pow,
+    power as power,
+    remainder as remainder,
+    right_shift as right_shift,
+    subtract as subtract,
+    true_divide as true_divide,
+)
+from .choose import (
+    allclose as allclose,
+    array_equal as array_equal,
+    astype as astype,
+    clip as clip,
+    isclose as isclose,
+    nan_to_num as nan_to_num,
+    polyval as polyval,
+    select as select,
+    where as where,
+)
+from .creation import (
+    arange as arange,
+    array as array,
+    asarray as asarray,
+    copy as copy,
+    empty as empty,
+    empty_like as empty_like,
+    eye as eye,
+    from_dlpack as from_dlpack,
+    full as full,
+    full_like as full_like,
+    identity as identity,
+    indices as indices,
+    linspace as linspace,
+    logspace as logspace,
+    meshgrid as meshgrid,
+    ones as ones,
+    ones_like as ones_like,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from .dot import (
+    cross as cross,
+    dot as dot,
+    inner as inner,
+    kron as kron,
+    matmul as matmul,
+    outer as outer,
+    tensordot as tensordot,
+    vdot as vdot,
+)
+from .einsum import (
+    einsum as einsum,
+)
+from .elementwise import (
+    abs as abs,
+    absolute as absolute,
+    acos as acos,
+    acosh as acosh,
+    angle as angle,
+    arccos as arccos,
+    arccosh as arccosh,
+    arcsin as arcsin,
+    arcsinh as arcsinh,
+    arctan as arctan,
+    arctanh as arctanh,
+    around as around,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atanh as atanh,
+    bitwise_invert as bitwise_invert,
+    bitwise_not as bitwise_not,
+    cbrt as cbrt,
+    ceil as ceil,
+    conj as conj,
+    conjugate as conjugate,
+    cos as cos,
+    cosh as cosh,
+    deg2rad as deg2rad,
+    degrees as degrees,
+    exp as exp,
+    exp2 as exp2,
+    expm1 as expm1,
+    fabs as fabs,
+    fix as fix,
+    floor as floor,
+    imag as imag,
+    invert as invert,
+    isfinite as isfinite,
+    isinf as isinf,
+    isnan as isnan,
+    isneginf as isneginf,
+    isposinf as isposinf,
+    log as log,
+    log1p as log1p,
+    log2 as log2,
+    log10 as log10,
+    logical_not as logical_not,
+    negative as negative,
+    positive as positive,
+    rad2deg as rad2deg,
+    radians as radians,
+    real as real,
+    reciprocal as reciprocal,
+    rint as rint,
+    round as round,
+    sign as sign,
+    signbit as signbit,
+    sin as sin,
+    sinc as sinc,
+    sinh as sinh,
+    sqrt as sqrt,
+    square as square,
+    tan as tan,
+    tanh as tanh,
+    trunc as trunc,
+)
 from .linalg.products import vecdot
-from .movement import *
-from .queries import *
-from .reduce import *
-from .scalar_types import *
+from .movement import (
+    append as append,
+    array_split as array_split,
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    broadcast_arrays as broadcast_arrays,
+    broadcast_to as broadcast_to,
+    column_stack as column_stack,
+    concat as concat,
+    concatenate as concatenate,
+    diag as diag,
+    diagonal as diagonal,
+    diff as diff,
+    dstack as dstack,
+    expand_dims as expand_dims,
+    flip as flip,
+    fliplr as fliplr,
+    flipud as flipud,
+    hstack as hstack,
+    matrix_transpose as matrix_transpose,
+    moveaxis as moveaxis,
+    pad as pad,
+    permute_dims as permute_dims,
+    ravel as ravel,
+    repeat as repeat,
+    reshape as reshape,
+    roll as roll,
+    rot90 as rot90,
+    split as split,
+    squeeze as squeeze,
+    stack as stack,
+    swapaxes as swapaxes,
+    tile as tile,
+    trace as trace,
+    transpose as transpose,
+    tri as tri,
+    tril as tril,
+    triu as triu,
+    vstack as vstack,
+)
+from .queries import (
+    iscomplexobj as iscomplexobj,
+    isrealobj as isrealobj,
+    isscalar as isscalar,
+    ndim as ndim,
+    shape as shape,
+    size as size,
+)
+from .reduce import (
+    all as all,
+    amax as amax,
+    amin as amin,
+    any as any,
+    argmax as argmax,
+    argmin as argmin,
+    average as average,
+    count_nonzero as count_nonzero,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    max as max,
+    mean as mean,
+    min as min,
+    nanmax as nanmax,
+    nanmean as nanmean,
+    nanmin as nanmin,
+    nanprod as nanprod,
+    nanstd as nanstd,
+    nansum as nansum,
+    nanvar as nanvar,
+    prod as prod,
+    ptp as ptp,
+    std as std,
+    sum as sum,
+    var as var,
+)
+from .scalar_types import (
+    bfloat16 as bfloat16,
+    bool as bool,
+    bool_ as bool_,
+    complex64 as complex64,
+    complex128 as complex128,
+    complex_ as complex_,
+    complexfloating as complexfloating,
+    dtype as dtype,
+    e as e,
+    euler_gamma as euler_gamma,
+    float4_e2m1fn as float4_e2m1fn,
+    float8_e3m4 as float8_e3m4,
+    float8_e4m3 as float8_e4m3,
+    float8_e4m3b11fnuz as float8_e4m3b11fnuz,
+    float8_e4m3fn as float8_e4m3fn,
+    float8_e4m3fnuz as float8_e4m3fnuz,
+    float8_e5m2 as float8_e5m2,
+    float8_e5m2fnuz as float8_e5m2fnuz,
+    float8_e8m0fnu as float8_e8m0fnu,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    float_ as float_,
+    floating as floating,
+    generic as generic,
+    inexact as inexact,
+    inf as inf,
+    int2 as int2,
+    int4 as int4,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    int_ as int_,
+    integer as integer,
+    nan as nan,
+    newaxis as newaxis,
+    number as number,
+    pi as pi,
+    signedinteger as signedinteger,
+    uint as uint,
+    uint2 as uint2,
+    uint4 as uint4,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+    unsignedinteger as unsignedinteger,
+)
 
 __all__ = [
     "broadcast_shapes",
@@ -64,9 +330,12 @@ __all__ += scalar_types.__all__
 del binary, choose, creation, elementwise, indexing, methods, movement, promotion, queries, reduce, scalar_types
 
 
-def __getattr__(name: str) -> _Any:
-    if not name.startswith("_") and hasattr(_np, name):
-        raise AttributeError(
-            f"hloom.numpy has no {name!r} in this version; numpy.{name} works on concrete arrays outside of traced code"
-        )
-    raise AttributeError(f"module 'hloom.numpy' has no attribute {name!r}")
+if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not imported above is an error
+
+    def __getattr__(name: str) -> _typing.Any:
+        if not name.startswith("_") and hasattr(_np, name):
+            raise AttributeError(
+                f"hloom.numpy has no {name!r} in this version; "
+                f"numpy.{name} works on concrete arrays outside of traced code"
+            )
+        raise AttributeError(f"module 'hloom.numpy' has no attribute {name!r}")

@@ -8,9 +8,33 @@
 """
 
 from . import continuous, discrete, drawing, implementations, keys, threefry
-from .continuous import *
-from .discrete import *
-from .keys import *
+from .continuous import (
+    exponential as exponential,
+    gumbel as gumbel,
+    laplace as laplace,
+    logistic as logistic,
+    normal as normal,
+    truncated_normal as truncated_normal,
+    uniform as uniform,
+)
+from .discrete import (
+    bernoulli as bernoulli,
+    bits as bits,
+    categorical as categorical,
+    permutation as permutation,
+    rademacher as rademacher,
+    randint as randint,
+)
+from .keys import (
+    PRNGKey as PRNGKey,
+    clone as clone,
+    fold_in as fold_in,
+    key as key,
+    key_data as key_data,
+    key_impl as key_impl,
+    split as split,
+    wrap_key_data as wrap_key_data,
+)
 
 __all__ = []
 __all__ += continuous.__all__

@@ -3,8 +3,16 @@
 from ..dot import matmul, outer, tensordot
 from ..movement import diagonal, matrix_transpose, trace
 from . import norms, products
-from .norms import *
-from .products import *
+from .norms import (
+    matrix_norm as matrix_norm,
+    norm as norm,
+    vector_norm as vector_norm,
+)
+from .products import (
+    matrix_power as matrix_power,
+    multi_dot as multi_dot,
+    vecdot as vecdot,
+)
 
 __all__ = ["diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace"]
 __all__ += norms.__all__
