@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
@@ -200,6 +201,7 @@ class LinearizedFunction:
         self.computation, self._residuals = program.computation(f"linear_{getattr(fun, '__name__', 'function')}")
         """`computation`: the linear program as HLO; it takes the tangents and the residuals."""
 
+    @boundary
     def __call__(self, *tangents: Any) -> Any:
         leaves, structure = tree.flatten(tangents)
         if structure != self._in_tree:
@@ -290,6 +292,7 @@ class PullbackFunction:
         self._in_tree, self._in_avals = in_tree, tuple(in_avals)
         self._out_tree, self._out_avals = out_tree, tuple(out_avals)
 
+    @boundary
     def __call__(self, cotangent: Any) -> Any:
         leaves, structure = tree.flatten(cotangent)
         if structure != self._out_tree:
@@ -370,6 +373,7 @@ def grad(
     value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
 
     @functools.wraps(fun)
+    @boundary
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, gradient = value_and_grad_f(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -392,6 +396,7 @@ def value_and_grad(
     positions = checked_argnums(argnums)
 
     @functools.wraps(fun)
+    @boundary
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
         moving = tuple(args[i] for i in chosen)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
+from ..hlo.tracebacks import boundaries
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
@@ -142,6 +143,7 @@ def _custom_jvp_jvp(
     return results, tangents_out
 
 
+@boundaries
 class custom_jvp:
     """A function with its own JVP rule. JAX's `custom_jvp`.
 
@@ -329,6 +331,7 @@ def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -
     return trace_to_computation(lambda _: [full(a, np.nan) for a in out_avals], avals, _BACKWARD.name).computation
 
 
+@boundaries
 class custom_vjp:
     """A function with its own reverse-mode rule. JAX's `custom_vjp`.
 

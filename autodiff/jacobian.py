@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.array import Array, as_value
 from ..tracer.aval import ShapedArray
@@ -60,6 +61,7 @@ def _jacobian(name: str, fun: Function, argnums: int | Sequence[int], has_aux: b
     positions = checked_argnums(argnums)
 
     @functools.wraps(fun)
+    @boundary
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
         moving = tuple(args[i] for i in chosen)

@@ -14,6 +14,7 @@ from typing import Any
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import aval_of_shape
@@ -46,6 +47,7 @@ def checkpoint(
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
     @functools.wraps(fun)
+    @boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         fixed = {i % len(args): args[i] for i in static}
         leaves, structure = tree.flatten(([a for i, a in enumerate(args) if i not in fixed], kwargs))

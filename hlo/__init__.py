@@ -6,6 +6,7 @@ Names are loaded when first used: a process that never parses text does not load
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
@@ -193,9 +194,18 @@ __all__ = [
 if not TYPE_CHECKING:  # to type checkers, a name that is not imported above is an error
 
     def __getattr__(name: str) -> Any:
+        namespaces = import_module("..namespaces", __name__)
         if name not in _NAMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(_NAMES[name], __name__), name)
+            error = namespaces.missing(__name__, name)
+            try:
+                raise error
+            except AttributeError:
+                namespaces.hide(error)
+                raise
+        found = getattr(import_module(_NAMES[name], __name__), name)
+        if isinstance(found, FunctionType):  # classes keep their home, where their source is
+            found = namespaces.published(found, name, __name__)
+        globals()[name] = found
         return found
 
 

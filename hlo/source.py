@@ -14,18 +14,20 @@ from types import FrameType
 
 from .ir import Metadata
 
+_PACKAGE = __name__.removesuffix(".hlo.source")
 _FOLDERS = ("autodiff", "hlo", "hloom", "numba_backend", "tracer")
 
 
 def _own_folders() -> list[str]:
     """The package, and the folders to which its links lead: code may be loaded by either path."""
-    package = sys.modules[__name__.removesuffix(".hlo.source")]
+    package = sys.modules[_PACKAGE]
     beside = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     folders = [*package.__path__, *(os.path.join(beside, name) for name in _FOLDERS)]
     return [os.path.join(os.path.abspath(folder), "") for folder in folders]
 
 
 _INTERNAL_FOLDERS = _own_folders()
+_OWN_FOLDERS = tuple(_INTERNAL_FOLDERS)
 _INTERNAL_FILES = frozenset({functools.__file__, contextlib.__file__, "<string>", "<frozen runpy>"})
 _IS_INTERNAL: dict[str, bool] = {}
 
@@ -40,6 +42,14 @@ def _judge(filename: str) -> bool:
     internal = filename in _INTERNAL_FILES or os.path.abspath(filename).startswith(tuple(_INTERNAL_FOLDERS))
     _IS_INTERNAL[filename] = internal
     return internal
+
+
+def is_internal(frame: FrameType) -> bool:
+    """True if the frame runs code of this library, or code that it made by `exec`, as dataclasses do."""
+    file = frame.f_code.co_filename
+    if file.startswith("<"):
+        return str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE
+    return os.path.abspath(file).startswith(_OWN_FOLDERS)
 
 
 def user_frame() -> FrameType | None:
@@ -79,6 +89,9 @@ def user_line() -> str:
 
 def function_line(fun: object) -> str:
     """Where a function is defined, for messages: ``f at file.py:10``; its name alone if that is not known."""
-    code = getattr(fun, "__code__", None)
     name = getattr(fun, "__name__", None) or type(fun).__name__
+    code = getattr(fun, "__code__", None)
+    while code is not None and code.co_filename.startswith(_OWN_FOLDERS) and hasattr(fun, "__wrapped__"):
+        fun = fun.__wrapped__  # what this library has made of it
+        code = getattr(fun, "__code__", None)
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name

@@ -134,14 +134,20 @@ if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not imported a
     def __getattr__(name: str) -> _typing.Any:
         if name in _MODULES:
             return _importlib.import_module(f".{name}", __name__)
+        namespaces = _importlib.import_module(".namespaces", __name__)
         if name == "Array":
             found = _importlib.import_module(".numpy", __name__).ndarray
         elif name in _NAMES:
             _importlib.import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
             found = getattr(_importlib.import_module(_NAMES[name], __name__), name)
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found
+            error = namespaces.missing(__name__, name)
+            try:
+                raise error
+            except AttributeError:
+                namespaces.hide(error)
+                raise
+        found = globals()[name] = namespaces.published(found, name, __name__)
         return found
 
 

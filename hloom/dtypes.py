@@ -6,12 +6,15 @@ import numpy as _np
 from numpy.typing import DTypeLike as _DTypeLike
 
 from .autodiff.tangents import float0
+from .namespaces import publish as _publish
 from .tracer.dtypes import bfloat16 as _bfloat16
 from .tracer.dtypes import canonical_dtype as _canonical_dtype
 from .tracer.dtypes import finfo, iinfo, issubdtype, result_type
+from .tracer.errors import TypePromotionError
 from .tracer.extended import extended, prng_key
 
 __all__ = [
+    "TypePromotionError",
     "bfloat16",
     "canonicalize_dtype",
     "extended",
@@ -36,3 +39,5 @@ def canonicalize_dtype(dtype: _DTypeLike, allow_extended_dtype: bool = False) ->
     if issubdtype(found, extended) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype was given the extended dtype {found} without allow_extended_dtype=True")
     return found
+
+_publish(__name__)

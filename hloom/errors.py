@@ -1,6 +1,7 @@
 """`hloom.errors`: every error class for users, under JAX's names where it has them."""
 
 from .hlo.errors import CustomCallError, HloParseError, VerificationError
+from .namespaces import publish as _publish
 from .tracer import errors as _errors
 from .tracer.errors import (
     ConcretizationTypeError as ConcretizationTypeError,
@@ -23,3 +24,5 @@ from .tracer.errors import (
 
 __all__ = ["CustomCallError", "HloParseError", "VerificationError"]
 __all__ += _errors.__all__
+
+_publish(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .namespaces import publish as _publish
 from .tracer.config import enable_x64
 from .tracer.context import Override
 
@@ -11,3 +12,5 @@ __all__ = ["disable_x64", "enable_x64"]
 def disable_x64() -> Override:
     """Within the block 64-bit dtypes become their 32-bit counterparts, in this thread."""
     return enable_x64(False)
+
+_publish(__name__)

@@ -1,5 +1,6 @@
 """`hloom.tree`: pytrees."""
 
+from .namespaces import publish as _publish
 from .tracer.tree import (
     PyTreeDef,
     all,
@@ -31,3 +32,5 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+
+_publish(__name__)

@@ -1,5 +1,6 @@
 """`hloom.tree_util`: the functions of `hloom.tree` under the names of jax.tree_util."""
 
+from .namespaces import publish as _publish
 from .tracer.tree import PyTreeDef, register_dataclass, register_pytree_node, register_pytree_node_class
 from .tracer.tree import all as tree_all
 from .tracer.tree import flatten as tree_flatten
@@ -26,3 +27,5 @@ __all__ = [
     "tree_transpose",
     "tree_unflatten",
 ]
+
+_publish(__name__)

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 
 from ..hlo.backend import DeviceBuffer
 from ..hlo.host_buffers import HostBuffer
+from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
 from .dtypes import canonical_dtype, python_scalar_dtype
@@ -23,6 +24,11 @@ from .operators import ArrayBase, Value
 from .source import user_line
 
 NDArray = np.ndarray[Any, Any]
+READERS = (
+    *("__bool__", "__int__", "__float__", "__complex__", "__index__", "__format__", "__dlpack__"),
+    *("item", "tolist"),
+)
+"""Methods that give an array's elements to Python: users meet their errors."""
 
 
 class Array(ArrayBase):
@@ -67,7 +73,14 @@ class Array(ArrayBase):
             storage = Array.from_buffer(self.aval.storage, self._buffer)
             self._storage = storage
             return storage
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name.startswith("__"):  # NumPy asks for some, and does not show the error
+            raise error
+        try:
+            raise error
+        except AttributeError:
+            hide(error)
+            raise
 
     def with_aval(self, aval: ShapedArray) -> Array:
         """The same elements with a type that differs in its weak type only."""
@@ -81,12 +94,16 @@ class Array(ArrayBase):
     # ---- to NumPy and Python
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray:
-        view = _read_only(self._view)
-        if dtype is not None and np.dtype(dtype) != view.dtype:
-            if copy is False:
-                raise ValueError(f"an array of {view.dtype} cannot be a {np.dtype(dtype)} array without a copy")
-            return view.astype(dtype)
-        return view.copy() if copy else view
+        try:
+            view = _read_only(self._view)
+            if dtype is not None and np.dtype(dtype) != view.dtype:
+                if copy is False:
+                    raise ValueError(f"an array of {view.dtype} cannot be a {np.dtype(dtype)} array without a copy")
+                return view.astype(dtype)
+            return view.copy() if copy else view
+        except BaseException as error:
+            hide(error)
+            raise
 
     def __dlpack__(self, **options: Any) -> Any:
         """A DLPack capsule over the same memory (not to be written to). Options as for NumPy's `__dlpack__`."""
@@ -196,6 +213,9 @@ class Array(ArrayBase):
 
     def devices(self) -> set[str]:
         return {"cpu"}
+
+
+boundaries(Array, *READERS)
 
 
 class DeletedArray(Array):

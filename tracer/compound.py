@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..hlo.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .context import current_context
@@ -54,16 +55,20 @@ class Compound(JitFunction):
         """The calls for which no program can be made."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._state.direct and _is_recording(self._state.trace):
-            return self._fun(*args, **kwargs)
         try:
-            return super().__call__(*args, **kwargs)
-        except _Declined:
-            pass
-        except OverflowError:  # a Python number that its default dtype cannot hold
-            if not self._state.direct:
-                raise
-        return self._fun(*args, **kwargs)  # outside of the handler: its errors are the user's own
+            if not self._state.direct and _is_recording(self._state.trace):
+                return self._fun(*args, **kwargs)
+            try:
+                return super().__call__(*args, **kwargs)
+            except _Declined:
+                pass
+            except OverflowError:  # a Python number that its default dtype cannot hold
+                if not self._state.direct:
+                    raise
+            return self._fun(*args, **kwargs)  # outside of the handler: its errors are the user's own
+        except BaseException as error:
+            hide(error)
+            raise
 
     def _call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run] | None = None, fast_key: Any = None
@@ -93,7 +98,7 @@ class Compound(JitFunction):
         return f"<function {self.__qualname__}>"
 
 
-class _Declined(Exception):
+class _Declined(Signal):
     """The call does not run as a program: the Python function itself runs."""
 
 

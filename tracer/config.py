@@ -11,10 +11,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from ..hlo import tracebacks
 from ..hlo.backend import default_backend, default_target, set_default_backend, set_default_target
 from ..hlo.errors import UnsupportedError
 from ..hlo.target import Target
 from ..hlo.targets import target_named
+from ..hlo.tracebacks import boundary
 from . import context as _context
 from .context import Context, Override, current_context
 
@@ -44,6 +46,9 @@ class Config:
     the operands' own precision; programs for other targets carry it."""
     jax_default_prng_impl: str
     """Only "threefry2x32"."""
+    jax_traceback_filtering: str
+    """Which frames a traceback shows: "auto" and "remove_frames", the user's only; "off", all; "tracebackhide", all,
+    marked so that IPython and pytest leave them out. `HLOOM_TRACEBACK=full` or `short` sets it too. Of the process."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     hloom_target: str | Target
@@ -55,18 +60,25 @@ class Config:
         """The settings on which programs traced by this thread depend: a part of their caches' keys. Not a setting."""
         return current_context()
 
+    @boundary
     def __getattr__(self, name: str) -> Any:
+        if name == _FILTERING:
+            return tracebacks.mode()
         if name not in _SETTINGS:
-            raise AttributeError(f"unknown setting {name!r}; known: {', '.join(_SETTINGS)}")
+            raise _unknown(name)
         return getattr(current_context(), _SETTINGS[name].field)
 
+    @boundary
     def update(self, name: str, value: Any) -> None:
         """Change a setting of the process, which threads see unless they override it within a `with` block.
 
         AttributeError for an unknown name, TypeError or ValueError for a value it cannot have.
         """
+        if name == _FILTERING:
+            tracebacks.set_mode(value)
+            return
         if name not in _SETTINGS:
-            raise AttributeError(f"unknown setting {name!r}; known: {', '.join(_SETTINGS)}")
+            raise _unknown(name)
         _check(name, value)
         _context.update_process(**{_SETTINGS[name].field: value})
         if name == "hloom_backend":
@@ -75,8 +87,16 @@ class Config:
             set_default_target(value)
 
     def __repr__(self) -> str:
-        settings = (f"{s}={getattr(self, s)!r}" for s in _SETTINGS)
+        settings = (f"{s}={getattr(self, s)!r}" for s in sorted((*_SETTINGS, _FILTERING)))
         return f"Config({', '.join(settings)})"
+
+
+_FILTERING = "jax_traceback_filtering"
+"""The one setting that is not in the context: no program depends on it."""
+
+
+def _unknown(name: str) -> AttributeError:
+    return AttributeError(f"unknown setting {name!r}; known: {', '.join(sorted((*_SETTINGS, _FILTERING)))}")
 
 
 class _Setting:

@@ -76,3 +76,8 @@ class DeletedArrayError(RuntimeError):
 
 class TypePromotionError(ValueError):
     """Values of dtypes that are not promoted to one another were combined."""
+
+
+for _class in [each for each in vars().values() if isinstance(each, type)]:
+    _class.__module__ = __name__.partition(".")[0] + ".errors"  # where users find it, and what tracebacks print
+TypePromotionError.__module__ = __name__.partition(".")[0] + ".dtypes"

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 import numpy as np
 
 from ..hlo.ir import HloModule
+from ..hlo.tracebacks import boundary, hide
 from . import tree
 from .arguments import (
     ArgumentSpec,
@@ -108,16 +109,20 @@ class JitFunction:
         self._plans: dict[Any, _Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._state.direct:
-            return self._call(args, kwargs)
-        table = self._fast[self._settings.settings.context]
-        run = None
-        if not kwargs:
-            try:
-                run = table[tuple(map(_avals, args))]
-            except (KeyError, AttributeError):
-                run = None  # what follows is outside of the handler, so that its errors are not chained to these
-        return self._call_by_plan(args, kwargs, table) if run is None else run(args)
+        try:
+            if not self._state.direct:
+                return self._call(args, kwargs)
+            table = self._fast[self._settings.settings.context]
+            run = None
+            if not kwargs:
+                try:
+                    run = table[tuple(map(_avals, args))]
+                except (KeyError, AttributeError):
+                    run = None  # what follows is outside of the handler, so that its errors are not chained to these
+            return self._call_by_plan(args, kwargs, table) if run is None else run(args)
+        except BaseException as error:
+            hide(error)
+            raise
 
     def _call_by_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run]) -> Any:
         """The fast way for calls that are not all Arrays by position; the general way for the first of its form."""
@@ -234,6 +239,7 @@ class JitFunction:
 
     # ---- ahead of time
 
+    @boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The traced program for arguments like these (arrays, or ShapeDtypeStruct), not yet compiled."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
@@ -252,6 +258,7 @@ class JitFunction:
         )
         return Lowered(traced.module(), traced.captured, signature)
 
+    @boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The types of the results, as ShapeDtypeStruct; nothing is computed."""
         return eval_shape(self._fun, *args, **kwargs)
@@ -336,6 +343,7 @@ def make_hlo(fun: Callable[..., Any], static_argnums: Any = ()) -> Callable[...,
     jitted = fun if isinstance(fun, JitFunction) else jit(fun, static_argnums=static_argnums)
 
     @functools.wraps(fun)
+    @boundary
     def traced(*args: Any, **kwargs: Any) -> HloModule:
         return jitted.lower(*args, **kwargs).module
 

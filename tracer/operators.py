@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..hlo.tracebacks import boundaries
 from .aval import ShapedArray
 
 
@@ -373,6 +374,9 @@ class ArrayBase:
         return _np.cumprod(self, axis, dtype=dtype)
 
 
+boundaries(ArrayBase, "T", "mT", "real", "imag", *[n for n in vars(ArrayBase) if callable(vars(ArrayBase)[n])])
+ArrayBase.__module__ = __name__.partition(".")[0]  # what users see of it is `hloom.Array`
+ArrayBase.__name__ = ArrayBase.__qualname__ = "Array"
 _ACCEPTED = (*_OPERANDS, ArrayBase)
 
 

@@ -11,6 +11,7 @@ from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.ir import HloModule
 from ..hlo.passes.record import PassRecord
 from ..hlo.target import Target
+from ..hlo.tracebacks import boundaries
 from . import tree
 from .arguments import ArgumentSpec, ShapeDtypeStruct, StaticArguments, abstract, split_static, temporary
 from .array import Array, as_value
@@ -59,6 +60,7 @@ class Signature:
         )
 
 
+@boundaries
 class Lowered:
     """A function traced for one combination of argument types: HLO before any pass."""
 
@@ -100,6 +102,7 @@ class Lowered:
         return f"<Lowered {self.module.name}>"
 
 
+@boundaries
 class Compiled:
     """A compiled program: call it as the function, with arguments of the types it was lowered for."""
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
-from .array import Array
+from ..hlo.tracebacks import boundaries
+from .array import READERS, Array
 from .aval import ShapedArray
 from .errors import (
     ConcretizationTypeError,
@@ -163,6 +164,9 @@ class Tracer(ArrayBase):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.str_short()}{'*' if self.aval.weak_type else ''}>"
+
+
+boundaries(Tracer, *READERS)
 
 
 def shallow_copy(tracer: T) -> T:

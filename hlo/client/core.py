@@ -13,6 +13,7 @@ from ..errors import HloError, ShapeError
 from ..layout import Layout
 from ..shape import Shape
 from ..source import user_line
+from ..tracebacks import boundaries
 from . import constants
 from .construction import Construction, Handle
 from .data import GlobalData
@@ -22,6 +23,7 @@ from .local_client import LocalClient
 B = TypeVar("B", bound="BuilderCore")
 
 
+@boundaries
 class BuilderCore:
     """The methods of a builder that are not operations: questions, errors, `build`."""
 

@@ -23,6 +23,7 @@ from ..layout import Layout
 from ..literal import Literal
 from ..shape import Shape
 from ..target import Target
+from ..tracebacks import boundaries
 from .data import GlobalData, LiteralValue, array_tree, literal_of
 from .handle import Computation, ComputationDataHandle
 
@@ -35,6 +36,7 @@ class ComputesConstants(Protocol):
     def compute_constant(self, operand: ComputationDataHandle, output_layout: Layout | None = None) -> GlobalData: ...
 
 
+@boundaries
 class LocalClient:
     """A client of this process. A computation is compiled when it is first executed, and kept while it is alive."""
 

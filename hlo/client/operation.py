@@ -25,6 +25,7 @@ from ..ir import NO_ATTRIBUTES, Attributes
 from ..opcode import Opcode
 from ..ops import OpSpec, Trait
 from ..ops.elementwise import CompareAttributes, ComparisonDirection
+from ..tracebacks import boundary
 from .constants import ElementTypeLike, constant
 from .construction import Construction, Handle, Integers
 from .core import BuilderCore, any_failed
@@ -62,7 +63,7 @@ class Operation(Generic[C]):
         self.method: Callable[..., Any] = function
 
     def __set_name__(self, owner: type[BuilderCore], name: str) -> None:
-        self.method = self.guarded(name)
+        self.method = boundary(self.guarded(name))
         self.method.__name__, self.method.__qualname__ = name, f"{owner.__name__}.{name}"
         self.method.__doc__ = self.__doc__
         first, *others = inspect.signature(self.function).parameters.values()

@@ -1,5 +1,8 @@
 """`hloom.extend`: for libraries that add operations. See docs/primitives.md."""
 
+from ..namespaces import publish as _publish
 from .core import Linear, Primitive
 
 __all__ = ["Linear", "Primitive"]
+
+_publish(__name__)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
+from ..hlo.tracebacks import boundaries
 from ..tracer import core, tree
 from ..tracer.array import Array, as_value
 from ..tracer.aval import ShapedArray
@@ -61,6 +62,7 @@ class _Given:
         return tuple([v if isinstance(v, Linear) else overlaid(v, a) for a, v in own])
 
 
+@boundaries
 class Primitive:
     """An operation that HLO has no opcode for.
 

@@ -4,6 +4,7 @@ A family's file has the same name in every layer. Functions that promote dtypes 
 """
 
 from .. import array_functions as _array_functions
+from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, switch, while_loop
 from ..tracer.scan import fori_loop, map, scan
 from . import dot as _dot
@@ -149,3 +150,5 @@ __all__ += structure.__all__
 
 _array_functions.load_when_used()
 del elementwise, indexing, movement, special, structure
+
+_publish(__name__)

@@ -1,5 +1,6 @@
 """`hloom.nn`: activations, and functions for classifiers. Source for names and meaning: jax.nn."""
 
+from ..namespaces import publish as _publish
 from . import activations, initializers, labels, normalization
 from .activations import (
     celu as celu,
@@ -41,3 +42,5 @@ __all__ += labels.__all__
 __all__ += normalization.__all__
 
 del activations, labels, normalization
+
+_publish(__name__)

@@ -4,11 +4,8 @@ A family's file has the same name in every layer. Functions that need sort, gath
 missing, and using one raises an AttributeError that says so.
 """
 
-import typing as _typing
-
-import numpy as _np
-
 from ..lax import broadcast_shapes
+from ..namespaces import publish as _publish
 from ..tracer.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from ..tracer.operators import ArrayBase as ndarray
 from . import (
@@ -329,13 +326,4 @@ __all__ += scalar_types.__all__
 
 del binary, choose, creation, elementwise, indexing, methods, movement, promotion, queries, reduce, scalar_types
 
-
-if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not imported above is an error
-
-    def __getattr__(name: str) -> _typing.Any:
-        if not name.startswith("_") and hasattr(_np, name):
-            raise AttributeError(
-                f"hloom.numpy has no {name!r} in this version; "
-                f"numpy.{name} works on concrete arrays outside of traced code"
-            )
-        raise AttributeError(f"module 'hloom.numpy' has no attribute {name!r}")
+_publish(__name__)

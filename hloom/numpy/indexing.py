@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..hlo.tracebacks import boundaries
 from ..lax.indexing import start_index
 from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached
 from ..tracer.aval import ShapedArray
@@ -219,6 +220,7 @@ def _starts(entries: tuple[_Range | Value, ...]) -> list[Value]:
 # ---- x.at[index].set(y)
 
 
+@boundaries
 class IndexUpdateHelper:
     """`x.at`: index it."""
 
@@ -231,6 +233,7 @@ class IndexUpdateHelper:
         return IndexUpdate(as_value(self._array), index)
 
 
+@boundaries
 class IndexUpdate:
     """`x.at[index]`: each method gives a copy of x in which the elements named by the index are changed.
 

@@ -7,6 +7,7 @@
 `key` makes arrays of dtype ``key<fry>``, `PRNGKey` the older plain uint32[2] arrays. All functions take both.
 """
 
+from ..namespaces import publish as _publish
 from . import continuous, discrete, drawing, implementations, keys, threefry
 from .continuous import (
     exponential as exponential,
@@ -42,3 +43,5 @@ __all__ += discrete.__all__
 __all__ += keys.__all__
 
 del continuous, discrete, drawing, implementations, keys, threefry
+
+_publish(__name__)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..hlo.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
 from ..tracer.array import Array, with_storage
 from ..tracer.aval import ShapedArray
@@ -45,14 +46,18 @@ class _Draw(Compound):
         self._default = (fun.__defaults__ or ((),))[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = args[1] if len(args) > 1 else kwargs.get(self._shape, self._default)
-        sizes = (given,) if type(given) is int else given
-        if self._state.direct and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
-            size = math.prod(sizes)
-            drawn = next((n for n in SIZES if n >= size), None)
-            if drawn is not None and sizes != (drawn,) and _can_be_cut(args, kwargs):
-                return self._cut(self._draw(drawn, args, kwargs), sizes, size)
-        return super().__call__(*args, **kwargs)
+        try:
+            given = args[1] if len(args) > 1 else kwargs.get(self._shape, self._default)
+            sizes = (given,) if type(given) is int else given
+            if self._state.direct and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
+                size = math.prod(sizes)
+                drawn = next((n for n in SIZES if n >= size), None)
+                if drawn is not None and sizes != (drawn,) and _can_be_cut(args, kwargs):
+                    return self._cut(self._draw(drawn, args, kwargs), sizes, size)
+            return super().__call__(*args, **kwargs)
+        except BaseException as error:
+            hide(error)
+            raise
 
     def _draw(self, size: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) > 1:

@@ -3,6 +3,7 @@
 Source: jax.nn.initializers.
 """
 
+from ...namespaces import publish as _publish
 from . import distributions, scaling
 from .distributions import (
     Initializer as Initializer,
@@ -32,3 +33,5 @@ __all__ += distributions.__all__
 __all__ += scaling.__all__
 
 del distributions, scaling
+
+_publish(__name__)

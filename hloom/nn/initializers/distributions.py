@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from ... import numpy as jnp
 from ... import random
+from ...hlo.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value
@@ -39,6 +40,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """An array of one value."""
     default = dtype
 
+    @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
         found = default if dtype is None else dtype
         return jnp.full(shape, value, dtypes.default_float() if found is None else found)
@@ -50,6 +52,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """Uniform on [0, scale)."""
     default = dtype
 
+    @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
         draws: Value = random.uniform(key, shape, default if dtype is None else dtype) * scale
         return draws
@@ -61,6 +64,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """Normal of mean 0."""
     default = dtype
 
+    @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
         draws: Value = random.normal(key, shape, default if dtype is None else dtype) * stddev
         return draws
@@ -72,6 +76,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0,
     """Normal of mean 0, given that it lies within (lower, upper) standard deviations."""
     default = dtype
 
+    @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
         draws = random.truncated_normal(key, lower, upper, canonical_shape(shape), default if dtype is None else dtype)
         scaled: Value = draws * stddev

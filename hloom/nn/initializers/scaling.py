@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import random
+from ...hlo.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value
@@ -50,6 +51,7 @@ def variance_scaling(
     """
     default = dtype
 
+    @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
         found = dtypes.canonical_dtype(default if dtype is None else dtype) if dtype or default else None
         sizes = canonical_shape(shape)

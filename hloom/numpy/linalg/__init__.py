@@ -1,5 +1,6 @@
 """`hloom.numpy.linalg`: norms and products of matrices; decompositions are missing."""
 
+from ...namespaces import publish as _publish
 from ..dot import matmul, outer, tensordot
 from ..movement import diagonal, matrix_transpose, trace
 from . import norms, products
@@ -19,3 +20,5 @@ __all__ += norms.__all__
 __all__ += products.__all__
 
 del norms, products
+
+_publish(__name__)

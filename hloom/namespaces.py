@@ -1,0 +1,122 @@
+"""What all public namespaces have in common: how they offer their functions, and what they say about a name they lack.
+
+    publish(__name__)      # the last line of a namespace's file
+
+makes each public function a boundary (`hlo/tracebacks.py`) that gives the namespace as its home: `numpy.sin.__module__`
+is "hloom.numpy", so that it can be pickled, and no file of the library is named. A name that is not there gets an
+AttributeError with the next step. The lists behind that message are read when the first such name is asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from functools import partial
+from importlib import import_module
+from types import FunctionType
+from typing import Any, NoReturn
+
+from .hlo.tracebacks import boundary, hide, inner
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def publish(module: str) -> None:
+    """Make a module a public namespace."""
+    names = vars(sys.modules[module])
+    done: dict[int, Any] = {}
+    for name in names["__all__"]:
+        if name not in names:
+            continue  # it is loaded when it is first used
+        found = inner(names[name])
+        if id(found) not in done:
+            own = getattr(found, "__name__", name)
+            home = own if own in names["__all__"] and inner(names.get(own)) is found else name
+            done[id(found)] = published(found, home, module)
+        names[name] = done[id(found)]
+    names.setdefault("__getattr__", partial(_refuse, module))
+
+
+def published(found: Any, name: str, module: str) -> Any:
+    """An object as `module` offers it under `name`."""
+    if isinstance(found, FunctionType):
+        found = boundary(inner(found))
+        found.__module__, found.__name__, found.__qualname__ = module, name, name
+    elif isinstance(found, type):
+        if found.__module__.startswith(f"{_PACKAGE}.") and found.__name__ == name:
+            found.__module__ = module
+    elif type(found).__module__.startswith(f"{_PACKAGE}.") and "__module__" in getattr(found, "__dict__", ()):
+        # a function in the form of an object
+        found.__module__ = module
+    return found
+
+
+# ---- names that are not there
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error for a name that the namespace `module` does not have: what the name would be, and what to use."""
+    return AttributeError(_message(module, name))
+
+
+def _refuse(module: str, name: str) -> NoReturn:
+    error = missing(module, name)
+    try:
+        raise error
+    except AttributeError:
+        hide(error)
+        raise
+
+
+def _message(module: str, name: str) -> str:
+    unknown = f"module {module!r} has no attribute {name!r}"
+    if name.startswith("_"):
+        return unknown
+    jax_names = import_module(".jax_names", _PACKAGE)
+    space = module[len(_PACKAGE) + 1 :]
+    jax = f"jax.{space}".rstrip(".")
+    advice = jax_names.ADVICE.get(f"{space}.{name}".lstrip("."))
+    in_jax = name in jax_names.names(space)
+    elsewhere = _elsewhere(space, name, jax_names)
+    if in_jax and elsewhere is None and advice is None:
+        advice = _numpy_has(space, name)
+    if in_jax:
+        unknown = f"{jax} has {name!r}, {module} does not have it yet"
+    if advice is not None:
+        return f"{unknown}: {advice}"
+    if elsewhere is not None:
+        return f"{unknown}: there is {elsewhere}"
+    if not in_jax and (outside := _numpy_has(space, name)) is not None:
+        return f"{unknown}: {outside}"
+    if not in_jax and (near := _near(module, name)):
+        return f"{unknown}: did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
+    return unknown
+
+
+def _elsewhere(space: str, name: str, jax_names: Any) -> str | None:
+    """Another namespace that has the name."""
+    for other in jax_names.SEARCHED:
+        if other != space and name in import_module(f"{_PACKAGE}.{other}".rstrip(".")).__all__:
+            return f"{_PACKAGE}.{other}.{name}".replace("..", ".")
+    return None
+
+
+def _numpy_has(space: str, name: str) -> str | None:
+    """NumPy's function of this name, for arrays that are not traced."""
+    if space.partition(".")[0] != "numpy":
+        return None
+    found: Any = import_module("numpy")
+    for part in space.split(".")[1:]:
+        found = getattr(found, part)
+    if name not in dir(found):
+        return None
+    return f"outside of jit and grad, {space}.{name} takes concrete arrays"
+
+
+def _near(module: str, name: str) -> list[str]:
+    """Names of the namespace that are spelled like it."""
+    public = sys.modules[module].__all__
+    lower: dict[str, str] = {n.lower(): n for n in public}
+    found = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.7)
+    found = found or [n for n in lower if n.startswith(name.lower()) and len(name) > 1][:3]
+    return [repr(lower[n]) for n in found]
