@@ -1,16 +1,15 @@
 """`hloom.experimental`: settings by the older names that JAX programs import."""
 
-from __future__ import annotations
-
 from .namespaces import publish as _publish
 from .tracer.config import enable_x64
-from .tracer.context import Override
+from .tracer.context import Override as _Override
 
 __all__ = ["disable_x64", "enable_x64"]
 
 
-def disable_x64() -> Override:
+def disable_x64() -> _Override:
     """Within the block 64-bit dtypes become their 32-bit counterparts, in this thread."""
     return enable_x64(False)
+
 
 _publish(__name__)

@@ -54,9 +54,29 @@ def published(found: Any, name: str, module: str) -> Any:
 # ---- names that are not there
 
 
+class _Missing(AttributeError):
+    """A name that a namespace does not have. The message is made when it is read: programs, and the import system, also
+    ask for names only to know whether they exist."""
+
+    def __init__(self, module: str, name: str) -> None:
+        super().__init__()
+        self._asked = module, name
+
+    def __str__(self) -> str:
+        if not self.args:
+            self.args = (_message(*self._asked),)
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type[AttributeError], tuple[str]]:
+        return AttributeError, (str(self),)
+
+
+_Missing.__module__, _Missing.__name__, _Missing.__qualname__ = "builtins", "AttributeError", "AttributeError"
+
+
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that the namespace `module` does not have: what the name would be, and what to use."""
-    return AttributeError(_message(module, name))
+    return _Missing(module, name)
 
 
 def _refuse(module: str, name: str) -> NoReturn:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
+import re
 import subprocess
 import sys
+import traceback
 from types import ModuleType
 
 import pytest
@@ -24,6 +27,8 @@ OURS = {
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError"),
         *("TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },
+    "experimental": {"disable_x64", "enable_x64"},  # older JAX had them here
+    "extend": {"Linear", "Primitive"},  # JAX has Primitive in `extend.core`
     "numpy": {"fix"},  # NumPy has it, and JAX had it
     "tree": {"PyTreeDef", "register_dataclass", "register_pytree_node", "register_pytree_node_class"},
 }
@@ -54,6 +59,83 @@ def test_no_name_is_listed_twice_and_all_exist(name: str) -> None:
     assert len(module.__all__) == len(set(module.__all__))
     for n in module.__all__:
         assert getattr(module, n, module) is not module, n
+
+
+MESSAGES = {
+    # what JAX has, and what to use
+    "numpy.sort": "jax.numpy has 'sort', hloom.numpy does not have it yet: outside of jit and grad, numpy.sort takes "
+    "concrete arrays",
+    "numpy.linalg.inv": "jax.numpy.linalg has 'inv', hloom.numpy.linalg does not have it yet: outside of jit and grad, "
+    "numpy.linalg.inv takes concrete arrays",
+    "random.choice": "jax.random has 'choice', hloom.random does not have it yet",
+    "lax.top_k": "jax.lax has 'top_k', hloom.lax does not have it yet: hloom.run_hlo runs HLO text that has this "
+    "operation",
+    "make_jaxpr": "jax has 'make_jaxpr', hloom does not have it yet: hloom.make_hlo(f)(*args) shows the program as HLO",
+    # what is elsewhere
+    "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",
+    "nn.sin": "module 'hloom.nn' has no attribute 'sin': there is hloom.numpy.sin",
+    "tree_map": "module 'hloom' has no attribute 'tree_map': there is hloom.tree_util.tree_map",
+    "random.scan": "module 'hloom.random' has no attribute 'scan': there is hloom.lax.scan",
+    # what only NumPy has
+    "numpy.busday_count": "module 'hloom.numpy' has no attribute 'busday_count': outside of jit and grad, "
+    "numpy.busday_count takes concrete arrays",
+    # what is spelled otherwise
+    "numpy.sinn": "module 'hloom.numpy' has no attribute 'sinn': did you mean 'sin', 'sinh' or 'sinc'?",
+    "jitt": "module 'hloom' has no attribute 'jitt': did you mean 'jit'?",
+    "numpy.Float32": "module 'hloom.numpy' has no attribute 'Float32': did you mean 'float32', 'float_' or 'float64'?",
+    "nn.initializers.he": "module 'hloom.nn.initializers' has no attribute 'he': did you mean 'he_normal' or "
+    "'he_uniform'?",
+    "hlo.Parse": "module 'hloom.hlo' has no attribute 'Parse': did you mean 'parse'?",
+    "errors.OperandErr": "module 'hloom.errors' has no attribute 'OperandErr': did you mean 'OperandError'?",
+    # what is nowhere
+    "lax.zzzz": "module 'hloom.lax' has no attribute 'zzzz'",
+    "extend.zzzz": "module 'hloom.extend' has no attribute 'zzzz'",
+    "experimental.zzzz": "module 'hloom.experimental' has no attribute 'zzzz'",
+    "dtypes.__path__": "module 'hloom.dtypes' has no attribute '__path__'",
+    "tree._flatten": "module 'hloom.tree' has no attribute '_flatten'",
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_name_that_is_not_there(name: str) -> None:
+    space, _, attribute = name.rpartition(".")
+    module = jax_names.namespace("hloom", space)
+    assert not hasattr(module, attribute)
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, attribute)
+    assert str(caught.value) == MESSAGES[name]
+    assert traceback.format_exception_only(caught.value) == [f"AttributeError: {MESSAGES[name]}\n"]
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is AttributeError and str(again) == MESSAGES[name]
+
+
+@pytest.mark.parametrize("name", jax_names.NAMESPACES)
+def test_every_name_of_jax_gets_an_answer(name: str) -> None:
+    module = jax_names.namespace("hloom", name)
+    for each in jax_names.recorded()[name]:
+        if each not in module.__all__:
+            with pytest.raises(AttributeError, match=f"has '{re.escape(each)}', hloom"):
+                getattr(module, each)
+
+
+def test_advice_is_for_names_that_are_missing_and_names_what_is_there() -> None:
+    from hloom import jax_names as lists
+
+    for name, words in lists.ADVICE.items():
+        space, _, attribute = name.rpartition(".")
+        assert attribute in lists.names(space), name
+        assert not hasattr(jax_names.namespace("hloom", space), attribute), f"there is {name} now: drop the advice"
+        for mentioned in re.findall(r"hloom((?:\.\w+)+)", words):
+            found: object = hloom
+            for part in mentioned.split(".")[1:]:
+                found = getattr(found, part)
+
+
+def test_the_lists_are_read_only_for_messages() -> None:
+    code = "import sys, hloom.numpy; hasattr(hloom, 'zzz'), hasattr(hloom.numpy, 'sort'); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    loaded = ran.stdout.split()
+    assert "hloom.namespaces" in loaded and "hloom.jax_names" not in loaded, ran.stderr
 
 
 def test_arrays_have_every_function_that_their_methods_call() -> None:
