@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from .errors import UnsupportedError
 from .ir import HloModule
 from .passes.record import PassRecord
 from .shape import Shape
+from .tables import Table, preformatted
 from .target import Target
 
 if TYPE_CHECKING:
@@ -39,11 +40,35 @@ class MemoryAnalysis:
     temp_size_in_bytes: int
     constant_size_in_bytes: int
     generated_code_size_in_bytes: int
-    text: str
-    report: MemoryReport | None = None
+    text: str = field(repr=False)
+    report: MemoryReport | None = field(default=None, repr=False)
+
+    @property
+    def peak_memory_in_bytes(self) -> int:
+        """The most bytes that a call needs at once: all but the temporaries lives as long as the call, and these have
+        one arena, whose size is the most that they need together, with gaps. An argument whose memory becomes a
+        result's is counted once. Code is not counted."""
+        once = self.argument_size_in_bytes + self.output_size_in_bytes - self.alias_size_in_bytes
+        return once + self.temp_size_in_bytes + self.constant_size_in_bytes
+
+    def table(self) -> Table:
+        """Bytes by purpose."""
+        rows = [
+            ("arguments", self.argument_size_in_bytes),
+            ("results", self.output_size_in_bytes),
+            ("  of them in memory of arguments", self.alias_size_in_bytes),
+            ("temporaries", self.temp_size_in_bytes),
+            ("constants", self.constant_size_in_bytes),
+            ("peak of a call", self.peak_memory_in_bytes),
+            ("code", self.generated_code_size_in_bytes),
+        ]
+        return Table(("memory", "bytes"), [(name, f"{size:,}") for name, size in rows], frozenset({1}))
 
     def __str__(self) -> str:
-        return self.text
+        return f"{self.table().to_text()}\n\n{self.text}"
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html() + preformatted(self.text)
 
 
 class DeviceBuffer(ABC):
@@ -111,9 +136,9 @@ class Executable(ABC):
     def passes(self) -> Sequence[PassRecord]:
         """What each stage of the compilation did, in order: the passes, then the stages of the backend itself."""
 
-    def as_text(self) -> str:
-        """The module after all passes, as HLO text."""
-        return self.module.to_text()
+    def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
+        """The module after all passes, as `HloModule.as_text` writes it."""
+        return self.module.as_text(dialect, metadata=metadata, debug_info=debug_info)
 
 
 class Compiler(ABC):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from .analyses.cost import cost_analysis
+from .analyses.cost import CostEstimate, cost_analysis
 from .backend import Compiler, DeviceBuffer, Executable, MemoryAnalysis, NDArray
 from .custom_calls import bind_custom_call, call_of
 from .evaluator import evaluate
 from .host_buffers import HostBuffer
 from .ir import HloModule
+from .kernel_texts import KernelTexts
 from .opcode import Opcode
 from .passes.manager import Pipeline
-from .passes.record import PassRecord
+from .passes.record import PassRecords
 from .shape import Shape
 from .target import Target
 from .targets import target_named
@@ -46,8 +47,8 @@ class EvaluatorExecutable(Executable):
         # The evaluator's results may be views of arguments or of each other; the caller must get separate arrays.
         return [np.array(r, order="C") for r in results]
 
-    def kernels(self) -> Mapping[str, str]:
-        return {}
+    def kernels(self) -> KernelTexts:
+        return KernelTexts()
 
     def memory_analysis(self) -> MemoryAnalysis:
         inputs = sum(s.byte_size for s in self._parameters)
@@ -55,10 +56,10 @@ class EvaluatorExecutable(Executable):
         text = f"evaluated op by op: {inputs} bytes of arguments, {outputs} bytes of results, NumPy holds the rest"
         return MemoryAnalysis(inputs, outputs, 0, 0, 0, 0, text)
 
-    def passes(self) -> Sequence[PassRecord]:
-        return ()
+    def passes(self) -> PassRecords:
+        return PassRecords()
 
-    def cost_analysis(self) -> dict[str, float]:
+    def cost_analysis(self) -> CostEstimate:
         """See `analyses.cost`."""
         return cost_analysis(self.module)
 

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .aliases import BufferDonor, InputOutputAlias
+from .errors import UnsupportedError
 from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata, post_order
 from .layout import Layout
 from .shape import Shape
+from .tables import preformatted
 from .text.frontend_attributes import frontend_attributes_text
 from .text.names import module_name
 from .text.printer import computation_texts
@@ -34,6 +36,10 @@ __all__ = [
     "Metadata",
     "post_order",
 ]
+
+
+_FEW_ELEMENTS = 64
+"""Of a constant, in HTML."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,15 +95,33 @@ class HloModule:
         for computation in self.computations:
             yield from computation.instructions
 
-    def to_text(self, *, elide_over: int | None = None) -> str:
+    def to_text(self, *, elide_over: int | None = None, metadata: bool = True) -> str:
         """The module in XLA's HLO syntax. Names that are not identifiers, or not unique, are changed.
 
         `elide_over`: larger constants are printed as `{...}`. That is for reading; `parse` refuses such text.
+        `metadata`: say of each instruction from which line of the user's program it comes.
         """
-        return "\n\n".join([_header(self), *computation_texts(self.computations, self.entry, elide_over)]) + "\n"
+        computations = computation_texts(self.computations, self.entry, elide_over, metadata)
+        return "\n\n".join([_header(self), *computations]) + "\n"
+
+    def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
+        """The module as HLO text, for reading. `metadata`, which JAX calls `debug_info`: with the user's lines.
+
+        UnsupportedError for a `dialect` other than "hlo".
+        """
+        if dialect not in (None, "hlo"):
+            raise UnsupportedError(f'hloom writes HLO only, as_text() or as_text("hlo"), not the dialect {dialect!r}')
+        return self.to_text(metadata=metadata or debug_info)
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        instructions = sum(len(c.instructions) for c in self.computations)
+        return f"<HloModule {self.name}: {len(self.computations)} computations, {instructions} instructions>"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.to_text(elide_over=_FEW_ELEMENTS, metadata=False))
 
 
 def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from ..hlo.buffers.assignment import AllocationKind, BufferAssignment
 from ..hlo.errors import ExecutionError
 from ..hlo.host_buffers import RetypedBuffer, array_in, buffer_of, held_alone
 from ..hlo.ir import HloModule
+from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import row_major
-from ..hlo.passes.record import PassRecord
+from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.shape import Shape
 from ..hlo.text.escape import escape
 from .lowering import LoweredModule
@@ -135,12 +136,12 @@ class NumbaExecutable(Executable):
             )
         return buffer_of(array, shape, copy)
 
-    def kernels(self) -> Mapping[str, str]:
+    def kernels(self) -> KernelTexts:
         uses: dict[str, list[tuple[str, str]]] = {}
         for use in self._lowered.kernels:
             values = ", ".join(f"{name} = {value}" for name, value in use.values)
             uses.setdefault(use.source, []).append((use.instruction, values))
-        found = {}
+        found = KernelTexts()
         for source, users in uses.items():
             comments = [f"# {escape(name)}" + (f": {values}" if values else "") for name, values in users]
             found[users[0][0]] = "\n".join([*comments, source])
@@ -161,5 +162,5 @@ class NumbaExecutable(Executable):
             report=report,
         )
 
-    def passes(self) -> Sequence[PassRecord]:
-        return self._records
+    def passes(self) -> PassRecords:
+        return PassRecords(self._records)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..hlo.analyses.cost import cost_analysis
+from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.ir import HloModule
-from ..hlo.passes.record import PassRecord
+from ..hlo.kernel_texts import KernelTexts
+from ..hlo.passes.record import PassRecords
 from ..hlo.target import Target
 from ..hlo.tracebacks import boundaries
 from . import tree
@@ -69,9 +70,10 @@ class Lowered:
         self._captured = captured
         self._signature = signature
 
-    def as_text(self) -> str:
-        """The module as HLO text."""
-        return self.module.to_text()
+    def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
+        """The module as HLO text. `metadata`, which JAX calls `debug_info`: with the line of the user's program that
+        each instruction comes from. UnsupportedError for a `dialect` other than "hlo"."""
+        return self.module.as_text(dialect, metadata=metadata, debug_info=debug_info)
 
     @property
     def in_tree(self) -> Any:
@@ -88,7 +90,7 @@ class Lowered:
         """The results' types, as ShapeDtypeStruct."""
         return self._signature.out_info()
 
-    def cost_analysis(self) -> dict[str, float]:
+    def cost_analysis(self) -> CostEstimate:
         """Estimates of the work: "flops", "transcendentals", "bytes accessed"."""
         return cost_analysis(self.module)
 
@@ -100,6 +102,9 @@ class Lowered:
 
     def __repr__(self) -> str:
         return f"<Lowered {self.module.name}>"
+
+    def _repr_html_(self) -> str:
+        return self.module._repr_html_()
 
 
 @boundaries
@@ -118,23 +123,24 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._run(self._signature.leaves(args, kwargs))  # type: ignore[arg-type]  # a tracer's _buffer explains
 
-    def as_text(self) -> str:
-        """The module after all passes: fused, with layouts, scheduled."""
-        return self.executable.as_text()
+    def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
+        """The module after all passes: fused, with layouts, scheduled. Options as for `Lowered.as_text`."""
+        return self.executable.as_text(dialect, metadata=metadata, debug_info=debug_info)
 
-    def kernels(self) -> Mapping[str, str]:
-        """The Numba source of each distinct kernel, by name."""
-        return self.executable.kernels()
+    def kernels(self) -> KernelTexts:
+        """The Numba source of each distinct kernel, by name: a dictionary, which prints as a table and the sources."""
+        return KernelTexts(self.executable.kernels())
 
-    def passes(self) -> Sequence[PassRecord]:
-        """What each pass did, in order: name, milliseconds, instructions before and after."""
-        return self.executable.passes()
+    def passes(self) -> PassRecords:
+        """What each pass did, in order: name, milliseconds, instructions before and after. A tuple, which prints as a
+        table."""
+        return PassRecords(self.executable.passes())
 
     def memory_analysis(self) -> MemoryAnalysis:
-        """The bytes needed, by purpose, and the map of the memory."""
+        """The bytes needed, by purpose, the peak, and the map of the memory. It prints as a table and the map."""
         return self.executable.memory_analysis()
 
-    def cost_analysis(self) -> dict[str, float]:
+    def cost_analysis(self) -> CostEstimate:
         """Estimates of the work, before fusion: "flops", "transcendentals", "bytes accessed"."""
         return cost_analysis(self._module)
 
@@ -155,3 +161,6 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<Compiled {self.executable.module.name}>"
+
+    def _repr_html_(self) -> str:
+        return self.executable.module._repr_html_()

@@ -11,6 +11,7 @@ from math import prod
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
+from ..tables import Table
 from .trip_count import known_trip_count
 
 _ARITHMETIC = frozenset({Opcode.DIVIDE, Opcode.REMAINDER, Opcode.SQRT, Opcode.RSQRT})
@@ -23,13 +24,27 @@ _FREE = frozenset(
 )
 
 
-def cost_analysis(module: HloModule) -> dict[str, float]:
+class CostEstimate(dict[str, float]):
+    """Quantities by name. They print as a table."""
+
+    def table(self) -> Table:
+        """A row for each quantity."""
+        return Table(("cost", "number"), [(name, f"{n:,.0f}") for name, n in self.items()], frozenset({1}))
+
+    def __str__(self) -> str:
+        return self.table().to_text()
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
+
+def cost_analysis(module: HloModule) -> CostEstimate:
     """{"flops", "transcendentals", "bytes accessed"}: operations on elements, and bytes read and written by all ops.
 
     A loop's body counts once for each known trip, once if that is not known; a conditional as its largest branch.
     """
     cost = _of_computation(module.entry, {})
-    return {key: float(cost[key]) for key in ("flops", "transcendentals", "bytes accessed")}
+    return CostEstimate({key: float(cost[key]) for key in ("flops", "transcendentals", "bytes accessed")})
 
 
 def _of_computation(computation: HloComputation, known: dict[HloComputation, Counter[str]]) -> Counter[str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..tables import Table
+
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
@@ -20,5 +22,40 @@ class PassRecord:
     """How often each rule of the pass fired."""
     unsettled: tuple[str, ...] = ()
     """Rules (or passes without rules) that would go on: a limit stopped them."""
-    applications: Sequence[Any] = ()
+    applications: Sequence[Any] = field(default=(), repr=False)
     """Each application of a rule, in order, if they were asked for: `str` shows one."""
+
+
+class PassRecords(tuple[PassRecord, ...]):
+    """The records of a compilation, in order. They print as a table."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """A row for each pass, and one for all: milliseconds, instructions before and after, rules that fired."""
+        rows = [
+            (
+                record.name,
+                f"{record.milliseconds:.2f}",
+                f"{record.instructions_before} -> {record.instructions_after}" if record.changed else "no change",
+                ", ".join(
+                    [
+                        *(f"{name} x{count}" for name, count in sorted(record.rewrites.items())),
+                        *([f"NOT SETTLED: {', '.join(record.unsettled)}"] if record.unsettled else []),
+                    ]
+                ),
+            )
+            for record in self
+        ]
+        if self:
+            first, last = self[0].instructions_before, self[-1].instructions_after
+            rows.append(("all", f"{sum(r.milliseconds for r in self):.2f}", f"{first} -> {last}", ""))
+        return Table(("pass", "ms", "instructions", "rules"), rows, frozenset({1, 2}))
+
+    def __str__(self) -> str:
+        return self.table().to_text()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()

@@ -19,12 +19,15 @@ from .names import Names
 
 
 def computation_texts(
-    computations: Sequence[HloComputation], entry: HloComputation | None = None, elide_over: int | None = None
+    computations: Sequence[HloComputation],
+    entry: HloComputation | None = None,
+    elide_over: int | None = None,
+    metadata: bool = True,
 ) -> list[str]:
     """The text of each of `computations`, one of which may be a module's entry. With `elide_over`, constants of more
     elements are shown as `{...}`."""
     names = Names(computations)
-    return [("ENTRY " if c is entry else "") + _computation_text(c, names, elide_over) for c in computations]
+    return [("ENTRY " if c is entry else "") + _computation_text(c, names, elide_over, metadata) for c in computations]
 
 
 def instruction_text(instruction: HloInstruction, names: Names, elide_over: int | None = None) -> str:
@@ -59,7 +62,7 @@ def operation_text(instruction: HloInstruction, names: Names, elide_over: int | 
 _PRINTED_ELSEWHERE = ("sharding", "backend_config")
 
 
-def _computation_text(computation: HloComputation, names: Names, elide_over: int | None) -> str:
+def _computation_text(computation: HloComputation, names: Names, elide_over: int | None, metadata: bool) -> str:
     """
     %name (x: f32[2]) -> f32[2] {
       %x = f32[2]{0} parameter(0)
@@ -70,10 +73,10 @@ def _computation_text(computation: HloComputation, names: Names, elide_over: int
     lines = [f"%{names.of_computation(computation)} ({parameters}) -> {computation.root.shape} {{"]
     for instruction in computation.instructions:
         root = "ROOT " if instruction is computation.root else ""
-        metadata = "" if instruction.metadata is None else _metadata_text(instruction.metadata)
+        rest = _metadata_text(instruction.metadata) if metadata and instruction.metadata is not None else ""
         if instruction.annotations:
-            metadata += "".join(f", {key}={text}" for key, text in instruction.annotations if key == "backend_config")
-        lines.append(f"  {root}{instruction_text(instruction, names, elide_over)}{metadata}")
+            rest += "".join(f", {key}={text}" for key, text in instruction.annotations if key == "backend_config")
+        lines.append(f"  {root}{instruction_text(instruction, names, elide_over)}{rest}")
     return "\n".join([*lines, "}"])
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ..hlo.backend import get_compiler
 from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
-from ..hlo.passes.record import PassRecord
+from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.passes.rewriter import has_rules
 from ..hlo.text.dot_graph import to_dot
@@ -48,7 +48,7 @@ def execute(options: Namespace) -> int:
     )
     module, records = chosen.run(read_module(options.file), settings)
     if options.stats:
-        print(_stats(records), file=sys.stderr)
+        print(PassRecords(records), file=sys.stderr)
     if options.explain:
         text = _explained(records)
     else:
@@ -102,13 +102,3 @@ def _explained(records: Sequence[PassRecord]) -> str:
                 lines += [f"  {line}" for line in str(application).splitlines()]
     return "\n".join(lines)
 
-
-def _stats(records: Sequence[PassRecord]) -> str:
-    width = max((len(record.name) for record in records), default=0)
-    return "\n".join(
-        f"{record.name:{width}}  {record.milliseconds:8.2f} ms  "
-        + (f"{record.instructions_before} -> {record.instructions_after}" if record.changed else "no change")
-        + "".join(f"  {name} x{count}" for name, count in sorted(record.rewrites.items()))
-        + (f"  NOT SETTLED: {', '.join(record.unsettled)}" if record.unsettled else "")
-        for record in records
-    )

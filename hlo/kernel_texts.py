@@ -1,0 +1,33 @@
+"""The kernels of an executable, by name: what `compile().kernels()` returns."""
+
+from __future__ import annotations
+
+from html import escape
+
+from .tables import Table, preformatted
+
+
+class KernelTexts(dict[str, str]):
+    """The text of each distinct kernel. They print as a table, and below it the texts."""
+
+    def table(self) -> Table:
+        """A row for each kernel: its name, how many instructions use it, and its lines."""
+        rows = []
+        for name, text in self.items():
+            lines = text.strip().splitlines()
+            comments = next((k for k, line in enumerate(lines) if not line.startswith("#")), len(lines))
+            rows.append((name, str(max(comments, 1)), str(len(lines) - comments)))
+        return Table(("kernel", "uses", "lines"), rows, frozenset({1, 2}))
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.table().to_text(), *(text.strip() for text in self.values())])
+
+    def __repr__(self) -> str:
+        return self.table().to_text()
+
+    def _repr_html_(self) -> str:
+        texts = (
+            f"<details><summary>{escape(name)}</summary>{preformatted(text.strip())}</details>"
+            for name, text in self.items()
+        )
+        return self.table().to_html() + "".join(texts)
