@@ -8,17 +8,21 @@ The IDX format and MNIST: Y. LeCun, C. Cortes, C. J. C. Burges, "The MNIST datab
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import http.client
 import math
 import os
+import queue
 import re
+import socket
 import sys
 import tempfile
+import threading
 import urllib.request
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +82,14 @@ def load(folder: Path | None = None, *, bundled: bool = False) -> Digits:
         return bundled_digits()
     cache = cache_folder()
     try:
-        download(cache, MIRRORS)
+        _download_once(cache)
     except OSError as error:
         print(
             f"MNIST could not be downloaded ({error}); using the 1,797 digits that scikit-learn carries instead.",
             file=sys.stderr,
         )
         return bundled_digits()
-    return read_folder(cache)
+    return replace(read_folder(cache), name="MNIST")
 
 
 # ---- IDX files
@@ -195,10 +199,27 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hloom" / "mnist"
 
 
+_failed: OSError | None = None
+"""Why this process could not download."""
+
+
+def _download_once(folder: Path) -> None:
+    """`download`, which is not tried again in this process after it has failed."""
+    global _failed
+    if _failed is not None:
+        raise _failed
+    try:
+        download(folder, MIRRORS)
+    except OSError as error:
+        _failed = error
+        raise
+
+
 def download(folder: Path, mirrors: tuple[str, ...]) -> None:
     """Download MNIST's four files into `folder`, unless they are there already; checks the published checksums.
 
-    A mirror that fails once is not used again. Raises OSError (no network, no disk) with the last reason.
+    A mirror that fails once is not used again, and none is where there is no network. Raises OSError (no network, no
+    disk) with the last reason.
     """
     missing = [name for name, digest in SHA256.items() if _sha256(folder / name) != digest]
     folder.mkdir(parents=True, exist_ok=True)
@@ -209,16 +230,50 @@ def download(folder: Path, mirrors: tuple[str, ...]) -> None:
             _download_file(mirrors_left[0] + missing[0], folder / missing[0], SHA256[missing[0]])
             missing.pop(0)
         except (OSError, http.client.HTTPException) as error:
-            reason = OSError(str(error))
+            cause = getattr(error, "reason", error)
+            reason = OSError(str(getattr(cause, "strerror", None) or cause))
             mirrors_left.pop(0)
+            if _means_no_network(error):
+                break
     if missing:
         raise reason
+
+
+def _means_no_network(error: Exception) -> bool:
+    """True if other addresses will fail in the same way: names are not found, or nothing can be reached."""
+    reason = getattr(error, "reason", error)
+    unreachable = isinstance(reason, OSError) and reason.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+    return isinstance(reason, socket.gaierror | _NoAnswer) or unreachable
+
+
+class _NoAnswer(OSError):
+    """A server, or the search for its address, took too long."""
+
+
+def _opened(url: str) -> Any:
+    """The response of a server. The search for an address has no time limit of its own, so a thread does it."""
+    found: queue.Queue[Any] = queue.Queue()
+
+    def ask() -> None:
+        try:
+            found.put(urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS))
+        except Exception as error:
+            found.put(error.with_traceback(None))  # its frames would keep the socket
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        answer = found.get(timeout=2 * TIMEOUT_SECONDS)
+    except queue.Empty:
+        raise _NoAnswer(f"{url} did not answer within {2 * TIMEOUT_SECONDS:g} s") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _download_file(url: str, path: Path, digest: str) -> None:
     """Fetch one file; it gets its name only when it is complete and correct."""
     with (
-        urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response,
+        _opened(url) as response,
         tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file,
     ):
         try:

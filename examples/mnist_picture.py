@@ -13,6 +13,7 @@ matplotlib.use("Agg")  # a file, no window: works without a display
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 NDArray = np.ndarray[Any, Any]
 
@@ -23,6 +24,7 @@ INK, GOOD, BAD, QUIET = "#1d2733", "#2a6f97", "#c1121f", "#8d99a6"
 def save(
     path: Path,
     title: str,
+    subtitle: str,
     losses: NDArray,
     accuracies: list[float],
     images: NDArray,
@@ -30,7 +32,7 @@ def save(
     predictions: NDArray,
     seed: int = 0,
 ) -> None:
-    """Write a PNG.
+    """Write a PNG, with a title, and below it what was learned and how long it took.
 
     `losses` f32[steps], `accuracies` one for each epoch (0 to 1), `images` f32[n, rows, columns] with their `labels`
     and `predictions` [n]. Some correctly read digits are drawn at random, then as many wrong ones as there is room for.
@@ -42,9 +44,10 @@ def save(
     right_ones = np.random.default_rng(seed).permutation(np.flatnonzero(~wrong))[: COLUMNS * right_rows]
 
     figure = plt.figure(figsize=(12, 9.8), dpi=110, facecolor="white")
-    figure.suptitle(title, x=0.045, y=0.975, ha="left", fontsize=15, color=INK, weight="bold")
+    figure.text(0.05, 0.957, title, fontsize=15, color=INK, weight="bold", parse_math=False)
+    figure.text(0.05, 0.933, subtitle, fontsize=10.5, color=QUIET, parse_math=False)
     curves, digits = figure.add_gridspec(
-        2, 1, height_ratios=(1, 2.5), hspace=0.16, left=0.05, right=0.985, top=0.91, bottom=0.035
+        2, 1, height_ratios=(1, 2.5), hspace=0.16, left=0.05, right=0.985, top=0.89, bottom=0.035
     )
     loss_cell, accuracy_cell = curves.subgridspec(1, 2, width_ratios=(1.4, 1), wspace=0.16)
     _loss_curve(figure.add_subplot(loss_cell), losses, len(accuracies))
@@ -93,10 +96,16 @@ def _loss_curve(axes: Axes, losses: NDArray, epochs: int) -> None:
     sums = np.cumsum(np.concatenate([np.zeros(1), losses]))
     smooth = (sums[window:] - sums[:-window]) / window
     steps = np.arange(len(losses)) * (epochs / max(1, len(losses)))
-    axes.plot(steps, losses, color=GOOD, alpha=0.25, linewidth=0.8, label="one step")
-    axes.plot(steps[window - 1 :], smooth, color=GOOD, linewidth=1.8, label=f"average of {window} steps")
+    if window > 1:
+        axes.plot(steps, losses, color=GOOD, alpha=0.25, linewidth=0.8, label="one step")
+        axes.plot(steps[window - 1 :], smooth, color=GOOD, linewidth=1.8, label=f"average of {window} steps")
+    else:
+        axes.plot(steps, losses, color=GOOD, linewidth=1.8, label="one step")
     axes.set_yscale("log")
-    axes.legend(frameon=False, fontsize=9, loc="upper right")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.legend(frameon=False, fontsize=9, loc="upper right", labelcolor=INK)
     _style(axes, "Training loss, by epoch", epochs)
 
 
@@ -104,11 +113,12 @@ def _accuracy_curve(axes: Axes, accuracies: list[float]) -> None:
     epochs = np.arange(1, len(accuracies) + 1)
     percent = np.array(accuracies) * 100
     axes.plot(epochs, percent, color=GOOD, linewidth=1.8, marker="o", markersize=4 if len(epochs) < 30 else 0)
+    bottom = max(0.0, np.floor(percent.min() / 5 - 1) * 5)
+    high = percent[-1] > (100 + bottom) / 2
     axes.annotate(
-        f"{percent[-1]:.1f}%", (epochs[-1], percent[-1]), xytext=(0, -16), textcoords="offset points", ha="right",
-        color=INK, weight="bold",
+        f"{percent[-1]:.1f}%", (epochs[-1], percent[-1]), xytext=(0, -16 if high else 8),
+        textcoords="offset points", ha="right", color=INK, weight="bold",
     )  # fmt: skip
-    bottom = max(0.0, np.floor(percent.min() / 5) * 5)
     axes.set_ylim(bottom, 100 + (100 - bottom) * 0.03)
     _style(axes, "Test accuracy in %, by epoch", len(accuracies))
 
@@ -116,6 +126,7 @@ def _accuracy_curve(axes: Axes, accuracies: list[float]) -> None:
 def _style(axes: Axes, title: str, epochs: int) -> None:
     axes.set_title(title, loc="left", fontsize=11, color=INK)
     axes.set_xlim(0, epochs * 1.01)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.tick_params(colors=QUIET, labelsize=8)
     axes.grid(True, color="#e6eaee", linewidth=0.7)
     axes.set_axisbelow(True)

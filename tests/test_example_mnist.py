@@ -30,6 +30,9 @@ def test_learns_the_bundled_digits_and_draws_a_picture(root: Path, tmp_path: Pat
     assert len(accuracies) == 12
     assert accuracies[-1] >= 97.0
     assert accuracies[0] < accuracies[-1]
+    lines = ran.stdout.splitlines()
+    assert re.fullmatch(r"compiling: [\d.]+ s", lines[1]) and re.fullmatch(r"training: [\d.]+ s", lines[-3])
+    assert lines[-2] == f"scikit-learn's digits: {accuracies[-1]:.2f}% of 359 test digits read right"
     header = picture.read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(header[16:20]) > 1000, "pixels across"
@@ -63,15 +66,16 @@ def test_the_training_step_for_a_tpu_has_its_layouts(root: Path) -> None:
         ("hlo", [r"HloModule", r"ENTRY", r" dot\(", r"f32\[784,512\]"]),
         ("optimized", [r"HloModule", r"ENTRY", r" fusion\(", r"is_scheduled=true"]),
         ("kernels", [r"def \w+\(lo, hi, ", r"for \w+ in range\(lo, hi\):"]),
-        ("memory", [r"\d"]),
+        ("passes", [r"^pass +ms +instructions", r"^all +[\d.]+ +\d+ -> \d+$"]),
+        ("memory", [r"^peak of a call +[\d,]+$", r"^memory map of "]),
     ],
 )
 def test_show(root: Path, stage: str, found: list[str]) -> None:
     ran = run(root, "--digits", "--show", stage)
     assert ran.returncode == 0, ran.stderr
     for pattern in found:
-        assert re.search(pattern, ran.stdout), f"{pattern} is not in:\n{ran.stdout[:2000]}"
-    assert ran.stderr == ""
+        assert re.search(pattern, ran.stdout, re.MULTILINE), f"{pattern} is not in:\n{ran.stdout[:2000]}"
+    assert ran.stderr == "" and "metadata" not in ran.stdout
 
 
 @pytest.mark.parametrize(
@@ -123,6 +127,26 @@ def test_interrupt_is_clean(root: Path, tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in errors and "Interrupted." in errors
     assert not (tmp_path / "never.png").exists()
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_the_picture_names_the_data_and_the_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epochs: int
+) -> None:
+    from matplotlib.figure import Figure
+
+    said: list[str] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *a: (said.extend(words(figure)), save(figure, *a)))
+    monkeypatch.setattr(sys, "argv", ["train", "--digits", "--epochs", str(epochs), "--out", str(tmp_path / "$p.png")])
+    train_mnist.main()
+    assert re.fullmatch(r"scikit-learn's digits: [\d.]+% of 359 test digits read right", said[0])
+    count = "1 epoch" if epochs == 1 else f"{epochs} epochs"
+    assert re.fullmatch(rf"1,438 images to train, {count}; [\d.]+ s of compiling, then [\d.]+ s of training", said[1])
+
+
+def words(figure: Any) -> list[str]:
+    return [text.get_text() for text in figure.texts]
 
 
 @pytest.mark.parametrize("target", ["cpu", "tpu"])

@@ -371,7 +371,7 @@ def test_stages() -> None:
     f = hloom.jit(lambda p, x, n: (p["w"] @ x * n, {"n": x}), static_argnums=2)
     p = {"w": np.ones((2, 3), np.float32)}
     lowered = f.lower(p, X, 3)
-    text = lowered.as_text()
+    text = lowered.as_text(metadata=True)
     assert "f32[2,3]" in text
     assert "p_w" in text
     assert "op_name=\"p['w']\"" in text

@@ -5,8 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import http.server
+import socket
 import struct
 import threading
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +18,12 @@ import numpy as np
 import pytest
 
 import mnist_data
+
+
+@pytest.fixture(autouse=True)
+def nothing_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mnist_data, "_failed", None)
+
 
 RNG = np.random.default_rng(7)
 
@@ -191,7 +201,8 @@ def test_download_fills_the_cache_and_mends_it(
     mnist_data.download(cache, (address,))
     assert hashlib.sha256(damaged.read_bytes()).hexdigest() == mnist_data.SHA256[damaged.name]
     mnist_data.download(cache, ())  # all there: asks nobody
-    assert len(mnist_data.load().train_labels) == 10
+    loaded = mnist_data.load()
+    assert len(loaded.train_labels) == 10 and loaded.name == "MNIST"
 
 
 def test_a_wrong_file_is_never_stored(server: tuple[str, Path], tmp_path: Path) -> None:
@@ -212,3 +223,37 @@ def test_without_a_network_the_bundled_digits_serve_and_one_line_says_so(
     assert digits.name == "scikit-learn's digits"
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "1,797 digits" in said
+
+
+def test_a_failed_download_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    asked: list[str] = []
+
+    def refuse(url: str, timeout: float) -> None:
+        asked.append(url)
+        raise urllib.error.URLError(socket.gaierror(-2, "Name or service not known"))
+
+    monkeypatch.setattr(urllib.request, "urlopen", refuse)
+    for _ in range(2):
+        assert mnist_data.load().name == "scikit-learn's digits"
+    assert len(asked) == 1, "no other mirror is asked where there is no network, and none again"
+    assert capsys.readouterr().err.count("(Name or service not known)") == 2
+
+
+def test_a_server_that_says_nothing_does_not_hold_the_example_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mnist_data, "TIMEOUT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(OSError, match="timed out"):
+            mnist_data.download(tmp_path, (url, url))
+    released = threading.Event()
+    monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: released.wait(60))  # as a slow name server
+    began = time.perf_counter()
+    with pytest.raises(OSError, match=r"did not answer within 0\.4 s"):
+        mnist_data.download(tmp_path, ("http://a/", "http://b/"))
+    assert time.perf_counter() - began < 5
+    released.set()

@@ -54,7 +54,7 @@ ENTRY e {
 }
 """
     short = hloom.hlo.parse(text).as_text()
-    assert short.endswith('  %x = f32[2]{0} parameter(0)\n  ROOT %y = f32[2]{0} negate(%x), backend_config={"a":1}\n}\n')
+    assert short.endswith('parameter(0)\n  ROOT %y = f32[2]{0} negate(%x), backend_config={"a":1}\n}\n')
 
 
 def test_a_module_is_short_at_the_prompt() -> None:
