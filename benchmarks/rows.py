@@ -12,7 +12,7 @@ from hloom.hlo.host_buffers import HostBuffer
 
 from hloom import hlo
 
-from .harness import Case, Program
+from .harness import FROM_HLO, Case, Program
 
 RNG = np.random.default_rng(2)
 COUNT = 1_000_000
@@ -69,7 +69,7 @@ def _case(
     programs = {
         "hloom": in_hloom(text, arguments), "jax": in_jax(jax, arguments), "numpy": lambda: Program(in_numpy),
     }  # fmt: skip
-    return Case(name, title, programs)
+    return Case(name, title + FROM_HLO, programs)
 
 
 def gather() -> Case:

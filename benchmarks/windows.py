@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .harness import Case, Program
+from .harness import FROM_HLO, Case, Program
 from .rows import in_hloom, in_jax
 
 RNG = np.random.default_rng(3)
@@ -36,7 +36,7 @@ def _case(
     programs = {"hloom": in_hloom(text, arguments), "jax": in_jax(jax, arguments)}
     if torch is not None:
         programs["torch"] = _in_torch(torch, arguments)
-    return Case(name, title, programs)
+    return Case(name, title + FROM_HLO, programs)
 
 
 def _in_torch(function: Callable[[Any, Any], Any], arguments: Sequence[NDArray]) -> Callable[[], Program]:
@@ -126,7 +126,8 @@ ENTRY main {{
         "cumsum", "cumulative sum of 1M f32", text, [x], lambda jax, jnp: jnp.cumsum,
         lambda torch, own: torch.cumsum(own[0], 0),
     )  # fmt: skip
-    return Case(case.name, case.title, {**case.programs, "numpy": lambda: Program(lambda: np.cumsum(x))})
+    programs = {**case.programs, "numpy": lambda: Program(lambda: np.cumsum(x))}
+    return Case(case.name, case.title.removesuffix(FROM_HLO), programs)
 
 
 CASES: dict[str, Callable[[], Case]] = {

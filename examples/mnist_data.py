@@ -265,9 +265,12 @@ def _opened(url: str) -> Any:
         answer = found.get(timeout=2 * TIMEOUT_SECONDS)
     except queue.Empty:
         raise _NoAnswer(f"{url} did not answer within {2 * TIMEOUT_SECONDS:g} s") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    try:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+    finally:
+        del answer  # an error refers to this frame, which must not refer to it: it may hold a connection
 
 
 def _download_file(url: str, path: Path, digest: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -19,6 +20,7 @@ from hloom.hlo.evaluator.table import EVALUATE
 from hloom.hlo.opcode import Opcode
 
 from hloom.command_line import main
+from hloom.command_line.options import parse_options
 from support.hlo_texts import RECORDED
 
 AXPY = """HloModule axpy
@@ -182,6 +184,29 @@ def test_opt_says_what_passes_did_on_stderr(capsys: pytest.CaptureFixture[str], 
     code, out, err = hloom(capsys, "opt", axpy, "--stats", "--until", "dce")
     assert code == 0 and out.startswith("HloModule")
     assert [line.split()[0] for line in err.splitlines()] == ["pass", "call-inliner", "layout-erasure", "dce", "all"]
+
+
+
+def test_opt_without_the_lines_of_the_source(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "model.hlo"
+    line = 'ROOT x = f32[] parameter(0), metadata={op_name="x" source_file="a.py" source_line=3}'
+    file.write_text(f"HloModule m\n\nENTRY e {{\n  {line}\n}}\n")
+    assert 'source_file="a.py"' in hloom(capsys, "opt", str(file))[1]
+    code, out, _ = hloom(capsys, "opt", str(file), "--no-metadata")
+    assert code == 0 and "ROOT %x = f32[] parameter(0)\n" in out
+
+
+@pytest.mark.parametrize("command", ["run", "opt", "check", "bisect", "layout"])
+def test_every_command_has_the_same_kind_of_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    text = capsys.readouterr().out
+    assert caught.value.code == 0 and '"-" is stdin.' in text and "exit codes:\n  0  all is well" in text
+    examples = re.findall(r"^  (hloom .*?)(?:  .*)?$", text[text.index("examples:") :], re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert parse_options(shlex.split(example)[1:]).command == command
+    assert max(map(len, text.splitlines())) <= 120
 
 
 # check

@@ -28,6 +28,10 @@ _BLOCK = re.compile(r"^```(?P<kind>python|sh|text)\n(?P<body>.*?)^```$", re.MULT
 
 def with_real_output(markdown: str, name: str = "README.md") -> str:
     """`markdown` with each text block replaced by the output of the block before it."""
+    from hloom import registered_custom_calls, unregister_custom_call
+
+    for target in registered_custom_calls():
+        unregister_custom_call(target)  # of the run before this one
     namespace: dict[str, Any] = {"__name__": name}
     printed = ""
 

@@ -52,7 +52,7 @@ def execute(options: Namespace) -> int:
     if options.explain:
         text = _explained(records)
     else:
-        text = to_dot(module) if options.dot else module.to_text()
+        text = to_dot(module) if options.dot else module.to_text(metadata=not options.no_metadata)
     if options.output:
         write_text(options.output, text)
     else:

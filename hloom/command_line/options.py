@@ -5,22 +5,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-_EPILOG = """\
-FILE is HLO text as XLA and JAX print it; "-" is stdin.
-
+_FILE = 'FILE is HLO text as XLA and JAX print it; "-" is stdin.'
+_EXIT_CODES = """\
 exit codes:
   0  all is well
   1  the HLO is bad, cannot be run, or its results differ
   2  the command line is wrong
+"""
+_EPILOG = f"""\
+{_FILE} `hloom COMMAND --help` says more.
 
+{_EXIT_CODES}
 examples:
-  hloom run model.hlo --random --print
-  hloom run model.hlo --input x.npy weights.npz --output results/
-  hloom opt model.hlo --passes call-inliner,cse,dce -o simpler.hlo
+  hloom run model.hlo --random
+  hloom opt model.hlo --until fusion
   hloom check model.hlo --compare
-  hloom bisect model.hlo --input x.npy -o small.hlo
-  hloom layout "f32[3,5]{1,0:T(2,2)}" --index 2,3
-  hloom layout model.hlo --target tpu
+  hloom bisect model.hlo -o small.hlo
+  hloom layout "f32[3,5]{{1,0:T(2,2)}}" --index 2,3
 """
 
 
@@ -41,19 +42,54 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 _Commands = argparse._SubParsersAction  # the type that add_subparsers is documented to return has no public name
 
 
-def _command(commands: _Commands[argparse.ArgumentParser], name: str, summary: str) -> argparse.ArgumentParser:
-    return commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+def _command(
+    commands: _Commands[argparse.ArgumentParser], name: str, summary: str, examples: str, subject: str = _FILE
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"{subject}\n\n{_EXIT_CODES}\nexamples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+_RUN_EXAMPLES = """\
+  hloom run model.hlo --random                                   random arrays
+  hloom run model.hlo --input x.npy weights.npz -o results/      arrays from files and into files
+  hloom run model.hlo --random --repeat 100                      how long it takes
+"""
+_OPT_EXAMPLES = """\
+  hloom opt model.hlo --until fusion                             the usual passes up to one
+  hloom opt model.hlo --passes call-inliner,cse,dce -o new.hlo   these passes only
+  hloom opt model.hlo --explain                                  which rule turned what into what
+"""
+_CHECK_EXAMPLES = """\
+  hloom check *.hlo                                              whether they can be read and are valid
+  hloom check model.hlo --compare                                compiled code against the reference
+"""
+_BISECT_EXAMPLES = """\
+  hloom bisect model.hlo                                         what is wrong for random arrays
+  hloom bisect model.hlo --input x.npy -o small.hlo              and the smallest program that shows it
+"""
+_LAYOUT_EXAMPLES = """\
+  hloom layout "f32[3,5]{1,0:T(2,2)}"                            the array and its memory, in the terminal
+  hloom layout "f32[3,5]{1,0:T(2,2)}" --svg tiles.svg            the same as a figure
+  hloom layout "f32[3,5]{1,0:T(2,2)}" --index 2,3                how element (2,3) gets its place
+  hloom layout model.hlo --target tpu                            what its buffers take on a TPU, the worst first
+"""
 
 
 def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "run", "run a module on arrays, and print or store its results")
-    parser.add_argument("file", metavar="FILE", help='HLO text; "-" is stdin')
+    parser = _command(commands, "run", "run a module on arrays, and print or store its results", _RUN_EXAMPLES)
+    parser.add_argument("file", metavar="FILE", help="HLO text")
     _inputs(parser)
     parser.add_argument(
         "--backend", choices=("numba", "evaluator"), default="numba", help="compiled code (default), or the reference"
     )
     _target(parser)
     parser.add_argument(
+        "-o",
         "--output",
         metavar="PATH",
         help="store the results: all in PATH if it ends in .npz; in PATH/result0.npy, ... if it is a folder or ends "
@@ -66,8 +102,8 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "opt", "run passes over a module, and print what comes out")
-    parser.add_argument("file", metavar="FILE", nargs="?", help='HLO text; "-" is stdin')
+    parser = _command(commands, "opt", "run passes over a module, and print what comes out", _OPT_EXAMPLES)
+    parser.add_argument("file", metavar="FILE", nargs="?", help="HLO text")
     _target(parser)
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--passes", metavar="A,B,...", type=_names, help="these passes, in this order, each once")
@@ -77,6 +113,7 @@ def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--disable", metavar="A,B,...", type=_names, default=[], help="leave these passes out")
     parser.add_argument("-o", "--output", metavar="PATH", help="write there instead of to stdout")
     parser.add_argument("--dot", action="store_true", help="write a graph for Graphviz instead of HLO text")
+    parser.add_argument("--no-metadata", action="store_true", help="leave out the source line of each instruction")
     parser.add_argument("--no-verify", action="store_true", help="do not verify the module after each pass")
     parser.add_argument("--stats", action="store_true", help="print what each pass did to stderr")
     parser.add_argument(
@@ -90,8 +127,9 @@ def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "check", "read and verify modules, and compare compiled code with the reference")
-    parser.add_argument("files", metavar="FILE", nargs="+", help='HLO text; "-" is stdin')
+    summary = "read and verify modules, and compare compiled code with the reference"
+    parser = _command(commands, "check", summary, _CHECK_EXAMPLES)
+    parser.add_argument("files", metavar="FILE", nargs="+", help="HLO text")
     parser.add_argument(
         "--compare", action="store_true", help="run each module, compiled and op by op, and compare the results"
     )
@@ -105,8 +143,9 @@ def _bisect(commands: _Commands[argparse.ArgumentParser]) -> None:
         commands,
         "bisect",
         "find the pass, the rule or the kernel after which a result is wrong, and the smallest program that shows it",
+        _BISECT_EXAMPLES,
     )
-    parser.add_argument("file", metavar="FILE", help='HLO text; "-" is stdin')
+    parser.add_argument("file", metavar="FILE", help="HLO text")
     _inputs(parser)
     _target(parser)
     _tolerance(parser)
@@ -115,21 +154,15 @@ def _bisect(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
 
 
-_LAYOUT_EPILOG = """\
-SUBJECT is a shape as HLO text writes it, or a file with a module ("-" is stdin).
-
-examples:
-  hloom layout "f32[3,5]{1,0:T(2,2)}"                   the array and its memory, in the terminal
-  hloom layout "f32[3,5]{1,0:T(2,2)}" --svg tiles.svg   the same as a figure
-  hloom layout "f32[3,5]{1,0:T(2,2)}" --index 2,3       how element (2,3) gets its place
-  hloom layout model.hlo --target tpu                   what its buffers take on a TPU, the worst first
-"""
-
-
 def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "layout", "show where elements lie in memory, and what layouts cost a module")
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _LAYOUT_EPILOG
-    parser.add_argument("subject", metavar="SUBJECT", help="a shape, or HLO text")
+    parser = _command(
+        commands,
+        "layout",
+        "show where elements lie in memory, and what layouts cost a module",
+        _LAYOUT_EXAMPLES,
+        'SUBJECT is a shape as HLO text writes it, or a file with a module; "-" is stdin.',
+    )
+    parser.add_argument("subject", metavar="SUBJECT", help="a shape, or a file with HLO text")
     of_shape = parser.add_argument_group("for a shape")
     place = of_shape.add_mutually_exclusive_group()
     place.add_argument(
