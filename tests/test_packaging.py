@@ -82,7 +82,8 @@ def test_frames_of_the_library_are_not_the_users(root: Path, tmp_path: Path) -> 
     shutil.copytree(root / "hloom", tmp_path / "site" / "hloom", ignore=shutil.ignore_patterns("__pycache__"))
     program = tmp_path / "program.py"
     program.write_text(
-        "import hloom, hloom.numpy as jnp\nprint(hloom.jit(lambda x: jnp.linalg.norm(x)).lower(jnp.ones(3)).as_text())"
+        "import hloom, hloom.numpy as jnp\nlowered = hloom.jit(lambda x: jnp.linalg.norm(x)).lower(jnp.ones(3))\n"
+        "print(lowered.as_text(metadata=True))"
     )
     for folder in (root, tmp_path / "site"):
         variables = {**os.environ, "PYTHONPATH": str(folder)}

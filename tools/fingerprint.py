@@ -450,7 +450,7 @@ def _of_program(function: Callable[..., Any], arguments: tuple[Any, ...], wide: 
     with hloom.enable_x64(wide):
         jitted = function if hasattr(function, "lower") else hloom.jit(function)
         lowered = jitted.lower(*hloom.tree.map(_argument, arguments))
-        yield "traced", lowered.as_text()
+        yield "traced", lowered.module.to_text()
         yield "types", f"{lowered.in_tree}\n{lowered.out_info}"
         yield "cost", str(lowered.cost_analysis())
         for target in TARGETS:
@@ -468,7 +468,7 @@ def _of_compiled(target: str, compiled: Any) -> Parts:
     """The parts of a Compiled or an Executable."""
     steps = (f"{p.name}: {p.instructions_before} -> {p.instructions_after}" for p in compiled.passes() if p.changed)
     yield f"passes for {target}", "\n".join(steps)
-    yield f"optimised for {target}", compiled.as_text()
+    yield f"optimised for {target}", compiled.executable.module.to_text()
     yield f"memory for {target}", compiled.memory_analysis().text
     yield f"kernels for {target}", "\n".join(compiled.kernels().values())
     yield f"rows for {target}", _made["rows"]
