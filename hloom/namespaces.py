@@ -54,12 +54,19 @@ def published(found: Any, name: str, module: str) -> Any:
 # ---- names that are not there
 
 
+class _Nothing:
+    """What Python looks into for names to suggest: the message has better ones."""
+
+    def __dir__(self) -> list[str]:
+        return []
+
+
 class _Missing(AttributeError):
     """A name that a namespace does not have. The message is made when it is read: programs, and the import system, also
     ask for names only to know whether they exist."""
 
     def __init__(self, module: str, name: str) -> None:
-        super().__init__()
+        super().__init__(name=name, obj=_Nothing())
         self._asked = module, name
 
     def __str__(self) -> str:

@@ -131,6 +131,12 @@ def test_advice_is_for_names_that_are_missing_and_names_what_is_there() -> None:
                 found = getattr(found, part)
 
 
+def test_python_adds_no_suggestion_of_its_own() -> None:
+    code = "import hloom.numpy as jnp; jnp.sinn"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ran.stderr.splitlines()[-1] == f"AttributeError: {MESSAGES['numpy.sinn']}"
+
+
 def test_the_lists_are_read_only_for_messages() -> None:
     code = "import sys, hloom.numpy; hasattr(hloom, 'zzz'), hasattr(hloom.numpy, 'sort'); print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

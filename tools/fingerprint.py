@@ -452,7 +452,7 @@ def _of_program(function: Callable[..., Any], arguments: tuple[Any, ...], wide: 
         lowered = jitted.lower(*hloom.tree.map(_argument, arguments))
         yield "traced", lowered.module.to_text()
         yield "types", f"{lowered.in_tree}\n{lowered.out_info}"
-        yield "cost", str(lowered.cost_analysis())
+        yield "cost", str(dict(lowered.cost_analysis()))
         for target in TARGETS:
             yield from _of_compiled(target, lowered.compile(target=target))
 
@@ -468,7 +468,7 @@ def _of_compiled(target: str, compiled: Any) -> Parts:
     """The parts of a Compiled or an Executable."""
     steps = (f"{p.name}: {p.instructions_before} -> {p.instructions_after}" for p in compiled.passes() if p.changed)
     yield f"passes for {target}", "\n".join(steps)
-    yield f"optimised for {target}", compiled.executable.module.to_text()
+    yield f"optimised for {target}", getattr(compiled, "executable", compiled).module.to_text()
     yield f"memory for {target}", compiled.memory_analysis().text
     yield f"kernels for {target}", "\n".join(compiled.kernels().values())
     yield f"rows for {target}", _made["rows"]
