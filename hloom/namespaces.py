@@ -24,24 +24,23 @@ _PACKAGE = __name__.partition(".")[0]
 def publish(module: str) -> None:
     """Make a module a public namespace."""
     names = vars(sys.modules[module])
-    done: dict[int, Any] = {}
     for name in names["__all__"]:
-        if name not in names:
-            continue  # it is loaded when it is first used
-        found = inner(names[name])
-        if id(found) not in done:
-            own = getattr(found, "__name__", name)
-            home = own if own in names["__all__"] and inner(names.get(own)) is found else name
-            done[id(found)] = published(found, home, module)
-        names[name] = done[id(found)]
-    names.setdefault("__getattr__", partial(_refuse, module))
+        names[name] = published(names[name], name, module)
+    names["__getattr__"] = partial(_refuse, module)
+
+
+_published: dict[tuple[str, FunctionType], FunctionType] = {}
 
 
 def published(found: Any, name: str, module: str) -> Any:
-    """An object as `module` offers it under `name`."""
+    """An object as `module` offers it under `name`. Two names of one function are one object."""
     if isinstance(found, FunctionType):
-        found = boundary(inner(found))
-        found.__module__, found.__name__, found.__qualname__ = module, name, name
+        function = inner(found)
+        found = _published.get((module, function))
+        if found is None:
+            found = _published[module, function] = boundary(function)
+            own = function.__name__ if function.__name__ in sys.modules[module].__all__ else name
+            found.__module__, found.__name__, found.__qualname__ = module, own, own
     elif isinstance(found, type):
         if found.__module__.startswith(f"{_PACKAGE}.") and found.__name__ == name:
             found.__module__ = module

@@ -169,7 +169,7 @@ def test_lines_are_those_of_the_use() -> None:
     assert call.metadata is not None and call.metadata.source_file.endswith("test_primitives.py")
     inner = [i.metadata for i in call.attributes.to_apply.instructions if i.metadata is not None]
     assert all(m.op_name == "scaled_add" and not m.source_file for m in inner)
-    optimized = jit(lambda x, y: p.bind(x, y, scale=2.0)).lower(X, Y).compile().as_text()
+    optimized = jit(lambda x, y: p.bind(x, y, scale=2.0)).lower(X, Y).compile().as_text(metadata=True)
     assert "test_primitives.py" in optimized
 
 
