@@ -40,8 +40,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
 MODES = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
-"""The values of JAX's setting. `quiet_remove_frames` is `remove_frames` here, and `auto` is one of these two or, in
-IPython, `tracebackhide`: frames are marked, and IPython's and pytest's displays leave marked frames out."""
+"""The values of JAX's setting. `quiet_remove_frames` and `auto` are `remove_frames` here. `tracebackhide`: frames are
+marked; IPython and pytest leave marked frames out, but for the last one, and their debuggers can go there."""
 _LIBRARIES = ("numpy", "ml_dtypes", "scipy", "optree", "opt_einsum", "numba", "llvmlite")
 """Libraries that this one calls."""
 _FAULTS = (AssertionError, KeyError, NameError, SystemError)
@@ -89,11 +89,10 @@ def hide(error: BaseException) -> None:
     """Take frames that are not the user's out of the traceback of an error, and of the errors that led to it."""
     if _mode == "off" or isinstance(error, Signal):
         return
-    in_place = _mode == "tracebackhide" or (_mode == "auto" and _in_ipython())
     if isinstance(error, _FAULTS) and _is_ours(error) and NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
     for each in _chain(error):
-        if in_place:
+        if _mode == "tracebackhide":
             _mark(each.__traceback__)
         else:
             _strip(each)
@@ -161,11 +160,6 @@ def _is_of_a_library(frame: FrameType) -> bool:
 
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-
-
-def _in_ipython() -> bool:
-    ipython = sys.modules.get("IPython")
-    return ipython is not None and ipython.get_ipython() is not None
 
 
 # ---- boundaries
