@@ -21,6 +21,7 @@ __all__ = [
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
     "TreeStructureError",
+    "TypePromotionError",
     "UnexpectedTracerError",
     "UnsupportedElementTypeError",
     "UnsupportedError",
