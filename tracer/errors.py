@@ -21,7 +21,6 @@ __all__ = [
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
     "TreeStructureError",
-    "TypePromotionError",
     "UnexpectedTracerError",
     "UnsupportedElementTypeError",
     "UnsupportedError",
