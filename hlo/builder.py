@@ -24,7 +24,7 @@ from .opcode import Opcode
 from .ops import spec_of
 from .ops.control_flow import CallAttributes
 from .ops.structure import ConstantAttributes, GetTupleElementAttributes, ParameterAttributes
-from .shape import Shape
+from .shape import Shape, fits_in_memory
 
 
 def make_instruction(
@@ -59,6 +59,11 @@ def check_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attribute
         )
     inferred = spec.shape_rule(operands, attributes, declared)
     if declared is None:
+        element_type = inferred.element_type
+        if element_type is not None and not fits_in_memory(element_type, inferred.dimensions):
+            given = ", ".join(map(str, operands))
+            message = f"{opcode.value} of ({given}) gives {inferred}, which does not fit in 64-bit memory"
+            raise ShapeError(message, "shape_c2")
         return inferred
     if declared is not inferred and not declared.compatible(inferred):
         raise ShapeError(

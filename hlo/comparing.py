@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from .element_type import ElementType
-from .shape import Shape
+from .shape import Shape, is_beyond_numpy
 
 NDArray = np.ndarray[Any, Any]
 _FEW_ULPS = 4
@@ -84,7 +84,9 @@ _SPECIAL = np.array([np.nan, 0.0, np.inf, -0.0, -np.inf, 1.0, -1.0])
 
 def random_array(shape: Shape, generator: np.random.Generator, special: float = 0.0) -> NDArray:
     """Normal floats and complex numbers, small integers of both signs, booleans. `special`: the fraction of the floats
-    that are NaN, infinities, zeros of both signs, 1 and -1 in turn."""
+    that are NaN, infinities, zeros of both signs, 1 and -1 in turn. MemoryError if there is not enough."""
+    if is_beyond_numpy(shape):
+        raise MemoryError(f"no memory holds {shape}")
     element = shape.element
     if element is ElementType.PRED:
         return generator.integers(0, 2, shape.dimensions).astype(np.bool_)

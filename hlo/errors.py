@@ -5,9 +5,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class HloError(Exception):
     """Something is wrong with an HLO module, its text or its inputs."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied by message and attributes: a class may make its message from other arguments."""
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[HloError], arguments: tuple[Any, ...]) -> HloError:
+    return kind.__new__(kind, *arguments)
 
 
 class UnsupportedElementTypeError(HloError, TypeError):

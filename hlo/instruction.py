@@ -7,7 +7,7 @@ HloComputation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -33,6 +33,10 @@ class Attributes:
             elif value is not None:
                 found.extend(value)
         return tuple(found)
+
+    def as_read(self, operands: Sequence[Shape]) -> Self:
+        """These attributes, read from the text of an instruction with `operands`, in their one form."""
+        return self
 
     def map_computations(self, function: Callable[[HloComputation], HloComputation]) -> Self:
         """The same attributes with each called computation replaced by `function(computation)`."""

@@ -45,13 +45,14 @@ class Shape:
     def array(element_type: ElementType, dimensions: Sequence[int] = (), layout: Layout | None = None) -> Shape:
         """An array shape; `layout` defaults to row-major.
 
-        ShapeError, shape_c1: a dimension is negative; shape_c2: the elements do not fit in 64-bit memory; layout_c1 to
-        layout_c12: the array cannot have this layout (`layout_rules.py` lists the rules).
+        ShapeError, shape_c1: a dimension is negative; shape_c2: the elements do not fit in 64-bit memory, not counting
+        dimensions of size 0, since NumPy has no such arrays; layout_c1 to layout_c12: the array cannot have this layout
+        (`layout_rules.py` lists the rules).
         """
         dims = tuple(dimensions)
         if any(d < 0 for d in dims):
             raise ShapeError(f"{element_type.value}{list(dims)} has a negative dimension", "shape_c1")
-        if math.prod(dims) * element_type.byte_width > MAX_BYTES:
+        if not fits_in_memory(element_type, dims):
             raise ShapeError(f"{element_type.value}{list(dims)} does not fit in 64-bit memory", "shape_c2")
         default = row_major(len(dims))
         if (
@@ -260,6 +261,18 @@ class Shape:
 
     def __str__(self) -> str:
         return self.to_text(layout=False)
+
+
+def fits_in_memory(element_type: ElementType, dimensions: Sequence[int]) -> bool:
+    """True if arrays of these sizes can exist: rule shape_c2."""
+    count = math.prod(dimensions) or math.prod([d for d in dimensions if d])
+    return count * element_type.byte_width <= MAX_BYTES
+
+
+def is_beyond_numpy(shape: Shape) -> bool:
+    """True if NumPy may refuse with a ValueError, not a MemoryError, to make an array of these sizes and a wider type:
+    no computer has memory for such an array, which an op or its rule makes on the way."""
+    return any(not fits_in_memory(ElementType.C128, leaf.dimensions) for leaf in shape.leaves())
 
 
 def read_shape(scanner: Scanner, depth: int = 0) -> Shape:

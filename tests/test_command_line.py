@@ -128,6 +128,48 @@ def test_a_module_on_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert hloom(capsys, "run", "-") == (0, "result 0: s32[2]\n[1 2]\n", "")
 
 
+# Sizes that no memory has
+
+TOO_LARGE = {  # the type of an argument and of the result
+    "f32[9223372036854775807,0,9223372036854775807]": None,  # NumPy refuses such an array without elements
+    "f32[1000000000000000]": ("3:2", "x"),
+    "f32[2305843009213693951]": ("3:2", "x"),  # as wider numbers they are more than 2**63 bytes
+    "pred[9223372036854775807]": ("3:2", "x"),
+    "s4[9223372036854775807]": ("3:2", "x"),
+}
+
+
+@pytest.mark.parametrize(
+    "command", ["run --random", "run --random --backend evaluator", "check --compare", "bisect", "opt"]
+)
+@pytest.mark.parametrize("shape", TOO_LARGE)
+def test_sizes_that_no_memory_has(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, shape: str, command: str
+) -> None:
+    path = tmp_path / "large.hlo"
+    path.write_text(f"HloModule m\nENTRY e {{\n x = {shape} parameter(0)\n ROOT r = {shape} copy(x) }}\n")
+    name, *options = command.split()
+    code, out, err = hloom(capsys, name, str(path), *options)
+    place = TOO_LARGE[shape]
+    if place is None:
+        assert code == 1 and err.startswith(f"{path}:3:6: f32[") and "does not fit in 64-bit memory [shape_c2]" in err
+    elif name == "opt":
+        assert (code, err) == (0, "") and shape in out
+    else:
+        assert code == 1 and err.startswith(f"{path}:{place[0]}: there is not enough memory: the largest array, x, is")
+
+
+@pytest.mark.parametrize("backend", ["numba", "evaluator"])
+def test_a_value_that_no_memory_holds(capsys: pytest.CaptureFixture[str], tmp_path: Path, backend: str) -> None:
+    path = tmp_path / "large.hlo"
+    path.write_text(
+        "HloModule m\nENTRY e {\n  x = f32[] parameter(0)\n  ROOT %wide = f32[2305843009213693951] broadcast(x), "
+        "dimensions={}\n}\n"
+    )
+    code, _, err = hloom(capsys, "run", str(path), "--random", "--backend", backend, "--output", str(tmp_path / "out"))
+    assert code == 1 and err.startswith(f"{path}:4:8: there is not enough memory: the largest array, wide, is f32[")
+
+
 # opt
 
 

@@ -120,7 +120,7 @@ def test_abs(dtype: str) -> None:
         assert relative_errors(result, [mp.mpc(abs(mp.mpc(complex(z)))) for z in points]).max() <= 1
     special = np.array([complex(INF, NAN), complex(NAN, -INF), complex(NAN, 1), 0, complex(-0.0, -0.0)] * 3)
     (result,) = compiled(["abs(x[i])"], [dtype], REAL[dtype])(special)
-    np.testing.assert_array_equal(result, [INF, INF, NAN, 0, 0] * 3)
+    np.testing.assert_array_equal(result, [NAN, NAN, NAN, 0, 0] * 3)  # as XLA; NumPy's first two are infinite
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [("c64", 3.0), ("c128", 3.0)])

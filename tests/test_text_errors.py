@@ -256,6 +256,12 @@ def test_a_rule_that_fails_is_the_cause() -> None:
         ("HloModule m, entry_computation_layout={()->f32[]}\na { x = f32[] parameter(0) }", "module_c5"),
         ("a { x = f32[-2] parameter(0) }", "shape_c1"),
         ("a { x = f32[9999999999,9999999999] parameter(0) }", "shape_c2"),
+        ("a { x = f32[0,9223372036854775807] parameter(0) }", "shape_c2"),
+        (  # the product's type is inferred
+            "a { x = f32[1099511627776,0] parameter(0)\n y = f32[0,1099511627776] parameter(1)\n"
+            "z = dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+            "shape_c2",
+        ),
         ("a { x = f32[2,2]{1,1} parameter(0) }", "layout_c2"),
     ],
 )

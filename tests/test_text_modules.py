@@ -118,6 +118,46 @@ def test_an_epsilon_keeps_its_digits(epsilon: float, text: str) -> None:
 
 # What JAX and XLA print
 
+NEWER: list[tuple[str, str]] = [
+    ("pred[2,3] compare(%x, %y), direction=LT, order=TOTAL", "compare(%x, %y), direction=LT, type=TOTALORDER"),
+    ("pred[2,3] compare(%x, %y), direction=LT, order=PARTIAL", "compare(%x, %y), direction=LT"),
+    ("pred[2,3] compare(%n, %n), direction=GE, order=TOTAL", "compare(%n, %n), direction=GE"),
+    ("pred[2,3] compare(%n, %n), direction=GE, type=TOTALORDER", "compare(%n, %n), direction=GE"),
+    ("pred[] compare(%p, %p), direction=GE, order=TOTAL", "compare(%p, %p), direction=GE"),
+    ("(f32[2,1], s32[2,1]) topk(%x), k=1, largest=true, is_stable=true", "topk(%x), k=1, largest=true"),
+    ("(f32[2,1], s32[2,1]) topk(%x), k=1, is_stable=false", "topk(%x), k=1, largest=true, is_stable=false"),
+    (
+        "f32[2,3] collective-broadcast(%x), channel_id=1, replica_groups={{1,0}}, has_dynamic_root=false",
+        "collective-broadcast(%x), channel_id=1, replica_groups={{1,0}}",
+    ),
+    (
+        "%to = s32[1] constant({0})\nf32[2,3] collective-broadcast(%x, %to), replica_groups={}, has_dynamic_root=true",
+        "collective-broadcast(%x, %to), replica_groups={}, has_dynamic_root=true",
+    ),
+]
+"""What the XLA of JAX 0.12 prints, and what we print, which that of JAX 0.10 reads too."""
+
+
+@pytest.mark.parametrize(("newer", "printed"), NEWER, ids=[text for text, _ in NEWER])
+def test_text_of_newer_versions(newer: str, printed: str) -> None:
+    module = parse(module_with(newer))
+    verify(module)
+    (line,) = [line for line in module.to_text().splitlines() if "ROOT %result" in line]
+    assert line.endswith(printed)
+    assert round_trip(module).to_text() == module.to_text()
+
+
+def test_one_attribute_is_not_said_twice() -> None:
+    with pytest.raises(HloParseError, match="compare takes either type or order"):
+        parse(module_with("pred[2,3] compare(%x, %y), direction=LT, type=TOTALORDER, order=TOTAL"))
+
+
+def test_attributes_of_the_module_that_newer_versions_print() -> None:
+    given = {"backend_config": '{"a":[1,{}]}', "debug_attributes": '{b="c"}'}
+    attributes = "".join(f", {key}={value}" for key, value in given.items())
+    module = round_trip(parse(f"HloModule m{attributes}\nENTRY e {{ ROOT x = f32[] parameter(0) }}"))
+    assert dict(module.annotations) == given
+
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_recorded_hlo_is_read(path: Path) -> None:

@@ -57,6 +57,8 @@ def test_default_layouts_are_one_object() -> None:
         ("f32[?,3]", 5, "dimensions whose size is known only when the program runs"),
         ("f32[99999999999999999999]", 5, "does not fit in 64 bits"),
         ("f32[9999999999,9999999999]", 1, "does not fit in 64-bit memory [shape_c2]"),
+        ("f32[9223372036854775807,0,9223372036854775807]", 1, "does not fit in 64-bit memory [shape_c2]"),
+        ("pred[0,9223372036854775807,2]", 1, "does not fit in 64-bit memory [shape_c2]"),
         ("f32[" + ",".join("1" * (MAX_RANK + 1)) + "]", 1, f"an array has at most {MAX_RANK} dimensions"),
         ("f32[2]{0,}", 10, "expected a dimension number, found '}'"),
         ("f32[2]{0:Q(1)}", 10, "expected a layout property (D, PD, PV, T, L, E, S or SC, each once) or '}', found 'Q'"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..opcode import Opcode
-from ..ops.collective import CollectiveAttributes
+from ..ops.collective import CollectiveAttributes, CollectiveBroadcastAttributes
 from ..shape import Shape
 from .table import EVALUATE, NDArray, Value
 
@@ -82,9 +82,14 @@ def _all_to_all(shape: Shape, attributes: CollectiveAttributes, *operands: NDArr
 
 
 @EVALUATE.register(Opcode.COLLECTIVE_BROADCAST)
-def _collective_broadcast(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    """The first device of a group gives its value to the others; a device in no group gets zeros."""
+def _collective_broadcast(shape: Shape, attributes: CollectiveBroadcastAttributes, *operands: NDArray) -> Value:
+    """The first device of a group, or that of the given number, gives its value to the others; a device in no group
+    gets zeros."""
     groups = attributes.replica_groups.groups
+    if attributes.has_dynamic_root:
+        operands, roots = operands[:-1], operands[-1]
+        if roots.any():
+            raise ExecutionError(f"a collective-broadcast from members {roots.tolist()} of a group: it has one, 0")
     own = next((group for group in groups if 0 in group), None)
     if groups and own is None:
         return _one_or_tuple(tuple([np.zeros_like(o) for o in operands]))

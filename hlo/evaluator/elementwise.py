@@ -175,7 +175,7 @@ def _joined(real: NDArray, imaginary: NDArray) -> NDArray:
     return result
 
 
-_arithmetic(Opcode.ABS, np.abs)
+_arithmetic(Opcode.ABS, lambda x: special.complex_magnitude(x) if x.dtype.kind == "c" else np.abs(x))
 _arithmetic(Opcode.CEIL, np.ceil)
 _on_bits(Opcode.COUNT_LEADING_ZEROS, _count_leading_zeros)
 _arithmetic(Opcode.FLOOR, np.floor)
@@ -237,6 +237,8 @@ def _power(x: NDArray, y: NDArray) -> Any:
     if x.dtype.kind == "c":
         return special.complex_power(x, y)
     if x.dtype.kind not in _INTEGER_KINDS:
+        if x.ndim == 0:  # NumPy takes the square root of a scalar for 0.5, which differs for -inf and -0.0
+            return np.power(x.reshape(1), y.reshape(1)).reshape(())
         return np.power(x, y)
     one = x.dtype.type(1)
     result, square, bits = np.full(np.broadcast_shapes(x.shape, y.shape), one), x, _as_unsigned(np.asarray(y))

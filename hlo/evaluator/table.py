@@ -15,7 +15,7 @@ from ..ir import Attributes, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..physical_array import to_physical
 from ..rules import RuleTable
-from ..shape import Shape
+from ..shape import Shape, is_beyond_numpy
 from ..value_tree import leaves_of, value_of
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
@@ -100,7 +100,13 @@ def _all_values(computation: HloComputation, arguments: Sequence[Value]) -> dict
 def _value(instruction: HloInstruction, operands: list[Value]) -> Value:
     if instruction.opcode is Opcode.BITCAST:
         operands = [_buffer(operands[0], instruction.operands[0].shape)]
-    value: Value = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
+    try:
+        value: Value = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
+    except ValueError as error:
+        if any(is_beyond_numpy(shape) for shape in (instruction.shape, *(o.shape for o in instruction.operands))):
+            what = f"{instruction.opcode.value} of {instruction.shape}"
+            raise MemoryError(f"no memory holds what {what} needs") from error
+        raise
     return value
 
 

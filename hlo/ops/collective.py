@@ -55,6 +55,13 @@ class CollectiveAttributes(Attributes):
     """collective-permute of slices."""
 
 
+@dataclass(frozen=True, slots=True)
+class CollectiveBroadcastAttributes(CollectiveAttributes):
+    has_dynamic_root: Annotated[bool, Attr(BOOLEAN, after="replica_groups")] = False
+    """The last operand, s32[N], says for each of the N other operands which member of the group gives its value;
+    otherwise it is the first member."""
+
+
 _FAMILY = "collective"
 _O = Opcode
 _U32 = Shape.array(ElementType.U32)
@@ -224,13 +231,20 @@ def _all_to_all_rule(operands: Sequence[Shape], attributes: CollectiveAttributes
 
 
 def _collective_broadcast_rule(
-    operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
+    operands: Sequence[Shape], attributes: CollectiveBroadcastAttributes, declared: Shape | None
 ) -> Shape:
-    """The operand, or the tuple of several. c1: the operands are arrays; c2: groups are not empty, and no device is in
-    two."""
-    _require_operands(_O.COLLECTIVE_BROADCAST, operands, 1)
-    _require_groups(_O.COLLECTIVE_BROADCAST, operands, attributes, 2)
-    return _one_or_tuple(operands)
+    """The operand, or the tuple of several, without the roots. c1: the operands are arrays; c2: groups are not empty,
+    and no device is in two; c3: with `has_dynamic_root` there are at least two operands, and the last has an s32 for
+    each of the others."""
+    opcode = _O.COLLECTIVE_BROADCAST
+    _require_operands(opcode, operands, 1)
+    _require_groups(opcode, operands, attributes, 2)
+    if not attributes.has_dynamic_root:
+        return _one_or_tuple(operands)
+    *data, roots = operands
+    if not data or roots.element_type is not ElementType.S32 or roots.dimensions != (len(data),):
+        fail(opcode, operands, f"the last operand must be s32[{len(data)}], the roots of the others", 3)
+    return _one_or_tuple(data)
 
 
 def _require_pairs(opcode: Opcode, operands: Sequence[Shape], attributes: CollectiveAttributes, rule: int) -> None:
@@ -339,7 +353,7 @@ SPECS: tuple[OpSpec, ...] = (
     OpSpec(_O.ALL_REDUCE, _FAMILY, None, CollectiveAttributes, _all_reduce_rule, Trait.APPLIES),
     OpSpec(_O.ALL_REDUCE_START, _FAMILY, None, CollectiveAttributes, _all_reduce_start_rule, Trait.APPLIES),
     OpSpec(_O.ALL_TO_ALL, _FAMILY, None, CollectiveAttributes, _all_to_all_rule),
-    OpSpec(_O.COLLECTIVE_BROADCAST, _FAMILY, None, CollectiveAttributes, _collective_broadcast_rule),
+    OpSpec(_O.COLLECTIVE_BROADCAST, _FAMILY, None, CollectiveBroadcastAttributes, _collective_broadcast_rule),
     OpSpec(_O.COLLECTIVE_PERMUTE, _FAMILY, None, CollectiveAttributes, _collective_permute_rule),
     OpSpec(_O.COLLECTIVE_PERMUTE_START, _FAMILY, None, CollectiveAttributes, _collective_permute_start_rule),
     OpSpec(_O.RAGGED_ALL_TO_ALL, _FAMILY, None, CollectiveAttributes, _ragged_all_to_all_rule),

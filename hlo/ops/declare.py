@@ -93,6 +93,9 @@ class Attr(NamedTuple):
     when: Callable[[HloInstruction], bool] | None = None
     """The instructions for which the field is printed; None: all."""
     one_by_one: OneByOne | None = None
+    also: tuple[str, Codec[Any]] | None = None
+    """Another key that says the same, as other versions of XLA print it, and its codec. Always parsed, never printed;
+    only one of the two keys may be given."""
 
 
 class Declared(NamedTuple):

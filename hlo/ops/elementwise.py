@@ -7,7 +7,7 @@ InferBitcastConvertShape. HLO has no implicit broadcast: operands have equal dim
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any
 
@@ -15,7 +15,9 @@ from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
 from ..shape import Shape
+from ..text.codec import Codec
 from ..text.codecs import COMPUTATION, INTEGER, INTEGER_LIST, enumeration
+from ..text.scanner import Scanner
 from .checks import (
     ANY,
     COMPLEX,
@@ -45,7 +47,8 @@ class ComparisonDirection(Enum):
 
 
 class ComparisonType(Enum):
-    """How compare orders values; TOTALORDER puts -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    """How compare orders values; TOTALORDER puts -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. Integers have only one
+    order."""
 
     FLOAT = "FLOAT"
     TOTALORDER = "TOTALORDER"
@@ -53,11 +56,28 @@ class ComparisonType(Enum):
     UNSIGNED = "UNSIGNED"
 
 
+def _read_order(scanner: Scanner) -> ComparisonType | None:
+    """XLA's newer way of saying it: `order=TOTAL` is TOTALORDER, `order=PARTIAL` the default order."""
+    for word, meaning in (("TOTAL", ComparisonType.TOTALORDER), ("PARTIAL", None)):
+        if scanner.accept_word(word):
+            return meaning
+    raise scanner.expected("one of TOTAL, PARTIAL")
+
+
+_ORDER: Codec[ComparisonType | None] = Codec(_read_order, lambda value, writing: "TOTAL" if value else "PARTIAL")
+
+
 @dataclass(frozen=True, slots=True)
 class CompareAttributes(Attributes):
     direction: Annotated[ComparisonDirection, Attr(enumeration(ComparisonDirection))]
-    type: Annotated[ComparisonType | None, Attr(enumeration(ComparisonType))] = None
+    type: Annotated[ComparisonType | None, Attr(enumeration(ComparisonType), also=("order", _ORDER))] = None
     """None: the default for the operands' element type, as in XLA."""
+
+    def as_read(self, operands: Sequence[Shape]) -> CompareAttributes:
+        """XLA takes TOTALORDER for integers too, which have no other order."""
+        element_type = operands[0].element_type if operands else None
+        has_one_order = element_type in INTEGERS | PRED
+        return replace(self, type=None) if has_one_order and self.type is ComparisonType.TOTALORDER else self
 
 
 @dataclass(frozen=True, slots=True)

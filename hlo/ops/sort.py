@@ -34,6 +34,8 @@ class TopKAttributes(Attributes):
 
     k: Annotated[int, Attr(INTEGER)]
     largest: Annotated[bool, Attr(BOOLEAN, always=True)] = True
+    is_stable: Annotated[bool, Attr(BOOLEAN)] = True
+    """Of equal elements those with lower indices come first; they do in any case here."""
 
 
 def _sort_rule(operands: Sequence[Shape], attributes: SortAttributes, declared: Shape | None) -> Shape:

@@ -45,12 +45,17 @@ class Form(NamedTuple):
     composed: tuple[Declared, ...]
     """The other fields."""
     written: tuple[Written, ...]
+    synonyms: Mapping[str, str]
+    """By key that is only parsed: the key that says the same."""
 
     def build(self, values: Values, op: str) -> Attributes:
         """The attributes of `op`. ValueError for an invalid combination of values."""
         if self.kind is Attributes:
             return NO_ATTRIBUTES
         named = self.named
+        for key, other in self.synonyms.items():
+            if key in values and other in values:
+                raise ValueError(f"{op} takes either {other} or {key}")
         given = {**self.absent, **{named[key]: value for key, value in values.items() if key in named}}
         if not self.composed:
             return self.kind(**given)
@@ -114,6 +119,7 @@ def _form(kind: type[Attributes], fields: tuple[Declared, ...]) -> Form:
     named: dict[str, str] = {}
     composed: list[Declared] = []
     keys = [field.key for field in fields]
+    synonyms: dict[str, str] = {}
     for field in fields:
         each, codec = field.attr.one_by_one, field.attr.codec
         if _is_nested(field):
@@ -128,9 +134,12 @@ def _form(kind: type[Attributes], fields: tuple[Declared, ...]) -> Form:
             composed.append(field)
         else:
             named[field.key] = field.name
+        if field.attr.also is not None:
+            key, codecs[key] = field.attr.also
+            named[key], synonyms[key] = field.name, field.key
     absent = {f.name: f.attr.absent for f in fields if f.attr.absent is not REQUIRED}
     written = tuple(map(_written, _in_text_order(fields)))
-    return Form(kind, codecs, tuple(required), named, absent, tuple(composed), written)
+    return Form(kind, codecs, tuple(required), named, absent, tuple(composed), written, synonyms)
 
 
 def _written(group: Sequence[Declared]) -> Written:

@@ -46,6 +46,7 @@ MODULE_ANNOTATIONS = frozenset(
         "alias_passthrough_params",
         "allow_spmd_sharding_propagation_to_output",
         "allow_spmd_sharding_propagation_to_parameters",
+        "backend_config",
         "debug_attributes",
         "origin_recovery_table",
     )

@@ -157,6 +157,7 @@ class _Resolver:
             if values.pop("is_composite", False):
                 values["is_composite"], frontend_attributes = read_composite(frontend_attributes)
             attributes = form_of(spec_of(opcode).attributes).build(values, opcode.value)
+            attributes = attributes.as_read([o.shape for o in operands])
         except ValueError as error:
             raise self._error(str(error), item.position) from None
         try:

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = import_module(f".{options.command}", __name__).execute(options)
         sys.stdout.flush()
-    except (UsageError, HloError) as error:
+    except (UsageError, HloError, MemoryError) as error:
         return report(error)
     except BrokenPipeError:  # `hloom opt ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

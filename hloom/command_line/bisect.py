@@ -23,7 +23,11 @@ _SHOWN = 64
 def execute(options: Namespace) -> int:
     """Print the culprit, or that all results agree."""
     target = target_of(options)
-    module = read_module(options.file)
+    with read_module(options.file).within_memory() as module:
+        return _execute(module, target, options)
+
+
+def _execute(module: HloModule, target: Target, options: Namespace) -> int:
     if not options.input:
         options.random = True
     arguments = arguments_for(module, options)

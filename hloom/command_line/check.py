@@ -24,12 +24,13 @@ def execute(options: Namespace) -> int:
 
 def _check(name: str, options: Namespace) -> int:
     try:
-        module = read_module(name)
-        verify(module)
-        instructions = sum(len(computation.instructions) for computation in module.computations)
-        print(f"{name}: module {module.name}, {len(module.computations)} computations, {instructions} instructions: ok")
-        return FINE if not options.compare or _compare(name, module, options) else BAD
-    except HloError as error:
+        with read_module(name).within_memory() as module:
+            verify(module)
+            instructions = sum(len(computation.instructions) for computation in module.computations)
+            found = f"{len(module.computations)} computations, {instructions} instructions"
+            print(f"{name}: module {module.name}, {found}: ok")
+            return FINE if not options.compare or _compare(name, module, options) else BAD
+    except (HloError, MemoryError) as error:
         return report(error)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import zipfile
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,14 +21,42 @@ from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import target_named
 from ..hlo.text.parser import parse
-from .outcome import UsageError
+from .outcome import OutOfMemoryError, UsageError
 
 NDArray = np.ndarray[Any, Any]
 
 
-def read_module(name: str) -> HloModule:
+class ModuleFile(NamedTuple):
+    """A module and the text from which it was read."""
+
+    name: str
+    text: str
+    module: HloModule
+
+    @contextmanager
+    def within_memory(self) -> Iterator[HloModule]:
+        """Gives the module. A MemoryError becomes an OutOfMemoryError that says which array is the largest."""
+        try:
+            yield self.module
+        except MemoryError:
+            largest = max(self.module.instructions(), key=lambda i: i.shape.byte_size)
+            size = f"{largest.shape.byte_size / 2**30:,.1f} GiB"
+            what = f"there is not enough memory: the largest array, {largest.name}, is {largest.shape}, {size}"
+            raise OutOfMemoryError(f"{self._position(largest.name)}: {what}") from None
+
+    def _position(self, instruction: str) -> str:
+        """`file:line:column` of an instruction; the file alone if the text gives it another name."""
+        found = re.search(rf"^\s*(?:ROOT\s+)?(%?{re.escape(instruction)})\s*=", self.text, re.MULTILINE)
+        if found is None:
+            return self.name
+        before = self.text[: found.start(1)]
+        return f"{self.name}:{before.count(chr(10)) + 1}:{found.start(1) - before.rfind(chr(10))}"
+
+
+def read_module(name: str) -> ModuleFile:
     """The module in the file, or on stdin for "-". HloParseError if it is not HLO, UsageError if there is no file."""
-    return parse(read_text(name), "<stdin>" if name == "-" else name)
+    text, shown = read_text(name), "<stdin>" if name == "-" else name
+    return ModuleFile(shown, text, parse(text, shown))
 
 
 def read_text(name: str) -> str:

@@ -21,7 +21,7 @@ _MOST = 20
 
 def module_text(options: Namespace) -> str:
     """The report on the module in the file: tables, or JSON."""
-    module = read_module(options.subject)
+    module = read_module(options.subject).module
     if options.target in (None, "as-written"):
         if options.on_device:
             raise UsageError("--on-device needs a --target: the layouts of its arrays are meant")

@@ -46,7 +46,8 @@ def execute(options: Namespace) -> int:
         explain=options.explain,
         check_rules=options.check_rules or settings.check_rules,
     )
-    module, records = chosen.run(read_module(options.file), settings)
+    with read_module(options.file).within_memory() as module:
+        module, records = chosen.run(module, settings)
     if options.stats:
         print(PassRecords(records), file=sys.stderr)
     if options.explain:

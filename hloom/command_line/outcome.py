@@ -14,7 +14,15 @@ class UsageError(Exception):
     """The command line makes no sense; the message says what to do instead."""
 
 
-def report(error: UsageError | HloError) -> int:
-    """Print the error to stderr, without a traceback; the exit code. A parser's error begins with its position."""
-    print(error if isinstance(error, HloParseError) else f"hloom: {error}", file=sys.stderr)
+class OutOfMemoryError(HloError):
+    """There is not enough memory for a module. The message begins with the position of its largest array."""
+
+
+def report(error: UsageError | HloError | MemoryError) -> int:
+    """Print the error to stderr, without a traceback; the exit code. Errors that have a position begin with it."""
+    if isinstance(error, MemoryError):
+        print(f"hloom: there is not enough memory: {error}".rstrip(": "), file=sys.stderr)
+    else:
+        has_position = isinstance(error, HloParseError | OutOfMemoryError)
+        print(error if has_position else f"hloom: {error}", file=sys.stderr)
     return USAGE if isinstance(error, UsageError) else BAD

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from .. import backends  # noqa: F401  # makes the backends known
 from ..hlo.backend import get_compiler
+from ..hlo.ir import HloModule
 from ..hlo.shape import Shape
+from ..hlo.target import Target
 from .files import NDArray, arguments_for, read_module, store_results, target_of
 from .outcome import FINE
 
@@ -18,7 +20,11 @@ from .outcome import FINE
 def execute(options: Namespace) -> int:
     """Compile, run, print or store; with --repeat also measure."""
     target = target_of(options)
-    module = read_module(options.file)
+    with read_module(options.file).within_memory() as module:
+        return _execute(module, target, options)
+
+
+def _execute(module: HloModule, target: Target, options: Namespace) -> int:
     arguments = arguments_for(module, options)
     started = time.perf_counter()
     executable = get_compiler(options.backend).compile(module, target=target)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from hloom.hlo import ElementType, Opcode, Shape
-from hloom.hlo.ops.collective import CollectiveAttributes
+from hloom.hlo.ops.collective import CollectiveAttributes, CollectiveBroadcastAttributes
 from hloom.hlo.replica_groups import ReplicaGroups
 
 from .op_case import NUMBERS, Array, OpCase, make_case, shape_of, sizes_of
@@ -56,9 +56,13 @@ def cases() -> Iterator[OpCase]:
     yield make_case(O.ALL_GATHER_START, [x, y], Shape.tuple([both, both]), along)
     yield make_case(O.ALL_GATHER_DONE, [(x, x)], x.shape)
     yield make_case(O.ALL_TO_ALL, [x], Shape.tuple([x.shape]), CollectiveAttributes(_ALONE), note="tuple")
-    yield make_case(O.COLLECTIVE_BROADCAST, [x], x.shape, CollectiveAttributes(_ALONE))
-    elsewhere = CollectiveAttributes(ReplicaGroups(((1, 2),), "{{1,2}}"))
+    yield make_case(O.COLLECTIVE_BROADCAST, [x], x.shape, CollectiveBroadcastAttributes(_ALONE))
+    elsewhere = CollectiveBroadcastAttributes(ReplicaGroups(((1, 2),), "{{1,2}}"))
     yield make_case(O.COLLECTIVE_BROADCAST, [x], x.shape, elsewhere, note="none")
+    chosen = CollectiveBroadcastAttributes(_ALONE, has_dynamic_root=True)
+    roots = [Array(E.S32, (count,), _value(*[0] * count)) for count in (1, 2)]
+    yield make_case(O.COLLECTIVE_BROADCAST, [x, roots[0]], x.shape, chosen, note="root")
+    yield make_case(O.COLLECTIVE_BROADCAST, [x, y, roots[1]], both, chosen, note="roots")
     yield make_case(O.COLLECTIVE_PERMUTE, [x], x.shape, CollectiveAttributes(), note="none")
     pair = Shape.tuple([x.shape, x.shape])
     to_itself = CollectiveAttributes(source_target_pairs=((0, 0),))

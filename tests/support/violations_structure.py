@@ -18,7 +18,7 @@ from hloom.hlo import (
 )
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation
 from hloom.hlo.ops.asynchronous import AsyncAttributes, ChannelAttributes, InfeedAttributes, OutfeedAttributes
-from hloom.hlo.ops.collective import CollectiveAttributes
+from hloom.hlo.ops.collective import CollectiveAttributes, CollectiveBroadcastAttributes
 from hloom.hlo.ops.control_flow import ScanAttributes
 from hloom.hlo.ops.dynamic_size import DimensionAttributes
 from hloom.hlo.replica_groups import ReplicaGroups
@@ -34,6 +34,7 @@ _PAIR = ReplicaGroups(((0, 1),), "{{0,1}}")
 _TWICE = ReplicaGroups(((0,), (0,)), "{{0},{0}}")
 _NEGATIVE = ReplicaGroups(((-1,),), "{{-1}}")
 _EMPTY = ReplicaGroups(((),), "{{}}")
+_DYNAMIC = CollectiveBroadcastAttributes(_ALONE, has_dynamic_root=True)
 
 
 def _negated(shape: str) -> HloComputation:
@@ -118,8 +119,11 @@ _COLLECTIVE: list[Violation] = [
     ("all-to-all_c3", O.ALL_TO_ALL, ["f32[2]"], _groups(_TWICE, 0), None),
     ("all-to-all_c4", O.ALL_TO_ALL, ["f32[2]"], _groups(_PAIR), None),
     ("all-to-all_c4", O.ALL_TO_ALL, ["f32[2]", "f32[3]"], _groups(_PAIR), None),
-    ("collective-broadcast_c1", O.COLLECTIVE_BROADCAST, [], _groups(_ALONE), None),
-    ("collective-broadcast_c2", O.COLLECTIVE_BROADCAST, ["f32[2]"], _groups(_TWICE), None),
+    ("collective-broadcast_c1", O.COLLECTIVE_BROADCAST, [], CollectiveBroadcastAttributes(_ALONE), None),
+    ("collective-broadcast_c2", O.COLLECTIVE_BROADCAST, ["f32[2]"], CollectiveBroadcastAttributes(_TWICE), None),
+    ("collective-broadcast_c3", O.COLLECTIVE_BROADCAST, ["s32[1]"], _DYNAMIC, None),
+    ("collective-broadcast_c3", O.COLLECTIVE_BROADCAST, ["f32[2]", "u32[1]"], _DYNAMIC, None),
+    ("collective-broadcast_c3", O.COLLECTIVE_BROADCAST, ["f32[2]", "f32[2]", "s32[1]"], _DYNAMIC, None),
     ("collective-permute_c1", O.COLLECTIVE_PERMUTE, ["(f32[2])"], _pairs((0, 0)), None),
     ("collective-permute_c1", O.COLLECTIVE_PERMUTE, ["f32[2]", "f32[2]", "(s32[])"], _pairs((0, 0)), None),
     ("collective-permute_c2", O.COLLECTIVE_PERMUTE, ["f32[2]"], _pairs((0, 0), (1, 0)), None),

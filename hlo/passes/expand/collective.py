@@ -6,6 +6,8 @@ UnsupportedError says how many.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...builder import make_constant, make_get_tuple_element, make_tuple
@@ -36,8 +38,8 @@ def _together(values: list[HloInstruction]) -> HloInstruction:
     return values[0] if len(values) == 1 else make_tuple(values)
 
 
-def _zeros(instruction: HloInstruction) -> HloInstruction:
-    return _together([make_splat(0, o.shape) for o in instruction.operands])
+def _zeros(operands: Sequence[HloInstruction]) -> HloInstruction:
+    return _together([make_splat(0, o.shape) for o in operands])
 
 
 def collective_of_one(instruction: HloInstruction) -> HloInstruction:
@@ -61,12 +63,13 @@ def all_to_all(instruction: HloInstruction) -> HloInstruction:
 
 
 def collective_broadcast(instruction: HloInstruction) -> HloInstruction:
-    """The operand; zeros for a device in no group."""
+    """The operand; zeros for a device in no group. A root can only be member 0 of the group of one."""
     groups = instruction.attributes.replica_groups.groups
+    operands = instruction.operands[: -1 if instruction.attributes.has_dynamic_root else None]
     if groups and not any(0 in group for group in groups):
-        return _zeros(instruction)
+        return _zeros(operands)
     _require_one_device(instruction)
-    return _together(list(instruction.operands))
+    return _together(list(operands))
 
 
 def collective_permute(instruction: HloInstruction) -> HloInstruction:
@@ -78,7 +81,7 @@ def collective_permute(instruction: HloInstruction) -> HloInstruction:
     largest = max((device for pair in pairs for device in pair), default=0)
     if largest:
         raise _needs(instruction, 1 + largest, f"its pairs are {list(pairs)}")
-    result = _together(list(instruction.operands)) if pairs else _zeros(instruction)
+    result = _together(list(instruction.operands)) if pairs else _zeros(instruction.operands)
     if instruction.opcode is Opcode.COLLECTIVE_PERMUTE:
         return result
     contexts = [make_constant(np.uint32(0)) for _ in instruction.shape.elements[2:]]

@@ -11,12 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...builder import make_tuple
+from ...errors import UnsupportedError
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ..patterns import make_zeros
 from ..rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
 
 INLINED = frozenset({Opcode.ASYNC_START, Opcode.CALL, Opcode.FUSION})
+COPIED = INLINED | {Opcode.CONDITIONAL, Opcode.WHILE}
+"""Each of these gets a copy of what it calls: calls here, the others when buffers are assigned (flatten-call-graph)."""
+MOST_INSTRUCTIONS, MOST_COPIES = 100_000, 4
+"""A program may grow to so many instructions, or to so many times the instructions that it has: where each computation
+calls the one before it twice, copies double with every call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,26 @@ class CallInliner:
     name: str = "call-inliner"
 
     def __call__(self, module: HloModule) -> HloModule:
+        _require_few_copies(module)
         return map_computations(module, _inline_calls, inside_fusions=True)
+
+
+def _require_few_copies(module: HloModule) -> None:
+    """UnsupportedError if copies of called computations would make the program too long to compile."""
+    copied: dict[HloComputation, int] = {}
+    written = 0
+    for computation in module.computations:  # callees first
+        written += len(computation.instructions)
+        inside = [i.called_computations() for i in computation.callers if i.opcode in COPIED]
+        copied[computation] = len(computation.instructions) + sum(copied[c] for called in inside for c in called)
+    longest = max(copied, key=copied.__getitem__)
+    if copied[longest] > max(MOST_INSTRUCTIONS, MOST_COPIES * written):
+        raise UnsupportedError(
+            f"computation {longest.name} of module {module.name} has {copied[longest]:,} instructions when each call, "
+            f"loop and branch has its own copy of what it calls (the text has {written:,}), at most "
+            f"{max(MOST_INSTRUCTIONS, MOST_COPIES * written):,} can be compiled: call less often, for example in a "
+            "loop, or use the evaluator"
+        )
 
 
 def _inline_calls(computation: HloComputation) -> HloComputation:

@@ -67,12 +67,11 @@ def _band(larger: Float) -> tuple[Float, Float, Float]:
 
 
 def absolute_value(z: Complex) -> Float:
-    """sqrt(x**2 + y**2); infinite if a part is, even if the other is NaN."""
+    """sqrt(x**2 + y**2); NaN if a part is, even if the other is infinite."""
     larger, smaller = _ordered(z)
     scale, unscale, _ = _band(larger)
     larger, smaller = larger * scale, smaller * scale
-    size = square_root(fma(larger, larger, smaller * smaller)) * unscale
-    return choose(_is_infinite(z.real) | _is_infinite(z.imag), INFINITY, size, size)
+    return square_root(fma(larger, larger, smaller * smaller)) * unscale
 
 
 def sign(z: Complex) -> Complex:
@@ -304,18 +303,23 @@ def logistic(z: Complex) -> Complex:
 
 
 def power(z: Complex, w: Complex) -> Complex:
-    """exp(w log z), c64 by way of c128; z**0 == 1**w == 1, and 0 to a positive real power is 0."""
+    """exp(w log z), c64 by way of c128. z**0 == 1**w == 1. Real powers of 0 and of positive infinity are 0 or infinite,
+    except negative powers of 0; all else with a zero base or a part that is not finite is NaN. So it is in XLA."""
     if z.real.format is F32:
         wide = power(_to_format64(z), _to_format64(w))
         return Complex(wide.real.to_format(F32), wide.imag.to_format(F32))
     result = exp(w * log(z))
     zero_base = z.real.equals(0.0) & z.imag.equals(0.0)
-    gives_zero = zero_base & (w.real > 0.0) & w.imag.equals(0.0)
-    gives_one = (w.real.equals(0.0) & w.imag.equals(0.0)) | (z.real.equals(1.0) & z.imag.equals(0.0))
-    undefined = zero_base & ~gives_zero
+    infinite_base = z.real.equals(INFINITY) & z.imag.equals(0.0)
+    is_real = w.imag.equals(0.0)
+    gives_zero = is_real & ((zero_base & (w.real > 0.0)) | (infinite_base & (w.real < 0.0)))
+    gives_infinity = is_real & infinite_base & (w.real > 0.0)
+    gives_one = (w.real.equals(0.0) & is_real) | (z.real.equals(1.0) & z.imag.equals(0.0))
+    undefined = zero_base | ~(_is_finite(z) & _is_finite(w))
     real, imag = (choose(undefined, NAN, part, part) for part in (result.real, result.imag))
-    real = choose(gives_one, 1.0, choose(gives_zero, 0.0, real, real), real)
-    return Complex(real, choose(gives_one | gives_zero, 0.0, imag, imag))
+    real = choose(gives_infinity, INFINITY, choose(gives_zero, 0.0, real, real), real)
+    imag = choose(gives_one | gives_zero | gives_infinity, 0.0, imag, imag)
+    return Complex(choose(gives_one, 1.0, real, real), imag)
 
 
 def _to_format64(z: Complex) -> Complex:

@@ -1,0 +1,97 @@
+"""Infinities, NaN and signed zeros where NumPy, C and XLA differ: the evaluator and compiled code give what XLA gives,
+which is asked too where JAX is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from itertools import product
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hloom.hlo import evaluate, parse
+from hloom.hlo.backend import get_compiler
+
+from support.op_values import NDArray
+
+NAN, INF = float("nan"), float("inf")
+PARTS = (NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0)
+COMPLEX = np.array([complex(a, b) for a in PARTS for b in PARTS])
+TYPES = {"c64": np.complex64, "c128": np.complex128}
+REAL_TYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+
+Run = Callable[[str, Sequence[NDArray]], NDArray]
+
+
+def by_xla(text: str, arguments: Sequence[NDArray]) -> NDArray:
+    oracle = pytest.importorskip("support.xla_oracle")
+    result: NDArray = oracle.run_hlo_text(text, *arguments)[0]
+    return result
+
+
+WAYS: dict[str, Run] = {
+    "evaluator": lambda text, arguments: evaluate(parse(text), *arguments)[0],
+    "numba": lambda text, arguments: get_compiler("numba").compile(parse(text)).execute(arguments)[0],
+    "xla": by_xla,
+}
+
+
+@pytest.fixture(params=WAYS)
+def run(request: pytest.FixtureRequest) -> Run:
+    if request.param == "xla" and find_spec("jax") is None:
+        pytest.skip("JAX is not installed")
+    return WAYS[request.param]
+
+
+def assert_same(actual: NDArray, expected: NDArray, rtol: float = 0.0) -> None:
+    """Equal, with NaN at the same places; zeros have the same sign, except where a result is only close to zero."""
+    for part in ("real", "imag"):
+        a, e = (np.asarray(getattr(x.astype(np.complex128), part)) for x in (actual, expected))
+        np.testing.assert_allclose(a, e, rtol=rtol, atol=rtol)
+        exact = (e == 0) & (rtol == 0.0)
+        np.testing.assert_array_equal(np.signbit(a[exact]), np.signbit(e[exact]))
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_magnitude_of_complex_numbers(element_type: str, run: Run) -> None:
+    z = COMPLEX.astype(TYPES[element_type])
+    real = "f32" if element_type == "c64" else "f64"
+    text = f"ENTRY e {{ z = {element_type}[{z.size}] parameter(0)  ROOT r = {real}[{z.size}] abs(z) }}"
+    expected = [NAN if np.isnan(c) else abs(c) for c in COMPLEX.tolist()]
+    assert_same(run(text, [z]), np.array(expected), 1e-6)
+
+
+def complex_power(z: complex, w: complex) -> complex:
+    """What XLA's code comes to."""
+    if w == 0 or z == 1:
+        return 1
+    if z == 0 and w.imag == 0 and w.real > 0:
+        return 0
+    if z.real == INF and z.imag == 0 and w.imag == 0 and w.real != 0 and not np.isnan(w.real):
+        return INF if w.real > 0 else 0
+    if z == 0 or not (np.isfinite(z) and np.isfinite(w)):
+        return complex(NAN, NAN)
+    return z**w
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_power_of_complex_numbers(element_type: str, run: Run) -> None:
+    pairs = list(product(COMPLEX.tolist(), repeat=2))
+    z, w = (np.array([pair[k] for pair in pairs], TYPES[element_type]) for k in (0, 1))
+    kind = f"{element_type}[{z.size}]"
+    text = f"ENTRY e {{ z = {kind} parameter(0)  w = {kind} parameter(1)  ROOT r = {kind} power(z, w) }}"
+    assert_same(run(text, [z, w]), np.array([complex_power(*pair) for pair in pairs]), 2e-4)
+
+
+@pytest.mark.parametrize("dims", ["", "3"])
+@pytest.mark.parametrize("element_type", REAL_TYPES)
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [(-INF, 0.5, INF), (-0.0, 0.5, 0.0), (-INF, -0.5, 0.0), (-1.0, 0.5, NAN), (-INF, 3.0, -INF), (-INF, 1.5, INF)],
+)
+def test_real_power(x: float, y: float, expected: float, element_type: str, dims: str, run: Run) -> None:
+    kind, shape = f"{element_type}[{dims}]", (3,) if dims else ()
+    text = f"ENTRY e {{ x = {kind} parameter(0)  y = {kind} parameter(1)  ROOT r = {kind} power(x, y) }}"
+    arguments = [np.full(shape, value, REAL_TYPES[element_type]) for value in (x, y)]
+    assert_same(run(text, arguments), np.full(shape, expected))
