@@ -242,12 +242,18 @@ def test_the_folder_is_bounded(tmp_path: Path) -> None:
 
 def test_a_forked_child_uses_the_store(tmp_path: Path) -> None:
     code = """
-import os, sys, threading
+import os, sys, threading, time, warnings
+from hloom.numba_backend.runtime import store as store_module
 from hloom.numba_backend.runtime.kernel import KernelSource
-from hloom.numba_backend.runtime.loader import link
 from hloom.numba_backend.runtime.store import KernelStore
-store = KernelStore(sys.argv[1])
-store._lock.acquire()
+store, holding = KernelStore(sys.argv[1]), threading.Event()
+def hold():
+    with store_module._lock:
+        holding.set()
+        time.sleep(0.2)
+threading.Thread(target=hold).start()
+holding.wait()
+warnings.simplefilter("ignore", DeprecationWarning)
 child = os.fork()
 if not child:
     store.get(KernelSource("k", "def k(lo, hi, x):\\n    x[0] = 1\\n", (("pointer", "f32"),)))

@@ -13,19 +13,23 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-import threading
 import time
-import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
+from ...hlo import forking
 from . import compile as compiler
 from .cpus import cpu_description
 from .kernel import KernelSource, digest
 from .loader import link, load_images, load_objects
 from .store_disk import Disk, Entry
+
+_lock = forking.fork_lock(forking.Order.STORE)
+"""Held by the thread that loads or compiles kernels, in any store: a fork waits for it. It is reentrant, since a signal
+or the end of an object may run Python, and with it a program, in the middle of compiling."""
+forking.arm()  # after the hooks of logging and concurrent.futures, which are imported by now
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,7 @@ class KernelStore:
         self._disk = None if folder is None else Disk(Path(folder), max_bytes)
         self._addresses: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
-        self._lock = threading.Lock()
         self._statistics = StoreStatistics()
-        _stores.add(self)
 
     @property
     def folder(self) -> Path | None:
@@ -111,7 +113,7 @@ class KernelStore:
         known = self._addresses
         if any(kernel.identity not in known for kernel in kernels):
             missing = {kernel.identity: kernel for kernel in kernels}
-            with self._lock:
+            with _lock:
                 missing = {identity: kernel for identity, kernel in missing.items() if identity not in known}
                 self._obtain(list(missing.values()))
             self._count(found_in_memory=len(kernels) - len(missing))
@@ -189,22 +191,8 @@ class KernelStore:
             load_ms=now.load_ms + load_ms,
         )
 
-    def _after_fork(self) -> None:
-        self._lock = threading.Lock()
-
 
 @functools.cache
 def default_store() -> KernelStore:
     """The process's store, in the folder that the environment names when it is first needed."""
     return KernelStore(default_folder())
-
-
-_stores: weakref.WeakSet[KernelStore] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for store in list(_stores):
-        store._after_fork()
-
-
-os.register_at_fork(after_in_child=_after_fork)
