@@ -113,6 +113,12 @@ def _within(guards: list[Callable[[], AbstractContextManager[Any]]]) -> Generato
         yield
 
 
+def _interrupt_soon() -> None:
+    """Interrupt the main thread after its hooks, in which Python would ignore it."""
+    time.sleep(_PAUSE)
+    _thread.interrupt_main()
+
+
 class _Fork:
     """The hooks of os.fork. They may be registered several times, and then a fork calls each several times."""
 
@@ -149,7 +155,7 @@ class _Fork:
         self.after()
         if self._calls == 0 and self._interrupted:
             self._interrupted = False
-            _thread.interrupt_main()
+            _thread.start_new_thread(_interrupt_soon, ())
 
     def after_in_child(self) -> None:
         self._interrupted = False
