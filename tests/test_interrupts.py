@@ -164,7 +164,8 @@ class Slow:
     closed = False
 
     def flush(self):  # the interpreter calls it when no other thread can get the GIL any more
-        os.write(1, b"ending ")
+        Slow.flush = lambda self: None
+        os.write(1, b"ending")
         time.sleep(1.3)  # the loops look at least once
 
 sys.stdout = Slow()
@@ -172,7 +173,7 @@ time.sleep(0.2)
 """
 
 PROGRAMS = {
-    "the end of the interpreter": (EXIT, ["ending", "ending"]),
+    "the end of the interpreter": (EXIT, ["ending"]),
     "what a handler raises": (RAISED, ["Enough"]),
     "a handler that returns": (RETURNS, ["11.0", "11.0", "11.0"]),
     "another thread": (OTHER_THREAD, ["True", "True", "3.0"]),

@@ -22,6 +22,7 @@ import functools
 import importlib
 import importlib.machinery
 import importlib.util
+import math
 import os
 import struct
 from dataclasses import dataclass
@@ -190,6 +191,11 @@ class Gemm:
     def is_empty(self) -> bool:
         """True when there is nothing to write."""
         return not (self.m and self.n and all(dimension.count for dimension in self.batch))
+
+    @property
+    def flop(self) -> int:
+        """The number of additions and multiplications."""
+        return 2 * self.m * self.n * self.k * math.prod(dimension.count for dimension in self.batch)
 
     def operands(self, a: int, b: int, c: int) -> tuple[int | KernelSource, ...]:
         """The words of the row after its opcode; a, b and c are indices of arguments. Functions in it are not compiled

@@ -77,8 +77,6 @@ def execute(program, bases, pool):
                 at = code + load(at + 16) * 8
             else:
                 at += 24
-        elif op == {Op.JUMP}:
-            at = code + load(at + 8) * 8
         elif op == {Op.LOOP}:
             fuel -= load(at + 16)
             at = code + load(at + 8) * 8
@@ -87,6 +85,8 @@ def execute(program, bases, pool):
                 status = call3(load(program + 64), load(program + 48), load(program + 56), watch)
                 if status != 0:
                     break
+        elif op == {Op.JUMP}:
+            at = code + load(at + 8) * 8
         elif op == {Op.COPY}:
             copy_bytes(load(arguments + load(at + 8) * 8), load(arguments + load(at + 16) * 8), load(at + 24))
             at += 32

@@ -43,6 +43,7 @@ _COPIED_BYTES = 200_000
 """The number of bytes that can be copied in the time of one grain."""
 
 _GRAIN_NANOSECONDS = 20_000
+_FLOP_A_NANOSECOND = 20
 _LEAST_NANOSECONDS = 20
 """The least time that a turn of a loop takes, with its jumps."""
 
@@ -207,7 +208,8 @@ class ProgramBuilder:
         """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads."""
         if not gemm.is_empty:
             self._parallel = True
-            self._unknown()
+            self._work += 1
+            self._nanoseconds += gemm.flop / _FLOP_A_NANOSECOND
             operands = gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c))
             self._row(Op.GEMM, (c, "<-", a, "@", b, gemm), *operands)
 
