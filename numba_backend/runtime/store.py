@@ -4,8 +4,8 @@ A kernel is looked up in memory, then on disk (store_disk.py), then compiled. It
 everything else that decides the machine code, so entries never become stale, only unused.
 
 The folder is `HLOOM_CACHE_DIR` ("" or "off": no disk), else `$XDG_CACHE_HOME/hloom` or `~/.cache/hloom`. Code is loaded
-only from a folder that belongs to this user and that nobody else can write to. If anything fails with the disk, kernels
-are compiled and work; a KernelStoreWarning says once what failed.
+only from files that belong to this user, in a folder that nobody else can change: store_disk.py says what is trusted.
+If anything fails with the disk, kernels are compiled and work; a KernelStoreWarning says once what failed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def default_folder() -> Path | None:
     """The folder that the environment names; None when the environment switches the disk off."""
     named = os.environ.get("HLOOM_CACHE_DIR")
     if named is not None:
-        return None if named in ("", "off") else Path(named).expanduser()
+        return None if named in ("", "off") else Path(os.path.expanduser(named)).absolute()
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
         home = os.path.expanduser("~")
