@@ -18,6 +18,7 @@ from __future__ import annotations
 import _thread
 import enum
 import importlib
+import logging  # noqa: F401 - see the end
 import os
 import sys
 import threading
@@ -120,18 +121,19 @@ def _interrupt_soon() -> None:
 
 
 class _Fork:
-    """The hooks of os.fork. They may be registered several times, and then a fork calls each several times."""
+    """The hooks of os.fork."""
 
     def __init__(self) -> None:
         self._one_at_a_time = threading.RLock()
-        self._calls = 0
+        self._thread = 0
+        """The thread that forks."""
         self._held: Generator[None, None, None] | None = None
         self._interrupted = False
 
     def before(self) -> None:
         self._one_at_a_time.acquire()
-        self._calls += 1
-        while self._calls == 1:
+        self._thread = _thread.get_ident()
+        while True:
             try:
                 while _imported_elsewhere():
                     time.sleep(_PAUSE)
@@ -145,16 +147,18 @@ class _Fork:
                 self._held.close()
 
     def after(self) -> None:
-        self._calls -= 1
-        if self._calls == 0 and self._held is not None:
-            held, self._held = self._held, None
+        if self._thread != _thread.get_ident():  # these hooks were registered while the fork had begun
+            return
+        self._thread = 0
+        held, self._held = self._held, None
+        if held is not None:
             held.close()
         self._one_at_a_time.release()
 
     def after_in_parent(self) -> None:
+        interrupted, self._interrupted = self._interrupted, False
         self.after()
-        if self._calls == 0 and self._interrupted:
-            self._interrupted = False
+        if interrupted:
             _thread.start_new_thread(_interrupt_soon, ())
 
     def after_in_child(self) -> None:
@@ -163,14 +167,6 @@ class _Fork:
 
 
 _fork = _Fork()
-
-
-def arm() -> None:
-    """Let forks wait before they run the hooks of the modules that were imported so far. These may take locks that a
-    thread needs for which the fork waits: those of logging, for example, which Numba uses."""
-    os.register_at_fork(
-        before=_fork.before, after_in_parent=_fork.after_in_parent, after_in_child=_fork.after_in_child
-    )
-
-
-arm()
+# Logging is imported above, since hooks run last to first: its hook takes a lock that Numba needs, and a thread that
+# compiles must be waited for before that.
+os.register_at_fork(before=_fork.before, after_in_parent=_fork.after_in_parent, after_in_child=_fork.after_in_child)

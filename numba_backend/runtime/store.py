@@ -19,17 +19,16 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-from ...hlo import forking
+from ...hlo.forking import Order, fork_lock
 from . import compile as compiler
 from .cpus import cpu_description
 from .kernel import KernelSource, digest
 from .loader import link, load_images, load_objects
 from .store_disk import Disk, Entry
 
-_lock = forking.fork_lock(forking.Order.STORE)
+_lock = fork_lock(Order.STORE)
 """Held by the thread that loads or compiles kernels, in any store: a fork waits for it. It is reentrant, since a signal
 or the end of an object may run Python, and with it a program, in the middle of compiling."""
-forking.arm()  # after the hooks of logging and concurrent.futures, which are imported by now
 
 
 @dataclass(frozen=True, slots=True)
