@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import difflib
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -25,6 +24,7 @@ from .custom_call_targets.call import Call, Run, Value
 from .custom_call_targets.config import read_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
 from .errors import CustomCallError, UnsupportedError
+from .forking import Order, fork_lock
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from .permutations import inverse
 from .shape import Shape
@@ -49,7 +49,7 @@ _CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_GetVersion).__mro__[1]
 """The type of all functions of ctypes, which has no public name."""
 
 _registered: dict[str, CustomCallFunction | NativeFunction] = {}
-_lock = threading.Lock()
+_lock = fork_lock(Order.LEAF)
 _version = 0
 
 

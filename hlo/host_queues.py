@@ -8,13 +8,13 @@ TransferLiteralFromOutfeed).
 from __future__ import annotations
 
 import queue
-import threading
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .element_type import element_type_of
 from .errors import ExecutionError
+from .forking import Order, fork_lock
 from .shape import Shape
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
@@ -30,7 +30,7 @@ class HostQueues:
         self.timeout = DEFAULT_TIMEOUT
         """Seconds that `take` waits for something to arrive."""
         self._queues: dict[str, queue.SimpleQueue[tuple[Shape, Tree]]] = {}
-        self._lock = threading.Lock()
+        self._lock = fork_lock(Order.LEAF)
 
     def put(self, name: str, value: Any) -> None:
         """Add an array or a (nested) tuple of arrays to a queue; the arrays are copied."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, Self
 
+from .lazy import lazy_property
 from .opcode import Opcode
 from .shape import Shape
 
@@ -123,13 +123,13 @@ class HloComputation:
     instructions: tuple[HloInstruction, ...]
     root: HloInstruction
 
-    @cached_property
+    @lazy_property
     def parameters(self) -> tuple[HloInstruction, ...]:
         """The parameter instructions by number."""
         found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
         return tuple(sorted(found, key=lambda i: i.attributes.number))
 
-    @cached_property
+    @lazy_property
     def users(self) -> Mapping[HloInstruction, tuple[HloInstruction, ...]]:
         """The users of each instruction, in order, without repetition."""
         found: dict[HloInstruction, list[HloInstruction]] = {i: [] for i in self.instructions}
@@ -138,7 +138,7 @@ class HloComputation:
                 found[operand].append(instruction)
         return {i: tuple(users) for i, users in found.items()}
 
-    @cached_property
+    @lazy_property
     def callers(self) -> tuple[HloInstruction, ...]:
         """The instructions that call computations, in order. Cached: every walk over a module asks."""
         return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from .aliases import BufferDonor, InputOutputAlias
 from .errors import UnsupportedError
 from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata, post_order
 from .layout import Layout
+from .lazy import lazy_property
 from .shape import Shape
 from .tables import preformatted
 from .text.frontend_attributes import frontend_attributes_text
@@ -63,7 +63,7 @@ class HloModule:
     annotations: tuple[tuple[str, str], ...] = ()
     """Attributes that have no meaning on one CPU: key and text of the value."""
 
-    @cached_property
+    @lazy_property
     def computations(self) -> tuple[HloComputation, ...]:
         """Every computation, callees before callers, the entry last."""
         order: dict[HloComputation, None] = {}
@@ -79,13 +79,13 @@ class HloModule:
         visit(self.entry)
         return tuple(order)
 
-    @cached_property
+    @lazy_property
     def entry_parameter_shapes(self) -> tuple[Shape, ...]:
         """The parameters' shapes as the caller sees them: `entry_parameter_layouts` override the instructions'."""
         layouts = iter(self.entry_parameter_layouts)
         return tuple(_with_leaf_layouts(p.shape, layouts) for p in self.entry.parameters)
 
-    @cached_property
+    @lazy_property
     def entry_result_shape(self) -> Shape:
         """The result's shape as the caller sees it: `entry_result_layouts` override the instruction's."""
         return _with_leaf_layouts(self.entry.root.shape, iter(self.entry_result_layouts))

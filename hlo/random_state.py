@@ -8,7 +8,8 @@ HLOOM_RANDOM_STATE, so a program gives the same numbers in every process that ru
 from __future__ import annotations
 
 import os
-from threading import Lock
+
+from .forking import Order, fork_lock
 
 _MASK = (1 << 128) - 1
 _INITIAL = 0x7012395
@@ -18,7 +19,7 @@ class RandomState:
     """A counter modulo 2**128 that several threads may advance."""
 
     def __init__(self, value: int = _INITIAL) -> None:
-        self._lock = Lock()
+        self._lock = fork_lock(Order.LEAF)
         self._value = value & _MASK
 
     def advance(self, delta: int) -> int:

@@ -13,6 +13,8 @@ import importlib as _importlib
 import os as _os
 import typing as _typing
 
+from .hlo import forking as _forking  # noqa: F401 - first of all, so that a fork waits for the other imports
+
 if _typing.TYPE_CHECKING:
     from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp

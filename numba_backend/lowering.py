@@ -234,7 +234,8 @@ class _Lowering:
             return
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
         grain = 0 if kernel.is_serial else max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
-        self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain)
+        nanoseconds = kernel.cost * kernel.extent
+        self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain, nanoseconds)
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
         self.kernels.append(KernelUse(name, kernel.source, values))
 

@@ -14,7 +14,10 @@ sys.path += [str(ROOT / "examples"), str(ROOT)]  # the second for `benchmarks`
 
 # All workers of a run share one store, so that no kernel is compiled twice; it is the repository's own, so that a run
 # neither uses nor fills the user's. Set before anything imports hloom; workers inherit it.
-os.environ.setdefault("HLOOM_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
+# If the repository belongs to another user (that of a container's host, say), code in it would not be trusted.
+_own = ROOT.stat().st_uid in (0, os.geteuid())
+_folder = ROOT / "build" / "test-kernels" if _own else Path.home() / ".cache" / "hloom-test-kernels"
+os.environ.setdefault("HLOOM_CACHE_DIR", str(_folder))
 
 # Every pass that changes a module is followed by the verifier.
 os.environ.setdefault("HLOOM_VERIFY_PASSES", "1")

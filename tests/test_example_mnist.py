@@ -117,8 +117,9 @@ def test_interrupt_is_clean(root: Path, tmp_path: Path) -> None:
     command += ["--digits", "--epochs", "100000", "--out", str(tmp_path / "never.png")]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored here (cron, `&`)
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         while "epoch" not in process.stdout.readline():
             assert process.poll() is None, process.communicate()[1]

@@ -149,3 +149,9 @@ def test_the_form_of_numba_is_known_in_one_module(root: Path) -> None:
                 assert found <= NUMBA_IS_OPEN, f"{path.name} imports {', '.join(found)}"
             if isinstance(node, ast.Import):
                 assert not any(a.name.partition(".")[0] == "numba" for a in node.names), path.name
+
+
+def test_no_property_holds_a_lock_while_it_computes(root: Path) -> None:
+    """Before Python 3.12 functools.cached_property does, and a forked child waits for it: use hlo/lazy.py."""
+    users = {name for name, path in modules(root).items() if "cached_property" in path.read_text()}
+    assert users <= {"hlo.lazy"}

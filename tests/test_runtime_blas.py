@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -150,6 +152,28 @@ def openblas_threads() -> int:
     library = blas._library()
     assert library is not None
     return int(library.scipy_openblas_get_num_threads())
+
+
+def test_a_product_that_waits_for_the_lock_sleeps() -> None:
+    """The holder may have lost its CPU: a thread that only spins keeps it from going on."""
+    rng = np.random.default_rng(0)
+    a, b = numbers(rng, "f32", 64, 64), numbers(rng, "f32", 64, 64)
+    c = np.zeros((64, 64), np.float32)
+    builder = ProgramBuilder()
+    builder.gemm(Gemm("f32", 64, 64, 64, "N", "N", 64, 64, 64), pointer(0), pointer(1), pointer(2))
+    program = builder.build()
+    lock = ctypes.c_int64.from_address(threads.pool_address() + threads._BLAS_LOCK)
+    thread = threading.Thread(target=program.run, args=([x.ctypes.data for x in (a, b, c)],))
+    lock.value = 1
+    thread.start()
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.3)
+    used = time.process_time() - before
+    lock.value = 0
+    thread.join()
+    assert used < 0.15
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
 def test_openblas_keeps_its_own_number_of_threads() -> None:

@@ -349,7 +349,7 @@ def test_text() -> None:
         "   1  kernel add [0]+0 [0]+64 [2]+0 for 100 by 10",
         "   2  kernel count [0]+0 [1]+0 7 for 1",
         "   3  copy [2]+0 <- [0]+8 16 bytes",
-        "   4  jump -> 0",
+        "   4  loop -> 0",
         "   5  end",
     ]
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import stat
 import threading
+import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -111,6 +116,150 @@ def test_an_entry_under_a_foreign_key_is_not_loaded(tmp_path: Path) -> None:
         KernelStore(tmp_path).get(numbered(1))
 
 
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def socket_of(path: Path) -> None:
+    here = os.getcwd()
+    os.chdir(path.parent)  # the name of a socket must be short
+    try:
+        with socket.socket(socket.AF_UNIX) as end:
+            end.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def link_to_it(path: Path) -> None:
+    path.rename(path.with_suffix(".real"))
+    path.symlink_to(path.with_suffix(".real"))
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def device(path: Path) -> None:
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+
+
+def huge(path: Path) -> None:
+    with open(path, "wb") as file:
+        file.truncate(1 << 40)
+
+
+def writable(path: Path) -> None:
+    link_to_it(path)
+    path.unlink()
+    path.with_suffix(".real").rename(path)
+    path.chmod(0o606)
+
+
+IMPOSTORS = {pipe: "plain file", socket_of: "could not be read", link_to_it: "could not be read",
+             endless: "could not be read", device: "plain file", huge: "more than any kernel",
+             writable: "writable by others"}  # fmt: skip
+
+
+@pytest.mark.parametrize("impostor", IMPOSTORS)
+def test_what_is_no_entry_is_neither_waited_for_nor_read(impostor: Callable[[Path], None], tmp_path: Path) -> None:
+    KernelStore(tmp_path).get(ADD)
+    path = object_file(KernelStore(tmp_path), ADD)
+    if impostor not in (link_to_it, writable):
+        path.unlink()
+    impostor(path)
+    store = KernelStore(tmp_path)
+    started = time.monotonic()
+    with pytest.warns(KernelStoreWarning, match=IMPOSTORS[impostor]) as told:
+        assert store.get(ADD)
+    assert len(told) == 1 and store.statistics.compiled == 1 and time.monotonic() - started < 20
+    again = KernelStore(tmp_path)
+    again.get(ADD)
+    assert again.statistics.loaded_from_disk == 1
+
+
+@pytest.mark.parametrize(("mode", "refused"), [(0o755, False), (0o757, True), (0o1777, False), (0o775, True)])
+def test_a_folder_above_that_others_can_write_to(
+    mode: int, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_disk, "_is_own_group", lambda number: False)
+    (tmp_path / "above").mkdir()
+    (tmp_path / "above").chmod(mode)
+    store = KernelStore(tmp_path / "above" / "between" / "store")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        store.get(ADD)
+        store.get(numbered(40))
+    assert len(told) == refused and (not refused or "put another folder" in str(told[0].message))
+    assert len(list((tmp_path / "above").rglob("*.o"))) == (0 if refused else 2)
+    if refused:
+        (tmp_path / "above" / "between").chmod(0o777)
+        link = tmp_path / "link"  # the real folders count
+        link.symlink_to(tmp_path / "above" / "between" / "store")
+        with pytest.warns(KernelStoreWarning, match="put another folder"):
+            KernelStore(link).get(ADD)
+
+
+def test_the_group_of_one_user_counts_as_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    import grp
+    import pwd
+
+    user = pwd.struct_passwd(("ann", "x", 1001, 1001, "", "/home/ann", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: user)
+    for name, number, members, own in (
+        ("ann", 1001, [], True), ("ann", 1001, ["ann"], True), ("ann", 1001, ["bob"], False),
+        ("staff", 1001, [], False), ("ann", 50, [], False),
+    ):  # fmt: skip
+        found = grp.struct_group((name, "x", number, members))
+        monkeypatch.setattr(grp, "getgrgid", lambda _, found=found: found)
+        assert store_disk._is_own_group(number) is own, (name, number, members)
+
+
+def test_new_folders_are_private_whatever_the_mask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        KernelStore(tmp_path / "a" / "b" / "c").get(ADD)
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "a").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_folder_that_is_deleted_is_made_again(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path / "store")
+    store.get(ADD)
+    shutil.rmtree(tmp_path / "store")
+    store.get(numbered(41))
+    assert object_file(store, numbered(41)).exists()
+
+
+def test_what_a_killed_writer_left_is_deleted(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path, max_bytes=80_000)
+    store.get(ADD)
+    old, new = tmp_path / "x.o.1.tmp", tmp_path / "y.o.2.tmp"
+    for path in (old, new):
+        path.write_bytes(b"part")
+    os.utime(old, (1, 1))
+    for value in range(42, 50):
+        store.get(numbered(value))
+    assert not old.exists() and new.exists()
+
+
+def test_an_interrupt_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store_disk.os, "replace", interrupt)
+    store = KernelStore(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        store.get(ADD)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    assert store.get(ADD) and store.get(ADD)
+
+
 def test_a_folder_in_place_of_an_entry(tmp_path: Path) -> None:
     store = KernelStore(tmp_path)
     object_file(store, ADD).mkdir()
@@ -118,6 +267,7 @@ def test_a_folder_in_place_of_an_entry(tmp_path: Path) -> None:
         assert store.get(ADD)
     assert len(told) == 2  # it can neither be read nor replaced
     store.get_many([numbered(2), ADD])
+    assert object_file(store, numbered(2)).is_file()
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
@@ -191,6 +341,7 @@ def test_no_disk() -> None:
         ({"XDG_CACHE_HOME": "relative", "HOME": "/h"}, Path("/h/.cache/hloom")),
         ({"HOME": "/h"}, Path("/h/.cache/hloom")),
         ({"HLOOM_CACHE_DIR": "~/k", "HOME": "/h"}, Path("/h/k")),
+        ({"HLOOM_CACHE_DIR": "here"}, Path.cwd() / "here"),
     ],
 )
 def test_default_folder(environment: dict[str, str], folder: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,6 +350,13 @@ def test_default_folder(environment: dict[str, str], folder: Path | None, monkey
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert default_folder() == folder
+
+
+def test_a_user_without_a_home_has_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HLOOM_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it does for a user without an entry
+    assert default_folder() is None
 
 
 def test_threads_compile_a_kernel_once(tmp_path: Path) -> None:
@@ -242,12 +400,18 @@ def test_the_folder_is_bounded(tmp_path: Path) -> None:
 
 def test_a_forked_child_uses_the_store(tmp_path: Path) -> None:
     code = """
-import os, sys, threading
+import os, sys, threading, time, warnings
+from hloom.numba_backend.runtime import store as store_module
 from hloom.numba_backend.runtime.kernel import KernelSource
-from hloom.numba_backend.runtime.loader import link
 from hloom.numba_backend.runtime.store import KernelStore
-store = KernelStore(sys.argv[1])
-store._lock.acquire()
+store, holding = KernelStore(sys.argv[1]), threading.Event()
+def hold():
+    with store_module._lock:
+        holding.set()
+        time.sleep(0.2)
+threading.Thread(target=hold).start()
+holding.wait()
+warnings.simplefilter("ignore", DeprecationWarning)
 child = os.fork()
 if not child:
     store.get(KernelSource("k", "def k(lo, hi, x):\\n    x[0] = 1\\n", (("pointer", "f32"),)))

@@ -14,6 +14,7 @@ from contextlib import ContextDecorator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
+from ..hlo.forking import Order, fork_lock
 from ..hlo.target import Target
 
 
@@ -61,7 +62,7 @@ class _Thread(threading.local):
     settings: Settings
 
 
-_lock = threading.Lock()
+_lock = fork_lock(Order.LEAF)
 _process: Settings
 _overriding: list[Settings] = []
 """The settings of threads that override some: they also follow changes of the process's settings."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from ..buffers.allocation import AllocationKind
@@ -19,6 +18,7 @@ from ..buffers.assignment import BufferAssignment
 from ..buffers.values import is_alias
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..layout import Layout
+from ..lazy import lazy_property
 from ..opcode import Opcode
 from ..shape import Shape
 from ..target import Target
@@ -95,7 +95,7 @@ class LayoutReport:
     peaks: tuple[tuple[int, int], ...] = ()
     """By memory space: the most bytes that are needed at once."""
 
-    @cached_property
+    @lazy_property
     def spaces(self) -> tuple[SpaceTotal, ...]:
         """Totals, by number of the memory space."""
         names, peaks = dict(self.names), dict(self.peaks)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from ..builder import make_module
 from ..errors import HloError, ShapeError
 from ..ir import HloComputation, HloInstruction, HloModule
+from ..lazy import lazy_property
 from ..shape import Shape
 
 
@@ -102,7 +101,7 @@ class Computation:
     def result_shape(self) -> Shape:
         return self.hlo.root.shape
 
-    @cached_property
+    @lazy_property
     def module(self) -> HloModule:
         """The program whose entry is this computation."""
         return make_module(self.name, self.hlo)

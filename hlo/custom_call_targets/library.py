@@ -21,6 +21,7 @@ import numpy as np
 
 from ..element_type import ElementType
 from ..errors import UnsupportedError
+from ..forking import PRODUCTS
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
@@ -49,8 +50,9 @@ def loop_in_python(function: int, count: int, addresses: NDArray, steps: NDArray
     Argument k is a workspace of `work[k]` bytes where that is not 0: calls at the same time need one each.
     """
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(addresses))(function)
-    for i in range(count):
-        call(*(addresses + i * steps).tolist())
+    with PRODUCTS:
+        for i in range(count):
+            call(*(addresses + i * steps).tolist())
 
 
 _loop: Callable[[int, int, NDArray, NDArray, NDArray], None] = loop_in_python

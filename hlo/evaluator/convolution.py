@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..element_type import ElementType
+from ..forking import PRODUCTS
 from ..opcode import Opcode
 from ..ops.convolution import ConvolutionAttributes
 from ..shape import Shape
@@ -73,7 +74,8 @@ def _add_products(result: NDArray, area: NDArray, weights: NDArray, window: Wind
         return
     for element in np.ndindex(*weights.shape[2:]):
         shifted = area[(slice(None), slice(None), *_shift(element, window, result.shape[2:]))]
-        products = np.tensordot(shifted, weights[(..., *element)], axes=((1,), (1,)))
+        with PRODUCTS:
+            products = np.tensordot(shifted, weights[(..., *element)], axes=((1,), (1,)))
         moved = np.moveaxis(products, -1, 1)
         if result.dtype == np.bool_:
             result |= moved

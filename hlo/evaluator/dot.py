@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..element_type import ElementType, element_type_of
+from ..forking import PRODUCTS
 from ..opcode import Opcode
 from ..ops.dot import DotAttributes, RaggedDotAttributes
 from ..shape import Shape
@@ -41,13 +42,16 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
     lhs_contracting, rhs_contracting = attributes.lhs_contracting_dims, attributes.rhs_contracting_dims
     if lhs.ndim == rhs.ndim == 2 and len(lhs_contracting) == 1 and not attributes.lhs_batch_dims:
         # The same as below, for matrices: these are common in eager execution.
-        product: NDArray = np.matmul(
-            lhs if lhs_contracting == (1,) else lhs.T, rhs if rhs_contracting == (0,) else rhs.T
-        )
+        left = lhs if lhs_contracting == (1,) else lhs.T
+        right = rhs if rhs_contracting == (0,) else rhs.T
+        with PRODUCTS:
+            product: NDArray = np.matmul(left, right)
     else:
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
-        right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting)
-        product = np.matmul(left, right.swapaxes(-1, -2)).reshape(shape.dimensions)
+        right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting).swapaxes(-1, -2)
+        with PRODUCTS:
+            product = np.matmul(left, right)
+        product = product.reshape(shape.dimensions)
     return converted(product, shape.element)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from ..index_util import multi_index
+from ..lazy import lazy_property
 from ..physical_form import PhysicalDimension
 from ..shape import Shape
 from .axes import Axis, shown_coordinates
@@ -54,22 +54,22 @@ class LayoutView:
 
     shape: Shape
 
-    @cached_property
+    @lazy_property
     def names(self) -> tuple[str, ...]:
         """What the dimensions are called."""
         return dimension_names(self.shape)
 
-    @cached_property
+    @lazy_property
     def drawn(self) -> tuple[int, int] | tuple[int] | tuple[()]:
         """The dimensions that a slice shows, lower number first: the two most minor ones."""
         minor = self.shape.array_layout.minor_to_major[:2]
         return tuple(sorted(minor))  # type: ignore[return-value]
 
-    @cached_property
+    @lazy_property
     def is_tiled(self) -> bool:
         return bool(self.shape.array_layout.tiles)
 
-    @cached_property
+    @lazy_property
     def tile_dimensions(self) -> tuple[PhysicalDimension, ...]:
         """Those of the physical dimensions after the first tile that count tiles. Without tiles, all but the most minor
         dimension that has more than one coordinate: each run of it is what is drawn in one colour."""
@@ -81,7 +81,7 @@ class LayoutView:
         minor = next((k for k in reversed(range(len(level))) if level[k].extent > 1), 0)
         return level[:minor]
 
-    @cached_property
+    @lazy_property
     def box_dimensions(self) -> tuple[PhysicalDimension, ...]:
         """The physical dimensions after the second tile that count its tiles; none without a second tile."""
         tiles = self.shape.array_layout.tiles
@@ -89,7 +89,7 @@ class LayoutView:
             return ()
         return self.shape.physical_form.levels[2][: -sum(d is not None for d in tiles[1].dimensions)]
 
-    @cached_property
+    @lazy_property
     def places_in_tile(self) -> int:
         """Places of a first-level tile; without tiles, of one run."""
         tiles = self.shape.array_layout.tiles
@@ -98,7 +98,7 @@ class LayoutView:
         counted = len(self.tile_dimensions)
         return math.prod(d.extent for d in self.shape.physical_form.levels[0][counted:])
 
-    @cached_property
+    @lazy_property
     def places_in_box(self) -> int:
         """Places of a second-level tile, or 0."""
         tiles = self.shape.array_layout.tiles

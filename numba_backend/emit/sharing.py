@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from ...hlo.ir import HloInstruction
+from ...hlo.lazy import lazy_property
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from .alignment import roots_of
@@ -18,15 +17,15 @@ class Sharing:
         self.fused = fused
         self.body = fused.computation
 
-    @cached_property
+    @lazy_property
     def _roots(self) -> tuple[HloInstruction, ...]:
         return roots_of(self.body)
 
-    @cached_property
+    @lazy_property
     def _has_reductions(self) -> bool:
         return any(i.opcode is Opcode.REDUCE for i in self.body.instructions)
 
-    @cached_property
+    @lazy_property
     def _elsewhere(self) -> set[HloInstruction]:
         return _read_elsewhere(self._roots)
 

@@ -22,6 +22,7 @@ import functools
 import importlib
 import importlib.machinery
 import importlib.util
+import math
 import os
 import struct
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from typing import Literal
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
 from .kernel import ELEMENT_BYTES, KernelSource
-from .threads import BLAS_DEPTH, BLAS_LOCK, BLAS_SAVED, RUN_PARALLEL, THREADS
+from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL
 
 ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}
 """The element types that BLAS multiplies."""
@@ -108,18 +109,8 @@ def run_gemm(row, arguments, pool):
     store(block + 24, 0)
     store(block + 32, n)
     flop = 2 * m * n * {_word(_K)}
-    if pool == 0 or {_word(_SET)} == 0:
-        call_kernel({_word(_ITEM)}, 0, batch, block)
-        return 0
-    while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
-        pause()
-    if load(pool + {BLAS_DEPTH}) == 0:
-        store(pool + {BLAS_SAVED}, call0({_word(_GET)}) & 0xffffffff)
-        call1({_word(_SET)}, 1)
-    store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) + 1)
-    threads = smaller(load(pool + {THREADS}), load(pool + {BLAS_SAVED}))
-    atomic_store(pool + {BLAS_LOCK}, 0)
-    if flop * batch < {2 * _PIECE_FLOP}:
+    threads = call4(load(pool + {ENTER_BLAS}), pool, {_word(_GET)}, {_word(_SET)}, 1)
+    if {_word(_SET)} == 0 or flop * batch < {2 * _PIECE_FLOP}:
         threads = 1
     pieces = 1
     if threads > 1 and batch < 2 * threads:
@@ -140,12 +131,7 @@ def run_gemm(row, arguments, pool):
         call5(load(pool + {RUN_PARALLEL}), pool, {_word(_ITEM)}, block, batch * pieces, 1)
     else:
         call_kernel({_word(_ITEM)}, 0, batch * pieces, block)
-    while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
-        pause()
-    store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) - 1)
-    if load(pool + {BLAS_DEPTH}) == 0:
-        call1({_word(_SET)}, load(pool + {BLAS_SAVED}))
-    atomic_store(pool + {BLAS_LOCK}, 0)
+    call2(load(pool + {LEAVE_BLAS}), pool, {_word(_SET)})
     return 0
 """
 
@@ -205,6 +191,11 @@ class Gemm:
     def is_empty(self) -> bool:
         """True when there is nothing to write."""
         return not (self.m and self.n and all(dimension.count for dimension in self.batch))
+
+    @property
+    def flop(self) -> int:
+        """The number of additions and multiplications."""
+        return 2 * self.m * self.n * self.k * math.prod(dimension.count for dimension in self.batch)
 
     def operands(self, a: int, b: int, c: int) -> tuple[int | KernelSource, ...]:
         """The words of the row after its opcode; a, b and c are indices of arguments. Functions in it are not compiled

@@ -25,9 +25,9 @@ from .executor import EXECUTOR, HEADER_WORDS, native_function
 from .store import default_store
 from .threads import pool_pointer
 
-# Words of a program's header for `call_program` (the first 6 words are for the executor).
-BASES, PARALLEL, BRIEF, SLOW, FAILED, EXECUTE, API, POOL = range(8, 16)
-assert POOL < HEADER_WORDS
+# Words of a program's header for `call_program` (the first 9 words are for the executor).
+BASES, PARALLEL, BRIEF, SLOW, FAILED, EXECUTE, API, POOL = range(9, 17)
+assert POOL == HEADER_WORDS - 1
 
 _FUNCTIONS = (
     "PySequence_Size", "PySequence_GetItem", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_DecRef",
@@ -80,6 +80,8 @@ def call_program(block, bases):
         status = call3({_word(EXECUTE)}, program, table, pool)
         call1({_RESTORE}, state)
     if status != 0:
+        if call0({_OCCURRED}) != 0:
+            return 0
         store(table, bases)
         return call4({_VECTORCALL}, {_word(FAILED)}, table, 1, 0)
     call1({_INCREF}, {_NONE})

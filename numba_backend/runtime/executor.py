@@ -2,8 +2,8 @@
 
 A program (program.py builds it) is one block of int64 words:
 
-    header      number of arguments; word offsets of the values, the bases, the code; addresses of malloc, free;
-                then what call.py needs
+    header      number of arguments; word offsets of the values, the bases, the code; addresses of malloc, free; of
+                what callbacks.py has: the table, `call_python`, `look`; then what call.py needs
     values      one word for each argument: a 64-bit pattern, or a byte offset from a base
     bases       one word for each argument: the base of its offset; base 0 is address 0, for absolute values
     code        rows (the program's instructions), see `Op`
@@ -32,9 +32,13 @@ class Op(enum.IntEnum):
     SWITCH = 6  # s32 index, count, target...: an index out of range selects the last target, as in XLA's conditional
     CALLBACK = 7  # function(arguments) -> 0, or a status that stops the program; first argument
     GEMM = 8  # run_gemm, ...: blas.py explains the words
+    PYTHON = 9  # a Python function of the arguments' address; first argument
+    LOOP = 10  # target, before this row; nanoseconds that a turn takes, as estimated: callbacks.py says what for
 
 
-HEADER_WORDS = 16
+HEADER_WORDS = 17
+FUEL = 50_000
+"""A loop looks at the clock after this time, as its rows are estimated, in nanoseconds."""
 STACK_WORDS = 4096
 GEMM_WORDS = 50
 
@@ -54,6 +58,9 @@ def execute(program, bases, pool):
     for i in range(count):
         store(arguments + i * 8, load(values + i * 8) + load(bases + load(which + i * 8) * 8))
     status = 0
+    fuel = {FUEL}
+    watch = stack(3)
+    store(watch, 0)
     at = code
     while True:
         op = load(at)
@@ -70,6 +77,14 @@ def execute(program, bases, pool):
                 at = code + load(at + 16) * 8
             else:
                 at += 24
+        elif op == {Op.LOOP}:
+            fuel -= load(at + 16)
+            at = code + load(at + 8) * 8
+            if fuel <= 0:
+                fuel = {FUEL}
+                status = call3(load(program + 64), load(program + 48), load(program + 56), watch)
+                if status != 0:
+                    break
         elif op == {Op.JUMP}:
             at = code + load(at + 8) * 8
         elif op == {Op.COPY}:
@@ -86,6 +101,12 @@ def execute(program, bases, pool):
             at = code + load(at + 24 + index * 8) * 8
         elif op == {Op.CALLBACK}:
             status = call1(load(at + 8), arguments + load(at + 16) * 8)
+            if status != 0:
+                break
+            at += 24
+        elif op == {Op.PYTHON}:
+            words = arguments + load(at + 16) * 8
+            status = call3(load(program + 56), load(program + 48), load(at + 8), words)
             if status != 0:
                 break
             at += 24

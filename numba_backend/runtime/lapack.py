@@ -18,7 +18,7 @@ from .blas import thread_setting
 from .executor import native_function
 from .kernel import KernelSource
 from .store import default_store
-from .threads import BLAS_DEPTH, BLAS_LOCK, BLAS_SAVED, RUN_PARALLEL, get_num_threads, pool_address
+from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL, get_num_threads, pool_address
 
 NDArray = np.ndarray[Any, Any]
 
@@ -54,26 +54,12 @@ _RUN = native_function(
     f"""
 def lapack_run(pieces, entry, job, setting, pool):
     set = load(setting + 8)
-    threads = load(setting + 16)
-    if set:
-        while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
-            pause()
-        if load(pool + {BLAS_DEPTH}) == 0:
-            store(pool + {BLAS_SAVED}, call0(load(setting)) & 0xffffffff)
-            call1(set, smaller(threads, load(pool + {BLAS_SAVED})))
-        store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) + 1)
-        atomic_store(pool + {BLAS_LOCK}, 0)
+    call4(load(pool + {ENTER_BLAS}), pool, load(setting), set, load(setting + 16))
     if pieces > 1:
         call5(load(pool + {RUN_PARALLEL}), pool, entry, job, pieces, 1)
     else:
         call_kernel(entry, 0, pieces, job)
-    if set:
-        while compare_exchange(pool + {BLAS_LOCK}, 0, 1) == 0:
-            pause()
-        store(pool + {BLAS_DEPTH}, load(pool + {BLAS_DEPTH}) - 1)
-        if load(pool + {BLAS_DEPTH}) == 0:
-            call1(set, load(pool + {BLAS_SAVED}))
-        atomic_store(pool + {BLAS_LOCK}, 0)
+    call2(load(pool + {LEAVE_BLAS}), pool, set)
     return 0
 """,
     5,

@@ -16,7 +16,9 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-_lock = threading.RLock()
+from ...hlo.forking import Order, fork_lock
+
+_lock = fork_lock(Order.COMPILER)
 _of_thread = threading.local()
 
 

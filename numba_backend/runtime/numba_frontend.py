@@ -16,10 +16,13 @@ import llvmlite.ir as llir
 from numba.core import errors, types
 from numba.core.compiler_lock import global_compiler_lock
 
+from ...hlo.forking import Order, kept_out_of_forks
 from .errors import KernelCompilationError
 from .kernel import KernelSource, Parameter
 from .numba_internals import new_module, numba_compiler
 from .one_pass import OnePass, Refused, Rules
+
+kept_out_of_forks(Order.COMPILER, lambda: global_compiler_lock)  # a thread of the user may compile with Numba
 
 NUMBA_TYPES: dict[str, Any] = {
     "pred": types.uint8, "s8": types.int8, "s16": types.int16, "s32": types.int32, "s64": types.int64,

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import threading
 from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -24,8 +23,9 @@ import numpy as np
 
 from .blas import Gemm
 from .call import CALLER, ProgramBlock, header_words, program_function
+from .callbacks import CALL_PYTHON, LOOK, callback_api
 from .errors import ProgramError, ProgramExecutionError
-from .executor import EXECUTOR, HEADER_WORDS, Op
+from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
 from .libc import libc_address
 from .store import KernelStore, default_store
@@ -42,7 +42,10 @@ _BRIEF_WORK = 0.25
 _COPIED_BYTES = 200_000
 """The number of bytes that can be copied in the time of one grain."""
 
-_callback_type = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+_GRAIN_NANOSECONDS = 20_000
+_FLOP_A_NANOSECOND = 20
+_LEAST_NANOSECONDS = 20
+"""The least time that a turn of a loop takes, with its jumps."""
 
 
 class Argument(NamedTuple):
@@ -79,10 +82,12 @@ def scalar(value: object, dtype: str) -> Argument:
 class Label:
     """A target for jumps: a row of the program; made by `ProgramBuilder.label`."""
 
-    __slots__ = ("row",)
+    __slots__ = ("nanoseconds", "row")
 
     def __init__(self) -> None:
         self.row: int | None = None
+        self.nanoseconds = 0.0
+        """The estimated time of the rows before it."""
 
 
 class _Row(NamedTuple):
@@ -104,12 +109,17 @@ class ProgramBuilder:
         self._kept: list[object] = []
         self._parallel = False
         self._work = 0.0
+        self._nanoseconds = 0.0
 
-    def kernel(self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0) -> None:
+    def kernel(
+        self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
+        nanoseconds: float | None = None,
+    ) -> None:  # fmt: skip
         """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
 
         When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
-        So `grain` iterations should take about 20 us, the work from which a second thread pays.
+        So `grain` iterations should take about 20 us, the work from which a second thread pays. `nanoseconds`: what the
+        whole range takes, as estimated; without it, what follows from the grain.
         """
         kinds = [argument.kind for argument in arguments]
         expected = [parameter.kind for parameter in kernel.parameters]
@@ -120,20 +130,22 @@ class ProgramBuilder:
         if extent == 0:
             return
         self._parallel |= grain > 0 and extent >= 2 * grain
-        self._work += extent / grain if grain else 1
+        work = extent / grain if grain else 1
+        self._work += work
+        self._nanoseconds += work * _GRAIN_NANOSECONDS if nanoseconds is None else nanoseconds
         shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
         self._row(Op.KERNEL, shown, kernel, self._add(arguments), extent, grain)
 
     def copy(self, destination: Argument, source: Argument, nbytes: int) -> None:
         """Copy bytes; the two regions may overlap."""
-        self._work += nbytes / _COPIED_BYTES
+        self._move(nbytes)
         if nbytes:
             shown = (destination, "<-", source, f"{nbytes} bytes")
             self._row(Op.COPY, shown, self._pointer(destination), self._pointer(source), _not_negative(nbytes))
 
     def zero(self, destination: Argument, nbytes: int) -> None:
         """Fill with zero bytes."""
-        self._work += nbytes / _COPIED_BYTES
+        self._move(nbytes)
         if nbytes:
             self._row(Op.ZERO, (destination, f"{nbytes} bytes"), self._pointer(destination), _not_negative(nbytes))
 
@@ -146,22 +158,29 @@ class ProgramBuilder:
         if label.row is not None:
             raise ProgramError("a label can be placed only once")
         label.row = len(self._rows)
+        label.nanoseconds = self._nanoseconds
 
     def jump(self, target: Label) -> None:
-        """Continue at `target`."""
-        self._work += target.row is not None  # backwards: an unknown number of times
-        self._row(Op.JUMP, (), target)
+        """Continue at `target`. A jump backwards also looks for interrupts: see callbacks.py."""
+        if target.row is None:
+            self._row(Op.JUMP, (), target)
+            return
+        self._work += 1  # an unknown number of times
+        turn = int(min(max(self._nanoseconds - target.nanoseconds, _LEAST_NANOSECONDS), FUEL))
+        self._row(Op.LOOP, (), target, turn)
 
     def jump_if_false(self, pred: Argument, target: Label) -> None:
-        """Continue at `target` when the pred (one byte) that `pred` points to is false."""
-        self._work += target.row is not None
+        """Continue at `target`, which is further on, when the pred (one byte) that `pred` points to is false."""
+        _forwards(target)
         self._row(Op.JUMP_IF_FALSE, (pred,), self._pointer(pred), target)
 
     def switch(self, index: Argument, targets: Sequence[Label]) -> None:
-        """Continue at `targets[i]` for the s32 i that `index` points to; out of range at the last target, as in XLA."""
+        """Continue at `targets[i]`, which is further on, for the s32 i that `index` points to; out of range at the last
+        target, as in XLA."""
         if not targets:
             raise ProgramError("a switch needs at least one target")
-        self._work += any(target.row is not None for target in targets)
+        for target in targets:
+            _forwards(target)
         self._row(Op.SWITCH, (index,), self._pointer(index), len(targets), *targets)
 
     def callback(self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument]) -> None:
@@ -169,25 +188,19 @@ class ProgramBuilder:
 
         An exception stops the program and is raised by `Program.run`.
         """
-        count = len(arguments)
-        self._work += 1
+        words = ctypes.c_int64 * len(arguments)
+        self._unknown()
 
-        def call(words: ctypes._Pointer[ctypes.c_int64]) -> int:
-            try:
-                function(tuple(words[:count]))
-            except BaseException as error:
-                _raised.error = error
-                return 1
-            return 0
+        def call(address: int) -> None:
+            function(tuple(words.from_address(address)))
 
-        native = _callback_type(call)
-        self._kept.append(native)
-        self._row(Op.CALLBACK, (function, *arguments), _address(native), self._add(arguments))
+        self._kept.append(call)
+        self._row(Op.PYTHON, (function, *arguments), id(call), self._add(arguments))
 
     def native(self, function: KernelSource, arguments: Sequence[Argument], *, keep: object = None) -> None:
         """Call a function of the runtime, `function(arguments)`. It gets the address of the arguments' values and
         returns 0, or a status that stops the program. `keep` lives as long as the program."""
-        self._work += 1
+        self._unknown()
         self._kept.append(keep)
         self._row(Op.CALLBACK, (function.name, *arguments), function, self._add(arguments))
 
@@ -196,6 +209,7 @@ class ProgramBuilder:
         if not gemm.is_empty:
             self._parallel = True
             self._work += 1
+            self._nanoseconds += gemm.flop / _FLOP_A_NANOSECOND
             operands = gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c))
             self._row(Op.GEMM, (c, "<-", a, "@", b, gemm), *operands)
 
@@ -208,7 +222,7 @@ class ProgramBuilder:
     def build(self, store: KernelStore | None = None) -> Program:
         """The program. Kernels come from `store`, by default the process's; missing ones are compiled in one batch."""
         kernels = [operand for row in self._rows for operand in row.operands if isinstance(operand, KernelSource)]
-        own = [EXECUTOR, CALLER, *(POOL_FUNCTIONS if self._parallel else ())]
+        own = [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *(POOL_FUNCTIONS if self._parallel else ())]
         if store is None or store is default_store():
             addresses = default_store().get_many([*kernels, *own])
         else:
@@ -231,6 +245,15 @@ class ProgramBuilder:
                 else:
                     code.append(operand)
         return Program(rows, self._arguments, code, self._parallel, self._work < _BRIEF_WORK, self._kept)
+
+    def _move(self, nbytes: int) -> None:
+        self._work += nbytes / _COPIED_BYTES
+        self._nanoseconds += nbytes / _COPIED_BYTES * _GRAIN_NANOSECONDS
+
+    def _unknown(self) -> None:
+        """A row that may take long: a loop around it looks at the clock each time."""
+        self._work += 1
+        self._nanoseconds += FUEL
 
     def _row(self, op: Op, shown: tuple[object, ...], *operands: int | KernelSource | Label) -> None:
         self._rows.append(_Row(op, operands, shown))
@@ -268,7 +291,8 @@ class Program:
         which = values + len(arguments)
         start = which + len(arguments)
         slow, failed = self._run_slowly, self._fail
-        words = array("q", [len(arguments), values, which, start, libc_address("malloc"), libc_address("free"), 0, 0])
+        words = array("q", [len(arguments), values, which, start, libc_address("malloc"), libc_address("free")])
+        words.extend([callback_api().buffer_info()[0], *default_store().get_many([CALL_PYTHON, LOOK])])
         words.extend(header_words(self.bases, parallel, brief, slow, failed))
         words.extend(argument.word for argument in arguments)
         words.extend(argument.base + 1 for argument in arguments)
@@ -283,30 +307,21 @@ class Program:
 
     def _run_slowly(self, bases: Sequence[int]) -> None:
         """`run` calls this in unusual cases."""
-        addresses = [operator.index(base) for base in bases]
+        addresses = array("q", [operator.index(base) for base in bases])
         if len(addresses) < self.bases:
             raise ProgramError(f"the program needs {self.bases} bases, got {len(addresses)}")
-        table = array("q", [0, *addresses])
-        execute = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(default_store().get(EXECUTOR))
-        status = execute(self._block.address, table.buffer_info()[0], pool_address() if self._parallel else 0)
-        if status:
-            self._fail(bases)
+        if self._parallel:
+            pool_address()
+        self.run(addresses)
 
     def _fail(self, bases: Sequence[int]) -> None:
-        error = getattr(_raised, "error", None)
-        if error is None:
-            raise ProgramExecutionError("a program could not be run: out of memory")
-        _raised.error = None
-        raise error
+        """`run` calls this when a row stopped the program without an exception."""
+        raise ProgramExecutionError("a program could not be run: out of memory")
 
 
-_raised = threading.local()
-
-
-def _address(function: object) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
-    assert address is not None
-    return address
+def _forwards(target: Label) -> None:
+    if target.row is not None:
+        raise ProgramError("only `jump` may continue at an earlier row: it looks for interrupts")
 
 
 def _not_negative(nbytes: int) -> int:

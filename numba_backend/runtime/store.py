@@ -4,8 +4,8 @@ A kernel is looked up in memory, then on disk (store_disk.py), then compiled. It
 everything else that decides the machine code, so entries never become stale, only unused.
 
 The folder is `HLOOM_CACHE_DIR` ("" or "off": no disk), else `$XDG_CACHE_HOME/hloom` or `~/.cache/hloom`. Code is loaded
-only from a folder that belongs to this user and that nobody else can write to. If anything fails with the disk, kernels
-are compiled and work; a KernelStoreWarning says once what failed.
+only from files that belong to this user, in a folder that nobody else can change: store_disk.py says what is trusted.
+If anything fails with the disk, kernels are compiled and work; a KernelStoreWarning says once what failed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-import threading
 import time
-import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
+from ...hlo.forking import Order, fork_lock
 from . import compile as compiler
 from .cpus import cpu_description
 from .kernel import KernelSource, digest
 from .loader import link, load_images, load_objects
 from .store_disk import Disk, Entry
+
+_lock = fork_lock(Order.STORE)
+"""Held by the thread that loads or compiles kernels, in any store: a fork waits for it. It is reentrant, since a signal
+or the end of an object may run Python, and with it a program, in the middle of compiling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ def default_folder() -> Path | None:
     """The folder that the environment names; None when the environment switches the disk off."""
     named = os.environ.get("HLOOM_CACHE_DIR")
     if named is not None:
-        return None if named in ("", "off") else Path(named).expanduser()
+        return None if named in ("", "off") else Path(os.path.expanduser(named)).absolute()
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
         home = os.path.expanduser("~")
@@ -85,9 +88,7 @@ class KernelStore:
         self._disk = None if folder is None else Disk(Path(folder), max_bytes)
         self._addresses: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
-        self._lock = threading.Lock()
         self._statistics = StoreStatistics()
-        _stores.add(self)
 
     @property
     def folder(self) -> Path | None:
@@ -111,7 +112,7 @@ class KernelStore:
         known = self._addresses
         if any(kernel.identity not in known for kernel in kernels):
             missing = {kernel.identity: kernel for kernel in kernels}
-            with self._lock:
+            with _lock:
                 missing = {identity: kernel for identity, kernel in missing.items() if identity not in known}
                 self._obtain(list(missing.values()))
             self._count(found_in_memory=len(kernels) - len(missing))
@@ -189,22 +190,8 @@ class KernelStore:
             load_ms=now.load_ms + load_ms,
         )
 
-    def _after_fork(self) -> None:
-        self._lock = threading.Lock()
-
 
 @functools.cache
 def default_store() -> KernelStore:
     """The process's store, in the folder that the environment names when it is first needed."""
     return KernelStore(default_folder())
-
-
-_stores: weakref.WeakSet[KernelStore] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for store in list(_stores):
-        store._after_fork()
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -3,6 +3,13 @@
 `<key>.o` is a kernel's object file. After the object's own bytes, which linkers and disassemblers ignore there, come
 the object's linked image (loader.py) and a checksum over everything and the key. `<key>.py` is the kernel's source, for
 people.
+
+The code in the folder runs with this user's rights, and the checksum is no signature. So what is trusted is: this user,
+root, and nobody else. The folder must belong to this user and be writable by no other. Every folder above it must
+belong to this user or to root, and be writable by no other unless it is sticky (as /tmp is): who can write to it can
+put another folder in the place of ours. There a group counts as nobody if this user is its only member. An entry must
+be a plain file of this user that no other can write to. Whatever else has its name (a link, a pipe, a device, a folder)
+is neither waited for nor read, and is replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +20,6 @@ import hashlib
 import os
 import stat
 import struct
-import threading
 import time
 import warnings
 from dataclasses import dataclass
@@ -28,6 +34,9 @@ _MAGIC = b"hloom-1\n"
 _SEAL_BYTES = hashlib.sha256().digest_size + len(_MAGIC)
 _LENGTHS = struct.Struct("<QQ")
 _DAY = 86400.0
+_MOST_BYTES = 1 << 28
+"""A larger file is no entry: the largest objects have a few MiB."""
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +74,7 @@ class Disk:
             return None
         path = self.folder / f"{key}.o"
         try:
-            with open(path, "rb") as file:
-                status = os.fstat(file.fileno())
-                data = file.read()
+            status, data = _content(path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -87,17 +94,20 @@ class Disk:
             return
         target = import_module(".llvm_backend", __package__).target_description()
         header = f"# {kernel.convention} {kernel.name}({kernel.signature})\n# {target}\n"
+        data = entry.to_bytes()
         try:
             self._replace(f"{key}.py", (header + kernel.source).encode())
-            data = entry.to_bytes()
             self._replace(f"{key}.o", data + _seal(key, data))
+        except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+            self._problem(f"the kernel {key} could not be stored in {self.folder} ({error}); it is kept in memory only")
         except OSError as error:
             self._state = "readable"
-            what = "is full" if error.errno == errno.ENOSPC else f"cannot be written to ({error})"
+            what = "is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"cannot be written to ({error})"
             self._problem(f"the kernel store {self.folder} {what}; new kernels are kept in memory only")
 
     def evict(self) -> None:
-        """Once enough has been written, delete the entries unused for longest, down to three quarters of the limit."""
+        """Once enough has been written, delete the entries unused for longest, down to three quarters of the limit, and
+        what writers left behind that did not end well."""
         if self._written_bytes < self._max_bytes // 8:
             return
         self._written_bytes = 0
@@ -109,6 +119,11 @@ class Disk:
                     entries.append((status.st_mtime, status.st_size, entry.path))
         except OSError:
             return
+        long_ago = time.time() - _DAY
+        for left in [left for left in entries if left[2].endswith(".tmp") and left[0] < long_ago]:
+            entries.remove(left)
+            with contextlib.suppress(OSError):
+                os.unlink(left[2])
         total = sum(size for _, size, _ in entries)
         if total <= self._max_bytes:
             return
@@ -134,34 +149,92 @@ class Disk:
 
     def _examine(self) -> str:
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(self.folder)
             status = os.stat(self.folder)
+            doubtful = _doubtful_parent(self.folder)
         except OSError as error:
             self._problem(f"the kernel store {self.folder} cannot be used ({error}); kernels are kept in memory only")
             return "refused"
         if not stat.S_ISDIR(status.st_mode):
             self._problem(f"the kernel store {self.folder} is not a folder; kernels are kept in memory only")
             return "refused"
-        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_WRITE:
             self._problem(
                 f"the kernel store {self.folder} belongs to another user or is writable by others, so code from it is "
                 "not trusted; kernels are kept in memory only. Make it yours with mode 0700, or set HLOOM_CACHE_DIR"
             )
             return "refused"
+        if doubtful is not None:
+            self._problem(
+                f"the kernel store {self.folder} is not trusted: {doubtful} belongs to another user or is writable by "
+                "others, who could put another folder in its place; kernels are kept in memory only. Change its owner "
+                "or mode, or set HLOOM_CACHE_DIR"
+            )
+            return "refused"
         return "usable"
 
     def _replace(self, name: str, data: bytes) -> None:
-        temporary = self.folder / f"{name}.{os.getpid()}.{threading.get_ident()}.tmp"
+        # A process in another container may have the same number: hence the random name, and O_EXCL.
+        temporary = self.folder / f"{name}.{os.urandom(8).hex()}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                descriptor = os.open(temporary, flags, 0o600)
+            except FileNotFoundError:  # somebody emptied the cache, and the folder with it
+                _make_private(self.folder)
+                descriptor = os.open(temporary, flags, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(data)
             os.replace(temporary, self.folder / name)
-        except OSError:
+        except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
         self._written_bytes += len(data)
+
+
+def _content(path: Path) -> tuple[os.stat_result, bytes]:
+    """What the file at `path` holds. OSError unless it is a plain file of this user, at once."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is not a plain file")
+        if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_WRITE:
+            raise OSError("it belongs to another user or is writable by others")
+        if status.st_size > _MOST_BYTES:
+            raise OSError(f"it has {status.st_size} bytes, more than any kernel")
+        return status, file.read(status.st_size)
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder and those above it that are missing, for this user only."""
+    if not folder.exists():
+        _make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _doubtful_parent(folder: Path) -> Path | None:
+    """The first folder above `folder`, as it is really reached, that another user than root could change."""
+    for parent in Path(os.path.realpath(folder)).parents:
+        status = os.stat(parent)
+        mode = status.st_mode
+        others_write = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_own_group(status.st_gid))
+        if status.st_uid not in (0, os.geteuid()) or (others_write and not mode & stat.S_ISVTX):
+            return parent
+    return None
+
+
+def _is_own_group(number: int) -> bool:
+    """Is this user the only member of the group? Many systems give each user a group with the user's name, and let it
+    write to what the user makes."""
+    grp, pwd = import_module("grp"), import_module("pwd")
+    try:
+        group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    own = user.pw_gid == number and group.gr_name == user.pw_name
+    return own and all(member == user.pw_name for member in group.gr_mem)
 
 
 def _seal(key: str, data: bytes) -> bytes:

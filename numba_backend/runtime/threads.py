@@ -19,6 +19,10 @@ run.
 
 The number of threads is the smallest of: the CPUs this process may use (affinity, cgroup quota), `HLOOM_NUM_THREADS`,
 and `set_num_threads`. After a fork the child has its own pool, which starts when it is first needed.
+
+Here is also the door to the BLAS, since it needs the pool's block: `enter_blas` and `leave_blas` stand around all
+products and factorisations of programs. The first that enters sets OpenBLAS's number of threads, the last that leaves
+sets it back. A fork, which would copy OpenBLAS's locks as they are, closes the door and waits until all have left.
 """
 
 from __future__ import annotations
@@ -26,9 +30,12 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import threading
+import textwrap
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from ...hlo.forking import Order, fork_lock, kept_out_of_forks
 from .cpus import available_cpus
 from .executor import native_function
 from .libc import libc_address
@@ -36,6 +43,7 @@ from .store import default_store
 
 _SPIN_SECONDS = 30e-6
 _YIELDS = 1000
+_POLITE_YIELDS = 20
 _NAP_NANOSECONDS = 50_000
 _SERIAL_LEAST, _SERIAL_MOST = 16, 1024
 _BLOCK_BYTES = 1024
@@ -44,7 +52,7 @@ _BLOCK_BYTES = 1024
 RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
 _LOCK, _UNLOCK, _WAIT, _BROADCAST, _YIELD = 32, 40, 48, 56, 64
 _BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192, 256, 320, 384, 448, 512, 576
-BLAS_LOCK, BLAS_DEPTH, BLAS_SAVED = 640, 648, 656
+_BLAS_LOCK, _BLAS_DEPTH, _BLAS_SAVED, _BLAS_CLOSED, ENTER_BLAS, LEAVE_BLAS = 640, 648, 656, 664, 672, 680
 _SERIAL, _PENALTY, _NAP, _NAP_TIME = 704, 712, 720, 728
 _MUTEX, _CONDITION = 768, 896
 
@@ -59,6 +67,21 @@ _TAKE_CHUNKS = f"""
                 hi = load(pool + {_JOB + 16})
             call_kernel(load(pool + {_JOB}), chunk * step, hi, load(pool + {_JOB + 8}))
 """
+
+
+def _back_off(indent: int) -> str:
+    """Statements for a loop that counts its turns in `waited`: spin, then yield, then sleep. A thread that has lost its
+    CPU must get it back, or what the loop waits for does not happen."""
+    lines = f"""
+waited += 1
+if waited <= load(pool + {SPINS}):
+    pause()
+elif waited <= load(pool + {SPINS}) + {_POLITE_YIELDS}:
+    call0(load(pool + {_YIELD}))
+else:
+    call2(load(pool + {_NAP}), pool + {_NAP_TIME}, 0)"""
+    return textwrap.indent(lines[1:], " " * indent)
+
 
 _RUN_PARALLEL = f"""
 def run_parallel(pool, entry, arguments, extent, grain):
@@ -95,15 +118,9 @@ def run_parallel(pool, entry, arguments, extent, grain):
         worked = cycles()
         waited = 0
         while atomic_load(pool + {_INSIDE}) != 0:
-            waited += 1
-            if waited <= load(pool + {SPINS}):
-                pause()
-            elif waited <= load(pool + {SPINS}) + 20:
-                call0(load(pool + {_YIELD}))
-            else:
-                call2(load(pool + {_NAP}), pool + {_NAP_TIME}, 0)
+{_back_off(12)}
         penalty = load(pool + {_PENALTY})
-        if waited > load(pool + {SPINS}) + 20 and cycles() - worked > worked - started:
+        if waited > load(pool + {SPINS}) + {_POLITE_YIELDS} and cycles() - worked > worked - started:
             penalty = smaller(penalty + penalty, {_SERIAL_MOST})
             if penalty < {_SERIAL_LEAST}:
                 penalty = {_SERIAL_LEAST}
@@ -144,6 +161,46 @@ def worker(pool):
     return 0
 """
 
+_ENTER_BLAS = f"""
+def enter_blas(pool, get, set, threads):
+    waited = 0
+    locked = 0
+    while locked == 0:
+        if atomic_load(pool + {_BLAS_CLOSED}) == 0:
+            locked = compare_exchange(pool + {_BLAS_LOCK}, 0, 1)
+            if locked != 0 and atomic_load(pool + {_BLAS_CLOSED}) != 0:
+                locked = 0
+                atomic_store(pool + {_BLAS_LOCK}, 0)
+        if locked == 0:
+{_back_off(12)}
+    if set != 0 and load(pool + {_BLAS_DEPTH}) == 0:
+        store(pool + {_BLAS_SAVED}, call0(get) & 0xffffffff)
+        call1(set, smaller(threads, load(pool + {_BLAS_SAVED})))
+    store(pool + {_BLAS_DEPTH}, load(pool + {_BLAS_DEPTH}) + 1)
+    allowed = smaller(load(pool + {THREADS}), load(pool + {_BLAS_SAVED}))
+    atomic_store(pool + {_BLAS_LOCK}, 0)
+    return allowed
+"""
+
+_LEAVE_BLAS = f"""
+def leave_blas(pool, set):
+    waited = 0
+    while compare_exchange(pool + {_BLAS_LOCK}, 0, 1) == 0:
+{_back_off(8)}
+    store(pool + {_BLAS_DEPTH}, load(pool + {_BLAS_DEPTH}) - 1)
+    if set != 0 and load(pool + {_BLAS_DEPTH}) == 0:
+        call1(set, load(pool + {_BLAS_SAVED}))
+    atomic_store(pool + {_BLAS_LOCK}, 0)
+    return 0
+"""
+
+_CLOSE_BLAS = f"""
+def close_blas(pool, closed):
+    atomic_store(pool + {_BLAS_CLOSED}, closed)
+    locked = atomic_load(pool + {_BLAS_LOCK})
+    return locked + atomic_load(pool + {_BLAS_DEPTH})
+"""
+
 _SPIN = """
 def spin(count):
     for _ in range(count):
@@ -155,6 +212,9 @@ POOL_FUNCTIONS = (
     native_function("run_parallel", _RUN_PARALLEL, 5),
     native_function("worker", _WORKER, 1),
     native_function("spin", _SPIN, 1),
+    native_function("enter_blas", _ENTER_BLAS, 4),
+    native_function("leave_blas", _LEAVE_BLAS, 2),
+    native_function("close_blas", _CLOSE_BLAS, 2),
 )
 """The functions that must be compiled before the pool can start."""
 
@@ -163,14 +223,16 @@ class _Pool:
     """The pool of this process. Its block is never freed: workers look at it as long as the process lives."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_lock(Order.POOL)
         self._asked: int | None = None
         self.pointer = ctypes.c_int64(0)
         self._workers = 0
 
     def reset(self) -> None:
-        """For a forked child: it has no workers, and the lock may have been held at the fork."""
-        self._lock = threading.Lock()
+        """For a forked child, which has no workers. If a callback forked it, the program that called the callback goes
+        on with the old block."""
+        if self.pointer.value:
+            _write(self.pointer.value, THREADS, 1)
         self.pointer.value = 0
         self._workers = 0
 
@@ -202,8 +264,25 @@ class _Pool:
             if self.pointer.value:
                 self._resize(self.pointer.value, self.threads())
 
+    @contextmanager
+    def without_products(self) -> Iterator[None]:
+        """Within the block, no program is in the BLAS."""
+        block = self.pointer.value
+        if not block:
+            yield
+            return
+        close = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(self._close_address)
+        try:
+            while close(block, 1):
+                time.sleep(_NAP_NANOSECONDS * 1e-9)
+            yield
+        finally:
+            close(block, 0)
+
     def _create(self) -> int:
-        run_parallel, self._worker_address, self._spin_address = default_store().get_many(POOL_FUNCTIONS)
+        run_parallel, self._worker_address, self._spin_address, enter, leave, self._close_address = (
+            default_store().get_many(POOL_FUNCTIONS)
+        )
         block: int = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(libc_address("calloc"))(
             _BLOCK_BYTES + 64, 1
         )
@@ -211,6 +290,8 @@ class _Pool:
             raise MemoryError("no memory for the thread pool")
         block = (block + 63) & -64
         _write(block, RUN_PARALLEL, run_parallel)
+        _write(block, ENTER_BLAS, enter)
+        _write(block, LEAVE_BLAS, leave)
         _write(block, THREADS, 1)
         for offset, name in (
             (_LOCK, "pthread_mutex_lock"), (_UNLOCK, "pthread_mutex_unlock"), (_WAIT, "pthread_cond_wait"),
@@ -251,11 +332,12 @@ def _start_thread(function: int, argument: int) -> bool:
     """Start a detached POSIX thread with all signals blocked; False when the system refuses."""
     libc = ctypes.CDLL(None)
     thread = ctypes.c_void_p()
-    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
-    try:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    try:  # setting the mask may run a signal's handler, which may raise
+        signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
         failed = libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument))
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if failed:
         return False
     libc.pthread_detach(thread)
@@ -264,6 +346,7 @@ def _start_thread(function: int, argument: int) -> bool:
 
 _pool = _Pool()
 os.register_at_fork(after_in_child=_pool.reset)
+kept_out_of_forks(Order.PRODUCTS, _pool.without_products)
 
 
 def set_num_threads(count: int | None) -> None:

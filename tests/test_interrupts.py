@@ -1,0 +1,189 @@
+"""Signals while a program runs: its loop stops, what the handler raised comes out, and the next call works."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support.runtime_kernels import python
+
+START = """
+import ctypes, os, signal, sys, threading, time
+import numpy as np
+import hloom, hloom.numpy as jnp
+from hloom import lax
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignore it
+signal.alarm(50)
+
+def forever(body):
+    return hloom.jit(lambda x, n: lax.while_loop(lambda s: s[1] != n, lambda s: (body(s[0]), s[1] + 1), (x, 0))[0])
+
+def after(seconds, act):
+    threading.Timer(seconds, act).start()
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+
+LOOPS = {
+    "small": ("jnp.ones(3)", "lambda x: jnp.cos(x)"),
+    "scalar": ("jnp.float32(1)", "lambda x: x * 0.5 + 1"),
+    "large": ("jnp.ones(300_000)", "lambda x: jnp.sin(x)"),
+    "product": ("jnp.ones((64, 64))", "lambda x: x @ x * (1 / 64)"),
+    "a loop in a loop": ("jnp.ones(3)", "lambda x: lax.fori_loop(0, 1000, lambda i, y: jnp.cos(y), x)"),
+    "a long loop in a loop": ("jnp.ones(3)", "lambda x: lax.fori_loop(0, 1 << 20, lambda i, y: jnp.cos(y), x)"),
+    "branches": ("jnp.ones(3)", "lambda x: lax.cond(x[0] > 0.7, jnp.cos, jnp.sin, x)"),
+}
+
+INTERRUPTED = """
+import json
+for name, (x, body) in json.loads(sys.argv[1]).items():
+    x, f = eval(x), forever(eval(body))
+    expected = np.asarray(f(x, 1))
+    late = []
+    for delay in (0.1, 0.13, 0.2):
+        after(delay, interrupt)
+        started = time.monotonic()
+        try:
+            f(x, -1)
+        except KeyboardInterrupt:
+            late.append(time.monotonic() - started - delay)
+        np.testing.assert_array_equal(f(x, 1), expected)
+    assert len(late) == 3 and max(late) < 2, (name, late)
+print("done")
+"""
+
+
+def test_loops_stop() -> None:
+    assert python(START + INTERRUPTED, json.dumps(LOOPS)).split() == ["done"]
+
+
+RAISED = """
+class Enough(Exception):
+    pass
+
+def enough(*_):
+    raise Enough
+
+signal.signal(signal.SIGUSR1, enough)
+f = forever(jnp.cos)
+f(jnp.ones(3), 1)
+after(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+try:
+    f(jnp.ones(3), -1)
+except Enough as error:
+    print(type(error).__name__)
+"""
+
+RETURNS = """
+g = hloom.jit(lambda x: x + 1)
+seen = []
+signal.signal(signal.SIGUSR1, lambda *_: seen.append(float(f(x, 10)[0]) + float(g(x)[0])))
+f = forever(lambda x: x + 1)
+x = jnp.zeros(3)
+f(x, 1)
+for delay in (0.1, 0.2, 0.3):
+    after(delay, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+turns = 1 << 20
+while len(seen) < 3:
+    assert f(x, turns)[0] == turns
+print(*seen)
+"""
+
+OTHER_THREAD = """
+f = forever(lambda x: x + 1)
+x = jnp.zeros(3)
+f(x, 1)
+caught = []
+
+def call():
+    try:
+        f(x, -1)
+    except ZeroDivisionError:
+        caught.append(threading.current_thread() is not threading.main_thread())
+
+thread = threading.Thread(target=call)
+thread.start()
+after(0.2, interrupt)
+try:
+    time.sleep(5)  # not thread.join(): an interrupted one takes the thread for dead (before Python 3.13)
+except KeyboardInterrupt:
+    print(thread.is_alive())
+ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(ZeroDivisionError))
+thread.join(5)
+print(*caught, f(x, 3)[0])
+"""
+
+CHILD = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+f = forever(jnp.cos)
+f(jnp.ones(3), 1)
+
+def fork():
+    child = os.fork()
+    if not child:
+        after(0.2, interrupt)
+        try:
+            f(jnp.ones(3), -1)
+        except KeyboardInterrupt:
+            os._exit(3)
+        os._exit(4)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+thread = threading.Thread(target=fork)  # it is the main thread of the child
+thread.start()
+thread.join()
+"""
+
+DONATED = """
+def count(x, n):
+    return lax.while_loop(lambda s: s[1] != n, lambda s: (s[0] + 1, s[1] + 1), (x, 0))[0]
+
+f = hloom.jit(count, donate_argnums=0)
+f(jnp.zeros(1000), 1)
+for _ in range(20):
+    x = jnp.zeros(1000)
+    after(0.02, interrupt)
+    try:
+        f(x, -1)
+    except KeyboardInterrupt:
+        pass
+    assert (np.asarray(f(jnp.zeros(1000), 7)) == 7).all()
+print("done")
+"""
+
+EXIT = """
+f = forever(jnp.cos)
+f(jnp.ones(3), 1)
+for _ in range(3):
+    threading.Thread(target=f, args=(jnp.ones(3), -1), daemon=True).start()
+
+class Slow:
+    closed = False
+
+    def flush(self):  # the interpreter calls it when no other thread can get the GIL any more
+        Slow.flush = lambda self: None
+        os.write(1, b"ending")
+        time.sleep(1.3)  # the loops look at least once
+
+sys.stdout = Slow()
+time.sleep(0.2)
+"""
+
+PROGRAMS = {
+    "the end of the interpreter": (EXIT, ["ending"]),
+    "what a handler raises": (RAISED, ["Enough"]),
+    "a handler that returns": (RETURNS, ["11.0", "11.0", "11.0"]),
+    "another thread": (OTHER_THREAD, ["True", "True", "3.0"]),
+    "the child of another thread": (CHILD, ["3"]),
+    "donation": (DONATED, ["done"]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_signals(name: str) -> None:
+    code, expected = PROGRAMS[name]
+    assert python(START + code).split() == expected
+
