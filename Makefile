@@ -1,6 +1,7 @@
 # make mnist   train a small network to read digits         make mnist ARGS="--data DIR --epochs 3"
 #              in the layouts of a TPU                      make mnist ARGS="--target tpu"
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
+#              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
 # make bench   hloom beside JAX, NumPy and Numba             make bench ARGS="--case dispatch"
 #
@@ -10,8 +11,9 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 BIN = $(VENV)/bin
+LOWEST = $(VENV)-lowest
 
-.PHONY: mnist test test-slow lint bench clean
+.PHONY: mnist test test-slow test-lowest lint bench clean
 
 mnist: $(VENV)/.with-examples
 	$(BIN)/python examples/train_mnist.py $(ARGS)
@@ -22,6 +24,9 @@ test: $(VENV)/.with-test
 test-slow: $(VENV)/.with-test
 	$(BIN)/python -m pytest -q -n 2 -m slow $(ARGS) || [ $$? -eq 5 ] # 5: none is marked so
 
+test-lowest: $(LOWEST)/.with-test
+	$(LOWEST)/bin/python -m pytest -q -n 2 $(ARGS) @tests/smoke.txt
+
 lint: $(VENV)/.with-lint
 	$(BIN)/python -m ruff check .
 	$(BIN)/python tools/typecheck.py
@@ -30,11 +35,17 @@ bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
-	rm -rf $(VENV) build out *.egg-info
+	rm -rf $(VENV) $(LOWEST) build out *.egg-info
 
 # one stamp for each extra: installed anew when pyproject.toml changes
 $(VENV)/.with-%: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	touch $@
+
+$(LOWEST)/.with-test: pyproject.toml setup.py tools/lowest.py
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python tools/lowest.py test > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt --editable ".[test]"
 	touch $@
 
 $(BIN)/python:

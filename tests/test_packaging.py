@@ -9,11 +9,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+import tools.lowest as lowest
 from support.source_tree import FOLDERS, copy_of_the_package, environment, modules, pip, run
 
 HEAVY = (
@@ -113,6 +116,55 @@ def test_namespaces_are_written_out(root: Path) -> None:
         [sys.executable, str(root / "tools" / "namespaces.py")], capture_output=True, text=True, timeout=120
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr + "\nrun python tools/namespaces.py --write"
+
+
+# ---- declared versions
+
+
+@pytest.mark.parametrize(
+    ("requirement", "pin"),
+    [
+        ("numba>=0.62,<0.69", "numba==0.62"),
+        ("scikit-learn >= 1.5", "scikit-learn==1.5"),
+        ("ml_dtypes<1,>=0.6; python_version < '3.13'", "ml_dtypes==0.6"),
+        ("jax==0.10.2", "jax==0.10.2"),
+        ("numba<0.69", None),
+        ("numba", None),
+    ],
+)
+def test_the_lowest_version_of_a_requirement(requirement: str, pin: str | None) -> None:
+    if pin is None:
+        with pytest.raises(lowest.BoundError, match=re.escape(requirement)):
+            lowest.lowest(requirement)
+    else:
+        assert lowest.lowest(requirement) == pin
+
+
+def test_every_requirement_has_a_lowest_version(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    count = len(project["dependencies"])
+    assert len(lowest.pins(project)) == count
+    for extra in project["optional-dependencies"]:
+        assert len(lowest.pins(project, [extra])) > count
+    with pytest.raises(lowest.BoundError, match="no extra tests"):
+        lowest.pins(project, ["tests"])
+    other = {"dependencies": ["a>=1"], "optional-dependencies": {"b": ["a>=2"]}}
+    with pytest.raises(lowest.BoundError, match="^a: the extras declare several"):
+        lowest.pins(other, ["b"])
+
+
+def test_numba_has_a_highest_version(root: Path) -> None:
+    """Kernels are made with its internals, which change without notice; the installed one is within the bounds."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    (bounds,) = (re.fullmatch(r"numba>=(\d+)\.(\d+),<(\d+)\.(\d+)", r) for r in project["dependencies"] if "numba" in r)
+    assert bounds is not None
+    first, end = (tuple(map(int, bounds.groups()[k : k + 2])) for k in (0, 2))
+    assert first <= tuple(map(int, version("numba").split(".")[:2])) < end
+
+
+def test_the_smoke_tests_are_there(root: Path) -> None:
+    named = (root / "tests" / "smoke.txt").read_text().split()
+    assert named == sorted(set(named)) and all((root / name).is_file() for name in named)
 
 
 # ---- installations: each takes seconds

@@ -149,9 +149,7 @@ def openblas_threads() -> int:
     get, _ = blas.thread_setting()
     if not get:
         pytest.skip("SciPy's BLAS is not OpenBLAS")
-    library = blas._library()
-    assert library is not None
-    return int(library.scipy_openblas_get_num_threads())
+    return int(ctypes.CFUNCTYPE(ctypes.c_int)(get)())
 
 
 def test_a_product_that_waits_for_the_lock_sleeps() -> None:
