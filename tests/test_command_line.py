@@ -19,6 +19,7 @@ from hloom.hlo.comparing import compare
 from hloom.hlo.evaluator.table import EVALUATE
 from hloom.hlo.opcode import Opcode
 
+from hloom import __version__
 from hloom.command_line import main
 from hloom.command_line.options import parse_options
 from support.hlo_texts import RECORDED
@@ -427,6 +428,12 @@ def test_the_console_script_is_this(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     module, _, function = project["scripts"]["hloom"].partition(":")
     assert getattr(import_module(module), function) is main
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"hloom {__version__}\n"
 
 
 def test_help_needs_no_numpy() -> None:

@@ -11,13 +11,27 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Callable
+from email import message_from_string
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+import hloom
 import tools.lowest as lowest
-from support.source_tree import FOLDERS, copy_of_the_package, environment, modules, pip, run
+from support.source_tree import (
+    FOLDERS,
+    SOURCE_FILES,
+    copy_of_the_package,
+    copy_of_the_rest,
+    environment,
+    is_distribution,
+    modules,
+    pip,
+    run,
+)
 
 HEAVY = (
     "numba",
@@ -31,9 +45,14 @@ HEAVY = (
     "mpmath",
     "concurrent.futures.process",
 )
+ROOT = Path(__file__).resolve().parent.parent
 USE = "import hloom, hloom.numpy as jnp; print(hloom.jit(lambda x: jnp.sum(x * x))(jnp.arange(4.0)))"
 
 
+checkout_only = pytest.mark.skipif(is_distribution(ROOT), reason="a source distribution has folders, no links")
+
+
+@checkout_only
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
     """Python, type checkers and editors find `hloom.hlo` in the checkout by it."""
@@ -42,9 +61,8 @@ def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
 
 
 def test_every_module_is_in_a_package(root: Path) -> None:
-    for folder in ("hloom", *FOLDERS):
-        for module in (root / folder).rglob("*.py"):
-            assert (module.parent / "__init__.py").exists(), f"{module}: its folder has no __init__.py"
+    for module in modules(root):
+        assert (root / module).with_name("__init__.py").exists(), f"{module}: its folder has no __init__.py"
 
 
 def test_searches_do_not_see_double(root: Path) -> None:
@@ -65,6 +83,7 @@ def test_a_checkout_works_without_being_installed(root: Path, tmp_path: Path) ->
     assert float(run(python, USE, root)) == 14.0
 
 
+@checkout_only
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_is_no_package_by_itself(folder: str, root: Path, tmp_path: Path) -> None:
     """Its modules would be loaded twice."""
@@ -73,6 +92,7 @@ def test_a_folder_is_no_package_by_itself(folder: str, root: Path, tmp_path: Pat
     assert f"ImportError: {folder} is a part of hloom: import hloom.{folder}" in ran.stderr
 
 
+@checkout_only
 def test_a_checkout_without_links_says_so(root: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
     source = copy_of_the_package(root, tmp_path / "source", links=False)
@@ -102,7 +122,7 @@ def test_type_checkers_see_no_fallback(root: Path) -> None:
     They know the condition by its spelling: `_TYPE_CHECKING` would not do.
     """
     hidden = 0
-    for path in sorted([*(root / "hloom").rglob("*.py"), root / "hlo" / "__init__.py"]):
+    for path in sorted([*(root / "hloom").rglob("*.py"), root / "hloom" / "hlo" / "__init__.py"]):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.If) and "__getattr__" in {getattr(inner, "name", "") for inner in node.body}:
                 assert ast.unparse(node.test) in ("not TYPE_CHECKING", "not _typing.TYPE_CHECKING"), path
@@ -149,14 +169,15 @@ def test_every_requirement_has_a_lowest_version(root: Path) -> None:
     with pytest.raises(lowest.BoundError, match="no extra tests"):
         lowest.pins(project, ["tests"])
     other = {"dependencies": ["a>=1"], "optional-dependencies": {"b": ["a>=2"]}}
-    with pytest.raises(lowest.BoundError, match="^a: the extras declare several"):
+    with pytest.raises(lowest.BoundError, match="the extras declare several"):
         lowest.pins(other, ["b"])
 
 
 def test_numba_has_a_highest_version(root: Path) -> None:
     """Kernels are made with its internals, which change without notice; the installed one is within the bounds."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    (bounds,) = (re.fullmatch(r"numba>=(\d+)\.(\d+),<(\d+)\.(\d+)", r) for r in project["dependencies"] if "numba" in r)
+    (declared,) = (r for r in project["dependencies"] if "numba" in r)
+    bounds = re.fullmatch(r"numba>=(\d+)\.(\d+),<(\d+)\.(\d+)", declared)
     assert bounds is not None
     first, end = (tuple(map(int, bounds.groups()[k : k + 2])) for k in (0, 2))
     assert first <= tuple(map(int, version("numba").split(".")[:2])) < end
@@ -170,7 +191,7 @@ def test_the_smoke_tests_are_there(root: Path) -> None:
 # ---- installations: each takes seconds
 
 
-@pytest.fixture(scope="module", params=["links", "no links"])
+@pytest.fixture(scope="module", params=["links", pytest.param("no links", marks=checkout_only)])
 def source(request: pytest.FixtureRequest, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_the_package(root, tmp_path_factory.mktemp("source") / "hloom", request.param == "links")
 
@@ -204,22 +225,90 @@ def test_an_editable_install_works(source: Path, tmp_path: Path) -> None:
     assert len(real) > 100 and len(real) == len(set(real)) and all(f.startswith(f"{source.resolve()}/") for f in real)
 
 
-@pytest.mark.slow
-def test_the_source_distribution_holds_plain_files(root: Path, tmp_path: Path) -> None:
-    source = copy_of_the_package(root, tmp_path / "source")
-    build = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
-    python = environment(tmp_path / "venv")
+@pytest.fixture(scope="module")
+def archive(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+    """The source distribution, and the names of the files that it must have besides the package."""
+    folder = tmp_path_factory.mktemp("distribution")
+    source = copy_of_the_package(root, folder / "source")
+    names = copy_of_the_rest(root, source)
+    python = environment(folder / "venv")
     pip("install", "setuptools>=77", python=python)
-    archive = source / run(python, build, source).splitlines()[-1]
-    with tarfile.open(archive) as tar:
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
+    return source / run(python, build, source).splitlines()[-1], names | {*SOURCE_FILES}
+
+
+@pytest.mark.slow
+def test_the_source_distribution_holds_plain_files(
+    archive: tuple[Path, set[str]], root: Path, tmp_path: Path
+) -> None:
+    path, others = archive
+    with tarfile.open(path) as tar:
         members = tar.getmembers()
     assert all(member.isfile() or member.isdir() for member in members)
     names = [member.name.partition("/")[2] for member in members if member.isfile()]
     assert len(names) == len(set(names))
-    assert {name for name in names if name.startswith("hloom/")} == modules(root) | {"hloom/py.typed"}
-    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(archive))
+    made = {name for name in names if name.startswith("hloom.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    assert set(names) == modules(root) | {"hloom/py.typed"} | others | made
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(path))
     with zipfile.ZipFile(next(tmp_path.glob("hloom-*.whl"))) as wheel:
         assert {n for n in wheel.namelist() if ".dist-info/" not in n} == modules(root) | {"hloom/py.typed"}
+
+
+@pytest.mark.slow
+def test_tests_run_in_an_unpacked_source_distribution(archive: tuple[Path, set[str]], tmp_path: Path) -> None:
+    with tarfile.open(archive[0]) as tar:
+        tar.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.glob("hloom-*")
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", "--editable", str(source), python=python)
+    every = [python, "-m", "pytest", "-q", "--collect-only", "-m", "", "-p", "no:cacheprovider", "tests"]
+    some = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/test_{name}.py" for name in TOUCHY)]
+    for command in (every, some):
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=source, timeout=300)
+        assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr
+
+
+TOUCHY = ("adding_an_op", "command_line", "imports", "namespaces", "ops_table", "packaging", "readme")
+"""The tests that look at files of the checkout."""
+
+
+# ---- what an index shows
+
+
+def test_a_page_of_the_index_has_no_link_to_a_file(root: Path) -> None:
+    readme = (
+        "See [docs/a.md](docs/a.md), [the plan](docs/b.md#c), [a site](https://a.org/b) and [above](#top).\n"
+        "![f32[3,5]{1,0}](docs/images/tiles.svg)\n![far](https://a.org/b.png)\n"
+    )
+    assert description(root)(readme) == (
+        "See `docs/a.md`, the plan (`docs/b.md#c`), [a site](https://a.org/b) and [above](#top).\n"
+        "(picture: `docs/images/tiles.svg` in the source distribution)\n![far](https://a.org/b.png)\n"
+    )
+    shown = description(root)((root / "README.md").read_text())
+    assert set(re.findall(r"\]\(([^)]*)\)", shown)) == set(re.findall(r"\]\((https?:[^)]*|#[^)]*)\)", shown))
+
+
+def description(root: Path) -> Callable[[str], str]:
+    """The function of setup.py, read alone: setuptools need not be installed."""
+    tree = ast.parse((root / "setup.py").read_text())
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "description")
+    space: dict[str, Any] = {"re": re}
+    exec(compile(ast.Module([function], []), "setup.py", "exec"), space)
+    return cast(Callable[[str], str], space["description"])
+
+
+@pytest.mark.slow
+def test_the_metadata(root: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", str(copy_of_the_package(root, tmp_path / "source")), python=python)
+    code = "from importlib.metadata import metadata; import sys; sys.stdout.write(metadata('hloom').as_string())"
+    found = message_from_string(run(python, code, tmp_path))
+    assert found["Version"] == hloom.__version__
+    assert found["Description-Content-Type"] == "text/markdown"
+    assert found["License-Expression"] == "Apache-2.0"
+    assert found.get_all("Project-URL")
+    assert found.get_payload().strip() == description(root)((root / "README.md").read_text()).strip()
+    assert not any("tqdm" in r and "extra" not in r for r in found.get_all("Requires-Dist"))
 
 
 @pytest.mark.parametrize("name", ["hloom.numpy.linalg", "hloom.nn.initializers"])

@@ -1,9 +1,11 @@
-"""The options of each subcommand. Only argparse is imported here, so that help is printed at once."""
+"""The options of each subcommand. Nothing big is imported here, so that help is printed at once."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+
+from .. import __version__
 
 _FILE = 'FILE is HLO text as XLA and JAX print it; "-" is stdin.'
 _EXIT_CODES = """\
@@ -33,6 +35,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for add in (_run, _opt, _check, _bisect, _layout):
         add(commands)

@@ -6,12 +6,20 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 FOLDERS = ("hlo", "tracer", "autodiff", "numba_backend")
-"""At the top level, and linked from `hloom/`."""
-SOURCE_FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+"""At the top level, and linked from `hloom/`; in an unpacked source distribution only there, as folders."""
+SOURCE_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+OTHER_FILES = (".gitignore", ".ignore", "CONTRIBUTING.md", "Makefile")
+OTHER_FOLDERS = (".ci", "benchmarks", "docs", "examples", "tests", "tools")
+"""What there is besides the package."""
+_CACHES = shutil.ignore_patterns("__pycache__", ".*_cache")
+
+
+def is_distribution(root: Path) -> bool:
+    """Whether this is an unpacked source distribution."""
+    return (root / "PKG-INFO").is_file()
 
 
 def copy_of_the_package(root: Path, to: Path, links: bool = True) -> Path:
@@ -19,8 +27,8 @@ def copy_of_the_package(root: Path, to: Path, links: bool = True) -> Path:
     to.mkdir()
     for name in SOURCE_FILES:
         shutil.copy(root / name, to)
-    for name in ("hloom", *FOLDERS):
-        shutil.copytree(root / name, to / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("hloom", *(FOLDERS if not is_distribution(root) else ())):
+        shutil.copytree(root / name, to / name, symlinks=True, ignore=_CACHES)
     if not links:
         for name in FOLDERS:
             link = to / "hloom" / name
@@ -30,10 +38,21 @@ def copy_of_the_package(root: Path, to: Path, links: bool = True) -> Path:
     return to
 
 
+def copy_of_the_rest(root: Path, to: Path) -> set[str]:
+    """Copy tests, documents and tools too; the names of these files."""
+    for name in OTHER_FILES:
+        shutil.copy(root / name, to)
+    for name in OTHER_FOLDERS:
+        shutil.copytree(root / name, to / name, ignore=_CACHES)
+    folders = {f.relative_to(to).as_posix() for name in OTHER_FOLDERS for f in (to / name).rglob("*") if f.is_file()}
+    return {*OTHER_FILES} | folders
+
+
 def modules(root: Path) -> set[str]:
     """The modules of the library, as files of the package: `hloom/hlo/ir.py`."""
-    found = {f.relative_to(root) for folder in ("hloom", *FOLDERS) for f in (root / folder).rglob("*.py")}
-    return {(Path("hloom", f) if f.parts[0] in FOLDERS else f).as_posix() for f in found}
+    package = root / "hloom"
+    folders = [package, *(package / folder for folder in FOLDERS)]  # of these, links are followed
+    return {f.relative_to(root).as_posix() for folder in folders for f in folder.rglob("*.py")}
 
 
 def environment(folder: Path) -> Path:
@@ -41,7 +60,8 @@ def environment(folder: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
     python = folder / "bin" / "python"
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    (folder / "lib" / version / "site-packages" / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    others = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    (folder / "lib" / version / "site-packages" / "others.pth").write_text("".join(f"{path}\n" for path in others))
     return python
 
 
