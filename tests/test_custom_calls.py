@@ -537,14 +537,35 @@ def test_topk_with_a_comparator(backend: str, direction: str, expected: list[flo
         hloom.run_hlo(text.replace(direction, "EQ"), np.zeros(3, np.float32), backend=backend)
 
 
+PERTURBED: list[tuple[list[float], list[float], list[float], list[float], list[float]]] = [
+    # dl, d, du, b, and what jaxlib's kernel makes of these in f32
+    ([9, 1, 2], [0, 0, 0], [0, 0, 0], [0, 2, 4], [2, 2, 0]),
+    ([9, 1, 2], [0, 0, 0], [0, 0, 0], [1, 3, 5], [3, 2.5, -8388608]),
+    ([1, 0, 0, -1, 0], [0, 2, 0, 1, 0], [2, 0, 0, 1, 1], [-1, 0, 0, 0, 1], [-4194304, 0, 4194304, 0, 4194304]),
+    ([0, 0], [0, 0], [-2, -1], [0, -2], [-70368744177664, -8388608]),
+    ([-2, 0], [0, -2], [-1, 0], [-1, 2], [-8388608, -1]),
+    ([1, -2, 0, 0], [1, 2, 1, -0.0], [0, -2, 0, -1], [0, 1, -2, 2], [0, -1.5, -2, -8388608]),
+    ([0], [1e-20], [0], [1e30], [4.547473928873373e37]),
+    ([0], [0], [0], [2], [5.671372951035721e37]),
+]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_perturbed_tridiagonal_solve_of_a_singular_system(backend: str) -> None:
-    """What XLA's `tridiagonal_solve_perturbed_ffi` gives."""
-    zero, dl = np.zeros(3, np.float32), np.array([9, 1, 2], np.float32)
-    b = np.arange(6, dtype=np.float32).reshape(3, 2)
-    text = module("f32[3,2]", "f32[3]; f32[3]; f32[3]; f32[3,2]", "tridiagonal_solve_perturbed_ffi", TYPED + "{}")
-    (x,) = hloom.run_hlo(text, dl, zero, zero, b, backend=backend)
-    np.testing.assert_allclose(x, [[2, 3], [2, 2.5], [0, -8388608]], rtol=1e-6)
+@pytest.mark.parametrize(("dl", "d", "du", "b", "expected"), PERTURBED)
+def test_perturbed_tridiagonal_solve_of_a_singular_system(
+    backend: str, dl: list[float], d: list[float], du: list[float], b: list[float], expected: list[float]
+) -> None:
+    """What jaxlib's `tridiagonal_solve_perturbed_ffi` gives; two systems at once, the other a regular one."""
+    n = len(d)
+    ones = np.ones(n, np.float32)
+    three = [np.float32([x, y]) for x, y in zip((dl, d, du), (0 * ones, ones, 0 * ones))]
+    kind = f"f32[2,{n}]"
+    text = module(
+        f"f32[2,{n},1]", f"{kind}; {kind}; {kind}; f32[2,{n},1]", "tridiagonal_solve_perturbed_ffi", TYPED + "{}"
+    )
+    (x,) = hloom.run_hlo(text, *three, np.float32([b, ones])[..., None], backend=backend)
+    np.testing.assert_allclose(x[0, :, 0], np.float32(expected), rtol=1e-6)
+    np.testing.assert_array_equal(x[1, :, 0], ones)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -10,7 +10,7 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from hloom.hlo import evaluate, parse
+from hloom.hlo import ElementType, evaluate, parse
 from hloom.hlo.backend import get_compiler
 
 from support.op_values import NDArray
@@ -95,3 +95,18 @@ def test_real_power(x: float, y: float, expected: float, element_type: str, dims
     text = f"ENTRY e {{ x = {kind} parameter(0)  y = {kind} parameter(1)  ROOT r = {kind} power(x, y) }}"
     arguments = [np.full(shape, value, REAL_TYPES[element_type]) for value in (x, y)]
     assert_same(run(text, arguments), np.full(shape, expected))
+
+
+NUMBERS = [t for t in ElementType if t is not ElementType.PRED and not t.is_complex and t is not ElementType.F8E8M0FNU]
+
+
+@pytest.mark.parametrize("way", ["evaluator", "numba"])
+@pytest.mark.parametrize("target", NUMBERS, ids=lambda t: t.value)
+def test_a_pred_is_0_or_1_whatever_its_byte(target: ElementType, way: str) -> None:
+    """XLA keeps the byte where it converts to integers of a byte or less (docs/differences.md)."""
+    x = np.resize(np.array([0, 1, 2, 255, 128], np.uint8), 40).view(np.bool_)
+    text = f"ENTRY e {{ x = pred[40] parameter(0)  ROOT r = {target.value}[40] convert(x) }}"
+    expected = np.resize(np.array([0, 1, 1, 1, 1]), 40)
+    if target.bit_width == 1 and target.is_signed:
+        expected = -expected
+    np.testing.assert_array_equal(WAYS[way](text, [x]).astype(np.float32), expected)

@@ -62,11 +62,13 @@ def lu_decomposition(call: Call) -> Run:
 
 
 def tridiagonal_solve_perturbed(call: Call) -> Run:
-    """`tridiagonal_solve_perturbed_ffi`: gtsv, but pivots too small to divide by are moved away from zero.
+    """`tridiagonal_solve_perturbed_ffi`: a tridiagonal solve that gives finite numbers for singular matrices too.
 
-    By eps max |u_ij|, doubled until the quotient is finite, as LAPACK's lagts does with job -1.
-
-    All systems of the batch advance together, a row at a time. dl[0] and du[n - 1] are not read.
+    Gaussian elimination that exchanges two rows where the lower one's element is larger relative to its row, as
+    LAPACK's lagtf does; then back substitution with pivots that are moved away from zero where a quotient would be
+    infinite, by eps max |u_ij| and more, as in lagts with job -1. Sums and maxima are over what jaxlib's kernel takes,
+    so that singular systems have its solutions. All systems of the batch advance together, a row at a time. dl[0] and
+    du[n - 1] are not read.
     """
     n = call.sizes["n"]
     info = np.finfo(call.element_type.real.dtype)
@@ -74,52 +76,85 @@ def tridiagonal_solve_perturbed(call: Call) -> Run:
     def run(dl: NDArray, d: NDArray, du: NDArray, b: NDArray) -> NDArray:
         if not n:
             return b
-        # Rows of U: the diagonal, the one above it and, where rows were swapped, the one above that.
-        first, second, third = d.copy(), du.copy(), np.zeros_like(d)
-        second[..., -1] = 0
         x = b.copy()
-        for i in range(n - 1):
-            below = dl[..., i + 1]
-            swap = np.abs(first[..., i]) < np.abs(below)
-            pivot, other = np.where(swap, below, first[..., i]), np.where(swap, first[..., i], below)
-            factor = np.where(pivot == 0, 0, other / np.where(pivot == 0, 1, pivot))
-            upper, next_upper = second[..., i].copy(), second[..., i + 1].copy()
-            next_diagonal = first[..., i + 1].copy()
-            first[..., i] = pivot
-            second[..., i] = np.where(swap, next_diagonal, upper)
-            third[..., i] = np.where(swap, next_upper, 0)
-            first[..., i + 1] = np.where(swap, upper, next_diagonal) - factor * second[..., i]
-            second[..., i + 1] = np.where(swap, -factor * third[..., i], next_upper)
-            here, there = x[..., i, :].copy(), x[..., i + 1, :].copy()
-            mask = swap[..., None]
-            x[..., i, :] = np.where(mask, there, here)
-            x[..., i + 1, :] = np.where(mask, here, there) - factor[..., None] * x[..., i, :]
-        largest = np.maximum.reduce([np.abs(u).max(-1) for u in (first, second, third)])
-        tolerance = info.eps / 2 * np.where(largest == 0, 1, largest)
+        if n == 1:
+            pivot, value = _perturbed(d[..., 0], x[..., 0, :], info.eps * np.abs(d[..., 0]), info)
+            x[..., 0, :] = value / pivot[..., None]
+            return x
+        first, second, third, largest = _eliminated(dl, d, du, x)
         for i in reversed(range(n)):
             value = x[..., i, :]
             if i + 1 < n:
                 value = value - second[..., i, None] * x[..., i + 1, :]
             if i + 2 < n:
                 value = value - third[..., i, None] * x[..., i + 2, :]
-            pivot = _perturbed(first[..., i], np.abs(value).max(-1, initial=0), tolerance, info)
-            x[..., i, :] = value / pivot[..., None]
+            pivot, value = _perturbed(first[..., i], value, info.eps * largest, info)
+            x[..., i, :] = value * (1 / pivot)[..., None]
         return x
 
     return run
 
 
-def _perturbed(pivot: NDArray, size: NDArray, step: NDArray, info: np.finfo) -> NDArray:
-    """The pivots, moved away from zero until `size` can be divided by them."""
-    pivot = pivot.copy()
-    sign = np.where(np.signbit(pivot.real), -1, 1)
-    step = step * sign
-    while True:
-        small = (np.abs(pivot) < 1) & ((pivot == 0) | (size > np.abs(pivot) * info.max))
-        if not small.any():
-            return pivot
-        pivot = np.where(small, pivot + step, pivot)
-        step = step * 2
+def _eliminated(dl: NDArray, d: NDArray, du: NDArray, x: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The rows of U, and the largest |u_ij|: the diagonal, the one above it and, where rows were exchanged, the one
+    above that. `x` becomes the right-hand sides of these rows."""
+    n = d.shape[-1]
+    first, second, third = d.copy(), du.copy(), np.zeros_like(d)
+    second[..., -1] = 0
+    largest = np.maximum(np.abs(first[..., 0]), np.abs(second[..., 0]))
+    scale = np.abs(first[..., 0]) + np.abs(second[..., 0])
+    for i in range(n - 1):
+        below, diagonal, above = dl[..., i + 1], d[..., i + 1], second[..., i + 1].copy()
+        next_scale = np.abs(below) + np.abs(diagonal) + np.abs(above)
+        here, upper = first[..., i].copy(), second[..., i].copy()
+        is_done = below == 0  # the row stays as it is, with the signs of its zeros
+        kept = is_done | (_ratio(below, next_scale) <= _ratio(here, scale))
+        factor = _quotient(np.where(kept, below, here), np.where(kept, here, below))
+        first[..., i] = np.where(kept, here, below)
+        second[..., i] = np.where(kept, upper, diagonal)
+        third[..., i] = np.where(kept, 0, above)
+        rest = np.where(kept, diagonal, upper) - factor * second[..., i]
+        first[..., i + 1] = np.where(is_done, diagonal, rest)
+        second[..., i + 1] = np.where(kept, above, -factor * above)
+        exchanged = np.abs(first[..., i + 1]) + np.abs(second[..., i + 1])
+        scale = np.where(kept, next_scale, exchanged)
+        row, other, mask = x[..., i, :].copy(), x[..., i + 1, :].copy(), kept[..., None]
+        x[..., i, :] = np.where(mask, row, other)
+        rest = np.where(mask, other, row) - factor[..., None] * x[..., i, :]
+        x[..., i + 1, :] = np.where(is_done[..., None], other, rest)
+        if i < n - 2:
+            largest = np.maximum.reduce([largest, *(np.abs(u[..., i]) for u in (first, second, third))])
+    return first, second, third, np.maximum(largest, np.abs(first[..., -1]))
+
+
+def _ratio(element: NDArray, scale: NDArray) -> NDArray:
+    """|element| / scale; 0 for 0."""
+    return np.where(element == 0, 0, np.abs(element) / np.where(element == 0, 1, scale))
+
+
+def _quotient(numerator: NDArray, denominator: NDArray) -> NDArray:
+    """numerator / denominator, 0 for a denominator of 0."""
+    return np.where(denominator == 0, 0, numerator / np.where(denominator == 0, 1, denominator))
+
+
+def _perturbed(pivot: NDArray, row: NDArray, step: NDArray, info: np.finfo) -> tuple[NDArray, NDArray]:
+    """The pivots, moved away from zero until `row` can be divided by them, and the row; where both are tiny, both are
+    multiplied by a large number instead."""
+    pivot, row = pivot.copy(), row.copy()
+    safe = info.smallest_normal
+    size = np.abs(row).max(-1, initial=0)
+    step = np.copysign(np.maximum(step, safe), pivot.real)
+    moving = np.abs(pivot) < 1
+    while moving.any():
+        magnitude = np.abs(pivot)
+        is_tiny = magnitude < safe
+        moved = moving & np.where(is_tiny, (magnitude == 0) | (size * safe > magnitude), size > magnitude / safe)
+        lifted = moving & is_tiny & ~moved
+        row = np.where(lifted[..., None], row / safe, row)
+        pivot = np.where(lifted, pivot / safe, np.where(moved, pivot + step, pivot))
+        step = np.where(moved, step * 2, step)
+        moving = moved & (np.abs(pivot) < 1)
+    return pivot, row
 
 
 def csr_times_dense(call: Call) -> Run:

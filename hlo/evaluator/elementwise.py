@@ -361,7 +361,7 @@ def converted(x: NDArray, target: ElementType) -> NDArray:
         x = _rounded_to_odd(x) if x.dtype == np.float64 else x.astype(np.float32)
         if target is ElementType.F4E2M1FN:
             x = np.where(np.isnan(x), np.float32(-0.0), x)
-    if x.dtype == np.float64 and target in _NARROW:
+    if x.dtype in (np.float64, np.bool_) and target in _NARROW:  # a pred is 1 whatever its byte
         x = x.astype(np.float32)
     if target.is_integral and x.dtype.kind not in "biu" and source is not target:
         return _saturated(x, target.dtype)
