@@ -13,8 +13,6 @@ import importlib as _importlib
 import os as _os
 import typing as _typing
 
-from .hlo import forking as _forking  # noqa: F401 - first of all, so that a fork waits for the other imports
-
 if _typing.TYPE_CHECKING:
     from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp
@@ -48,6 +46,8 @@ if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
             "found. Either make the links (`git config core.symlinks true`, then `git checkout HEAD hloom`), or "
             "install the package (`pip install .`) and run Python in another folder."
         )
+
+_importlib.import_module(".hlo.forking", __name__)  # before the other modules, since a fork waits for their imports
 
 __version__ = "0.1.0"
 
