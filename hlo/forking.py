@@ -20,6 +20,7 @@ import enum
 import importlib
 import logging  # noqa: F401 - see the end
 import os
+import signal
 import sys
 import threading
 import time
@@ -118,7 +119,9 @@ def _within(guards: list[Callable[[], AbstractContextManager[Any]]]) -> Generato
 def _interrupt_soon() -> None:
     """Interrupt the main thread after its hooks, in which Python would ignore it."""
     time.sleep(_PAUSE)
-    _thread.interrupt_main()
+    main = threading.main_thread().ident
+    if main is not None and callable(signal.getsignal(signal.SIGINT)):
+        signal.pthread_kill(main, signal.SIGINT)  # it also ends a system call that waits
 
 
 class _Fork:
