@@ -20,6 +20,7 @@ import enum
 import importlib
 import logging  # noqa: F401 - see the end
 import os
+import signal
 import sys
 import threading
 import time
@@ -36,9 +37,10 @@ class Order(enum.IntEnum):
 
     POOL = 0  # starting threads compiles their functions
     STORE = 1  # compiling uses Numba
-    COMPILER = 2
-    PRODUCTS = 3
-    LEAF = 4  # held for a few instructions that take no other lock
+    COMPILER = 2  # which uses LLVM
+    LLVM = 3
+    PRODUCTS = 4
+    LEAF = 5  # held for a few instructions that take no other lock
 
 
 _guards: list[tuple[Order, Callable[[], AbstractContextManager[Any]]]] = []
@@ -117,7 +119,9 @@ def _within(guards: list[Callable[[], AbstractContextManager[Any]]]) -> Generato
 def _interrupt_soon() -> None:
     """Interrupt the main thread after its hooks, in which Python would ignore it."""
     time.sleep(_PAUSE)
-    _thread.interrupt_main()
+    main = threading.main_thread().ident
+    if main is not None and callable(signal.getsignal(signal.SIGINT)):
+        signal.pthread_kill(main, signal.SIGINT)  # it also ends a system call that waits
 
 
 class _Fork:

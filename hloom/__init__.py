@@ -13,18 +13,6 @@ import importlib as _importlib
 import os as _os
 import typing as _typing
 
-if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
-    from importlib.util import find_spec as _find_spec
-
-    if _find_spec(f"{__name__}.hlo") is None:
-        raise ImportError(
-            f"{__path__[0]} has files where links to the folders beside it must be, so hloom.hlo and others are not "
-            "found. Either make the links (`git config core.symlinks true`, then `git checkout HEAD hloom`), or "
-            "install the package (`pip install .`) and run Python in another folder."
-        )
-
-from .hlo import forking as _forking  # noqa: F401 - first of all, so that a fork waits for the other imports
-
 if _typing.TYPE_CHECKING:
     from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util
     from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp
@@ -48,6 +36,18 @@ if _typing.TYPE_CHECKING:
     from .tracer.operators import ArrayBase as Array
     from .tracer.run_hlo import run_hlo
     from .tracer.stages import Compiled, Lowered
+
+if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
+    from importlib.util import find_spec as _find_spec
+
+    if _find_spec(f"{__name__}.hlo") is None:
+        raise ImportError(
+            f"{__path__[0]} has files where links to the folders beside it must be, so hloom.hlo and others are not "
+            "found. Either make the links (`git config core.symlinks true`, then `git checkout HEAD hloom`), or "
+            "install the package (`pip install .`) and run Python in another folder."
+        )
+
+_importlib.import_module(".hlo.forking", __name__)  # before the other modules, since a fork waits for their imports
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 15
+SECONDS = 45
 
 
 def start(root: Path, store: Path, module: str, *arguments: object) -> subprocess.Popen[str]:

@@ -16,10 +16,15 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-from ...hlo.forking import Order, fork_lock
+from ...hlo.forking import Order, fork_lock, kept_out_of_forks
 
 _lock = fork_lock(Order.COMPILER)
 _of_thread = threading.local()
+
+_llvmlite_lock: Any = getattr(ffi.lib, "_lock", None)
+if hasattr(_llvmlite_lock, "__enter__"):
+    # Any thread may hold it at any time, since the end of one of llvmlite's objects takes it.
+    kept_out_of_forks(Order.LLVM, lambda: _llvmlite_lock)
 
 
 @functools.cache
