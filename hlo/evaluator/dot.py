@@ -48,7 +48,7 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
         right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting)
         product = np.matmul(left, right.swapaxes(-1, -2)).reshape(shape.dimensions)
-    return converted(product, shape.element)
+    return np.asarray(converted(product, shape.element))  # of no dimensions, a small type would be a scalar
 
 
 def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ...]) -> NDArray:

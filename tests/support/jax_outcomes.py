@@ -17,6 +17,11 @@ from typing import Any
 
 import numpy as np
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from support.jax_expressions import EXPRESSIONS
+
 PATH = Path(__file__).resolve().parent.parent / "data" / "jax_outcomes.json"
 VERSION = "0.10.2"
 """The JAX whose outcomes are recorded."""
@@ -310,7 +315,8 @@ CALLS: list[tuple[str, ...]] = [
 
 def rows() -> dict[str, list[str]]:
     """By each call as it stands: all its variants, itself first, as text."""
-    return {f"{f}({', '.join([a.split(':', 1)[1] for a in given])})": _variants(f, given) for f, *given in CALLS}
+    calls = {f"{f}({', '.join([a.split(':', 1)[1] for a in given])})": _variants(f, given) for f, *given in CALLS}
+    return {**calls, **{e: [e] for e in EXPRESSIONS}}
 
 
 def _variants(function: str, arguments: list[str]) -> list[str]:
@@ -398,7 +404,7 @@ def differences(package: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     names, jax = names_of(package), recorded()
     for call, variants in rows().items():
-        with package.disable_jit(not call.startswith(_TRACED)):  # operation by operation: nothing is compiled
+        with package.disable_jit(not any(t in call for t in _TRACED)):  # operation by operation: nothing is compiled
             for row, theirs in zip(variants, jax[call], strict=True):
                 ours = outcome(row, names)
                 if not same(ours, theirs):
