@@ -17,6 +17,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
+from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, call_of, current_trace, eval_computation
@@ -84,11 +85,6 @@ def _described(value: object) -> str:
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
 
 
-def _check_callable(fun: object, name: str) -> None:
-    if not callable(fun):
-        raise TypeError(f"{name} expects a function, but got {_described(fun)}")
-
-
 def _at(fun: Function) -> str:
     """For messages: the function and the line of the user's call."""
     line = user_line()
@@ -112,7 +108,7 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     Raises:
       TypeError, ValueError: `tangents` do not fit `primals`.
     """
-    _check_callable(fun, "jvp")
+    check_function(fun, "jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jvp must be tuples or lists; found "
@@ -172,7 +168,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     Returns:
       (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) computes only what depends on tangents.
     """
-    _check_callable(fun, "linearize")
+    check_function(fun, "linearize")
     leaves, structure = tree.flatten(primals)
     values = [as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux)
@@ -265,7 +261,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
       (result, f_vjp), and aux if `has_aux`. f_vjp(cotangent of the result) is a tuple with a cotangent for each
       argument; `float0` zeros for integers and booleans.
     """
-    _check_callable(fun, "vjp")
+    check_function(fun, "vjp")
     leaves, structure = tree.flatten(primals)
     values = [as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux)
@@ -392,7 +388,7 @@ def value_and_grad(
 ) -> Function:
     """The function that computes `fun` and its gradient. As `grad`; returns (value, gradient), with `has_aux`
     ((value, aux), gradient). JAX's `value_and_grad`."""
-    _check_callable(fun, _name)
+    check_function(fun, _name)
     positions = checked_argnums(argnums)
 
     @functools.wraps(fun)

@@ -16,6 +16,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
+from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.aval import aval_of_shape
 from ..tracer.core import Call, Primitive, Value, bind, bind_call, eval_computation, run_meaning
@@ -42,6 +43,7 @@ def checkpoint(
     `static_argnums` are passed as they are; the other arguments are pytrees of arrays. `prevent_cse` False lets passes
     merge the second computation with the first. UnsupportedError for a `policy`.
     """
+    check_function(fun, "checkpoint")
     if policy is not None:
         raise UnsupportedError("checkpoint with a policy: everything but the arguments is computed again")
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)

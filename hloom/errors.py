@@ -4,12 +4,15 @@ from .hlo.errors import CustomCallError, HloParseError, VerificationError
 from .namespaces import publish as _publish
 from .tracer import errors as _errors
 from .tracer.errors import (
+    AxisError as AxisError,
     ConcretizationTypeError as ConcretizationTypeError,
     DeletedArrayError as DeletedArrayError,
     ExecutionError as ExecutionError,
     HloError as HloError,
+    IndexKindError as IndexKindError,
     NonArrayArgumentError as NonArrayArgumentError,
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+    NonConcreteSliceError as NonConcreteSliceError,
     NonHashableStaticArgumentsError as NonHashableStaticArgumentsError,
     OperandError as OperandError,
     ShapeError as ShapeError,

@@ -105,7 +105,7 @@ def test_to_python() -> None:
         (lambda: jnp.arange(3)[[0, 1]], TypeError, "non-tuple sequence"),
         (lambda: jnp.arange(3)[jnp.asarray([0, 1])], UnsupportedError, "gather"),
         (lambda: jnp.arange(3)[jnp.arange(3) > 1], UnsupportedError, "gather"),
-        (lambda: jnp.arange(3)[True], UnsupportedError, "boolean"),
+        (lambda: jnp.arange(3)[(0, 1),], UnsupportedError, "gather"),
         (lambda: jnp.zeros((0, 2))[0], IndexError, "size 0"),
         (lambda: jnp.zeros(-1), ValueError, "negative"),
         (lambda: jnp.zeros(1.5), TypeError, "shape"),

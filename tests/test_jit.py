@@ -213,7 +213,7 @@ def test_methods_and_decorators() -> None:
     np.testing.assert_array_equal(np.asarray(m.twice(X)), X * 6)
     assert Model.__call__.__doc__ == "Documented."
     assert Model.__call__.__name__ == "__call__"
-    with pytest.raises(TypeError, match="needs a function"):
+    with pytest.raises(TypeError, match="expects a function"):
         hloom.jit(3)  # type: ignore[call-overload]
 
 

@@ -24,6 +24,7 @@ OURS = {
     },
     "errors": {
         *("CustomCallError", "DeletedArrayError", "ExecutionError", "HloError", "HloParseError"),
+        *("AxisError", "IndexKindError", "NonConcreteSliceError"),
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError"),
         *("TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },

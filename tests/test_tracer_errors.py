@@ -19,6 +19,7 @@ from hloom.errors import (
     ConcretizationTypeError,
     HloError,
     NonConcreteBooleanIndexError,
+    NonConcreteSliceError,
     OperandError,
     TracerArrayConversionError,
     TracerBoolConversionError,
@@ -123,7 +124,7 @@ CASES: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (as_index, TracerIntegerConversionError, "dynamic_slice"),
     (as_range, TracerIntegerConversionError, "fori_loop"),
     (as_size, TracerIntegerConversionError, "static"),
-    (as_slice_bound, TracerIntegerConversionError, "dynamic_slice"),
+    (as_slice_bound, NonConcreteSliceError, "dynamic_slice"),
     (formatted, ConcretizationTypeError, "formatted"),
     (boolean_mask, NonConcreteBooleanIndexError, "where"),
 ]

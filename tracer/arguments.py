@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import dtypes, tree
-from .array import Array, array_from_scalar
+from .array import Array, array_from_scalar, refuse_masked
 from .aval import ShapedArray
 from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError
 from .operators import ArrayBase
@@ -101,6 +101,20 @@ def argument_spec(fun: Callable[..., Any], what: str, numbers: Any, names: Any) 
         elif names is not None and numbers is None:
             positions = frozenset(ordinary.index(n) for n in labels if n in ordinary)
     return ArgumentSpec(positions, labels)
+
+
+def check_function(fun: object, name: str) -> None:
+    """TypeError unless the transformation `name` can take `fun`: a function that returns its results."""
+    if not callable(fun):
+        text = repr(fun)
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        raise TypeError(f"{name} expects a function, but got {shown} of type {type(fun).__name__}")
+    if inspect.isgeneratorfunction(fun) or inspect.iscoroutinefunction(fun) or inspect.isasyncgenfunction(fun):
+        kind = "a generator" if not inspect.iscoroutinefunction(fun) else "a coroutine"
+        raise TypeError(
+            f"{name} needs a function that returns arrays, but {function_line(fun)} returns {kind}\n"
+            "  Return a list of the values, or collect them with hloom.lax.scan."
+        )
 
 
 def signature_of(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -203,6 +217,8 @@ def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
     if kind is Array or isinstance(leaf, ArrayBase | ShapeDtypeStruct):
         return leaf.aval  # type: ignore[no-any-return]
     if kind is np.ndarray or isinstance(leaf, np.ndarray | np.generic):
+        if kind is not np.ndarray:
+            refuse_masked(leaf)
         return ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
     if isinstance(leaf, bool | int | float | complex):
         return ShapedArray((), dtypes.python_scalar_dtype(kind), True)
@@ -227,6 +243,7 @@ def temporary(leaf: Any) -> Array | None:
     if kind is float or kind is int or kind is bool or kind is complex:
         return array_from_scalar(leaf)
     if isinstance(leaf, np.ndarray | np.generic):
+        refuse_masked(leaf)
         return temporary(np.array(leaf))
     return None
 

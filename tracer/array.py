@@ -6,6 +6,7 @@ arrays, and a chain of eager operations never makes buffers.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
@@ -19,7 +20,7 @@ from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
 from .dtypes import canonical_dtype, python_scalar_dtype
-from .errors import DeletedArrayError, UnsupportedElementTypeError
+from .errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
 from .operators import ArrayBase, Value
 from .source import user_line
 
@@ -309,9 +310,22 @@ def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array
 
     UnsupportedElementTypeError for strings, objects and other dtypes that HLO lacks.
     """
+    if type(value) is not np.ndarray:
+        refuse_masked(value)
     dtype = canonical_dtype(value.dtype)
     aval = ShapedArray(value.shape, dtype)
     return Array(aval, _frozen(np.array(value, dtype=dtype, order="C"))) if copy else Array(aval, _alias(value, dtype))
+
+
+def refuse_masked(value: object) -> None:
+    """OperandError (a ValueError) for NumPy's masked arrays: an Array would forget the mask."""
+    masked = sys.modules.get("numpy.ma")  # it is imported where there are masked arrays
+    if masked is not None and isinstance(value, masked.MaskedArray):
+        raise OperandError(
+            f"a masked array of {value.dtype} and shape {value.shape} cannot become an array: its mask would be lost\n"
+            f"  at {user_line() or '<unknown>'}\n  Replace what is masked first, as in x.filled(0).",
+            "masked_array",
+        )
 
 
 def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
@@ -340,7 +354,7 @@ _SCALARS: dict[tuple[type, bool], ShapedArray] = {}
 def as_value(value: Any) -> Value:
     """`value` as an Array or Tracer: Python scalars (weakly typed), NumPy scalars and arrays are converted.
 
-    TypeError for anything else, lists included, as in JAX.
+    OperandError (a TypeError) for anything else, lists included, as in JAX.
     """
     if isinstance(value, ArrayBase):
         return value
@@ -350,7 +364,7 @@ def as_value(value: Any) -> Value:
         return array_from_numpy(value)
     if hasattr(value, "__jax_array__"):
         return as_value(value.__jax_array__())
-    raise TypeError(
+    raise OperandError(
         f"an array or a number is needed, not {type(value).__name__} ({_short(value)})\n"
         f"  at {user_line() or '<unknown>'}\n"
         "  Lists, tuples and other sequences become arrays with hloom.numpy.asarray."

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
+from ..hlo.errors import ShapeError
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
+from .errors import OperandError
 from .extended import ExtendedDType
+from .source import user_line
 
 
 class ShapedArray:
@@ -77,7 +80,10 @@ def _intern(key: tuple[Any, Any, bool]) -> ShapedArray:
     found = _INTERNED.get(canonical)
     if found is None:
         aval = object.__new__(ShapedArray)
-        Shape.array(element_type, shape)  # the checks: no negative or too large dimension
+        try:
+            Shape.array(element_type, shape)  # the checks: no negative or too large dimension
+        except ShapeError as error:
+            raise OperandError(f"{error}\n  at {user_line()}") from None
         _fill(aval, shape, dtype, weak_type, Shape(element_type, shape, row_major(len(shape))), aval)
         found = _INTERNED.setdefault(canonical, aval)
     # `key` may spell the dtype in another way ("float32", np.float32): the next lookup need not come here.

@@ -164,15 +164,15 @@ def _loop(condition: Traced, body: Traced, count: int) -> tuple[HloComputation, 
 # ---- conditional
 
 
-def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: Any) -> Any:
+_NO_OPERAND: Any = object()
+
+
+def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """`true_fun(*operands)` if the scalar `pred` is true (or not 0), else `false_fun(*operands)`.
 
     Both are traced, one is run; their results have the same structure and types (TreeStructureError).
     """
-    if "operand" in options:
-        operands = (*operands, options.pop("operand"))
-    if options:
-        raise TypeError(f"cond got unexpected keyword arguments {sorted(options)}")
+    operands = _with_operand("cond", operands, operand)
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun must be functions")
     value = as_value(pred)
@@ -185,8 +185,20 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: An
     return _branches("cond", value, (true_fun, false_fun), ("true_fun", "false_fun"), operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def _with_operand(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, of which one may be given by keyword."""
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"lax.{name}: give operands by position or one by the keyword `operand`, not both")
+    return (operand,)
+
+
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND
+) -> Any:
     """`branches[index](*operands)`; an index out of range is clamped. All branches are traced, one is run."""
+    operands = _with_operand("switch", operands, operand)
     if not branches or not all(callable(b) for b in branches):
         raise ValueError("lax.switch needs a sequence of at least one function")
     value = as_value(index)

@@ -197,11 +197,11 @@ def promote(types: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
     return (dtype if context.enable_x64 else _NARROWER.get(dtype, dtype)), weak
 
 
-def result_type(*values: Any) -> DType:
+def result_type(*args: Any) -> DType:
     """The dtype that arrays, scalars and dtypes promote to together."""
-    if not values:
+    if not args:
         raise ValueError("result_type needs at least one argument")
-    dtype, _ = promote(type_of(v) for v in values)
+    dtype, _ = promote(type_of(v) for v in args)
     return dtype
 
 
@@ -264,6 +264,7 @@ def is_integer(dtype: DType) -> bool:
     return not is_extended(dtype) and element_type_of(dtype).is_integral
 
 
+_OWN_SCALARS = frozenset(getattr(ml_dtypes, n) for n in ("bfloat16", "int1", "uint1", *_SMALL_INTEGERS, *_SMALL_FLOATS))
 _KINDS: dict[Any, Any] = {
     np.generic: lambda d: True,
     np.number: lambda d: d != bool_,
@@ -276,15 +277,21 @@ _KINDS: dict[Any, Any] = {
 }
 
 
-def issubdtype(dtype: Any, kind: Any) -> bool:
+def _scalar_type(spec: Any) -> Any:
+    """NumPy's class of scalars; kinds, such as numpy.floating, are such classes too."""
+    return spec if isinstance(spec, type) and issubclass(spec, np.generic) else _dtype_of_spec(spec).type
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """As numpy.issubdtype, with ml_dtypes' floats floating types and its integers integers; keys are `prng_key`."""
+    dtype, kind = arg1, arg2
     if is_extended(kind):
         return dtype is kind
     if is_extended(dtype):
         return issubclass(dtype.type, kind)
     if any(isinstance(d, type) and issubclass(d, extended) for d in (dtype, kind)):
         return isinstance(dtype, type) and issubclass(dtype, kind)
-    resolved = _dtype_of_spec(dtype)
-    if kind in _KINDS:
-        return bool(_KINDS[kind](resolved))
-    return resolved == _dtype_of_spec(kind)
+    lower, upper = _scalar_type(dtype), _scalar_type(kind)
+    if lower in _OWN_SCALARS:  # ml_dtypes' types are no subclasses of NumPy's kinds
+        return upper is lower or (upper in _KINDS and bool(_KINDS[upper](np.dtype(lower))))
+    return bool(np.issubdtype(lower, upper))

@@ -8,12 +8,15 @@ from __future__ import annotations
 from ..hlo.errors import ExecutionError, HloError, ShapeError, UnsupportedElementTypeError, UnsupportedError
 
 __all__ = [
+    "AxisError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "ExecutionError",
     "HloError",
+    "IndexKindError",
     "NonArrayArgumentError",
     "NonConcreteBooleanIndexError",
+    "NonConcreteSliceError",
     "NonHashableStaticArgumentsError",
     "OperandError",
     "ShapeError",
@@ -43,8 +46,16 @@ class TracerArrayConversionError(ConcretizationTypeError):
     """A traced value given to NumPy or to other code that needs numbers."""
 
 
-class NonConcreteBooleanIndexError(ConcretizationTypeError):
+class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
     """Indexing by a boolean array: the result's size would depend on values."""
+
+
+class IndexKindError(IndexError, TypeError):
+    """An index that is none of those that arrays take."""
+
+
+class NonConcreteSliceError(TracerIntegerConversionError, IndexError):
+    """A slice with a traced bound: the result's size would depend on values."""
 
 
 class NonHashableStaticArgumentsError(ValueError):
@@ -53,6 +64,10 @@ class NonHashableStaticArgumentsError(ValueError):
 
 class NonArrayArgumentError(TypeError):
     """A transformed function was given, or returned, what is neither an array nor a container of arrays."""
+
+
+class AxisError(ValueError, IndexError):
+    """An array has no such dimension. As numpy.exceptions.AxisError."""
 
 
 class TreeStructureError(TypeError, ValueError):

@@ -29,6 +29,7 @@ from .arguments import (
     StaticArguments,
     abstract,
     argument_spec,
+    check_function,
     leaf_names,
     split_static,
     temporary,
@@ -40,6 +41,7 @@ from .core import thread_state
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .operators import ArrayBase
+from .recording import stand_in_for
 from .source import function_line, user_line
 from .stages import Lowered, Signature
 from .traced import Traced, trace_function
@@ -188,8 +190,9 @@ class JitFunction:
         values: list[Any] = [x if type(x) is Array else temporary(x) if direct else None for x in leaves]
         for k, x in enumerate(leaves):
             if values[k] is None:  # a tracer, a NumPy array that the trace may keep, or something that is no array
-                abstract(x, functools.partial(self._describe, k, args, kwargs))
-                values[k] = as_value(x)
+                aval = abstract(x, functools.partial(self._describe, k, args, kwargs))
+                stand_in = stand_in_for(aval) if isinstance(x, ShapeDtypeStruct) else None
+                values[k] = as_value(x) if stand_in is None else stand_in
         avals = tuple(map(_avals, values))
         key = (treedef, avals, statics, context)
         if not direct:
@@ -273,6 +276,9 @@ class JitFunction:
 
 # ---- public
 
+_NO_FUNCTION: Any = object()
+"""`jit(static_argnums=0)` returns a decorator; `jit(None)` is a mistake."""
+
 
 @overload
 def jit(
@@ -290,8 +296,6 @@ def jit(
 ) -> JitFunction: ...
 @overload
 def jit(
-    fun: None = None,
-    /,
     *,
     static_argnums: Any = ...,
     static_argnames: Any = ...,
@@ -303,7 +307,7 @@ def jit(
     backend: Any = ...,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Any = _NO_FUNCTION,
     /,
     *,
     static_argnums: Any = None,
@@ -325,11 +329,10 @@ def jit(
 
     Use it as a decorator, with or without arguments, on functions and methods.
     """
-    if fun is None:
+    if fun is _NO_FUNCTION:
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(jit, **options)
-    if not callable(fun):
-        raise TypeError(f"jit needs a function, not {fun!r}")
+    check_function(fun, "jit")
     static = argument_spec(fun, "static", static_argnums, static_argnames)
     donated = argument_spec(fun, "donate", donate_argnums, donate_argnames)
     both = [*sorted(static.positions & donated.positions), *sorted(static.names & donated.names)]
@@ -352,9 +355,10 @@ def make_hlo(fun: Callable[..., Any], static_argnums: Any = ()) -> Callable[...,
 
 def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The types of fun's results as ShapeDtypeStruct, for arguments or ShapeDtypeStruct; nothing is computed."""
+    check_function(fun, "eval_shape")
     leaves, treedef = tree.flatten((args, kwargs))
     avals = [abstract(x, lambda: f"an argument of {function_line(fun)}") for x in leaves]
-    traced = trace_function(fun, treedef, avals)
+    traced = trace_function(fun, treedef, avals, types_only=True)
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
     return tree.unflatten(traced.out_tree, structs)
 
@@ -364,8 +368,10 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-def device_put(x: Any, device: Any = None) -> Any:
-    """x (a pytree) with all leaves as arrays."""
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any:
+    """x (a pytree) with all leaves as arrays. The other arguments are for JAX's sake: there is one device."""
     return tree.map(as_value, x)
 
 

@@ -284,18 +284,18 @@ class ArrayBase:
 
     conjugate = conj
 
-    def astype(self, dtype: Any, copy: bool = False) -> ArrayBase:
+    def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> ArrayBase:
         return _np.astype(self, dtype, copy=copy)
 
-    def view(self, dtype: Any = None) -> ArrayBase:
+    def view(self, dtype: Any = None, type: None = None) -> ArrayBase:
         """The same bits as another dtype."""
-        return _np.view(self, dtype)
+        return _np.view(self, dtype, type)
 
     def copy(self) -> ArrayBase:
         return _np.copy(self)
 
-    def reshape(self, *shape: Any, order: str = "C") -> ArrayBase:
-        return _np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
+    def reshape(self, *args: Any, order: str = "C") -> ArrayBase:
+        return _np.reshape(self, args[0] if len(args) == 1 else args, order=order)
 
     def ravel(self, order: str = "C") -> ArrayBase:
         return _np.ravel(self, order=order)
@@ -304,7 +304,9 @@ class ArrayBase:
         return _np.ravel(self, order=order)
 
     def transpose(self, *axes: Any) -> ArrayBase:
-        return _np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+        """Dimension i of the result is dimension axes[i]: separate integers, one sequence, or nothing (reversed)."""
+        whole = len(axes) == 1 and (axes[0] is None or not hasattr(axes[0], "__index__") or np.ndim(axes[0]) == 1)
+        return _np.transpose(self, (axes[0] if whole else axes) if axes else None)
 
     def swapaxes(self, axis1: int, axis2: int) -> ArrayBase:
         return _np.swapaxes(self, axis1, axis2)
@@ -312,66 +314,113 @@ class ArrayBase:
     def squeeze(self, axis: int | Sequence[int] | None = None) -> ArrayBase:
         return _np.squeeze(self, axis)
 
-    def repeat(self, repeats: Any, axis: int | None = None) -> ArrayBase:
-        return _np.repeat(self, repeats, axis)
+    def repeat(
+        self, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+    ) -> ArrayBase:
+        return _np.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayBase:
         return _np.diagonal(self, offset, axis1, axis2)
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayBase:
-        return _np.trace(self, offset, axis1, axis2)
+    def trace(
+        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
+    ) -> ArrayBase:
+        return _np.trace(self, offset, axis1, axis2, dtype, out)
 
-    def dot(self, other: Any) -> ArrayBase:
-        return _np.dot(self, other)
+    def dot(self, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> ArrayBase:
+        return _np.dot(self, b, precision=precision, preferred_element_type=preferred_element_type)
 
     def clip(self, min: Any = None, max: Any = None) -> ArrayBase:
         return _np.clip(self, min, max)
 
-    def round(self, decimals: int = 0) -> ArrayBase:
-        return _np.round(self, decimals)
+    def round(self, decimals: int = 0, out: None = None) -> ArrayBase:
+        return _np.round(self, decimals, out)
 
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
-        return _np.sum(self, axis, dtype=dtype, keepdims=keepdims, **options)
+    def sum(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+        promote_integers: bool = True,
+    ) -> ArrayBase:
+        return _np.sum(self, axis, dtype, out, keepdims, initial, where, promote_integers)
 
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
-        return _np.prod(self, axis, dtype=dtype, keepdims=keepdims, **options)
+    def prod(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+        promote_integers: bool = True,
+    ) -> ArrayBase:
+        return _np.prod(self, axis, dtype, out, keepdims, initial, where, promote_integers)
 
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
-        return _np.mean(self, axis, dtype=dtype, keepdims=keepdims, **options)
+    def mean(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    ) -> ArrayBase:
+        return _np.mean(self, axis, dtype, out, keepdims, where=where)
 
     def var(
-        self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        ddof: float = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+        correction: float | None = None,
     ) -> ArrayBase:
-        return _np.var(self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+        return _np.var(self, axis, dtype, out, ddof, keepdims, where=where, correction=correction)
 
     def std(
-        self, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, **options: Any
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        ddof: float = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+        correction: float | None = None,
     ) -> ArrayBase:
-        return _np.std(self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+        return _np.std(self, axis, dtype, out, ddof, keepdims, where=where, correction=correction)
 
-    def max(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
-        return _np.max(self, axis, keepdims=keepdims, **options)
+    def max(
+        self, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> ArrayBase:
+        return _np.max(self, axis, out, keepdims, initial, where)
 
-    def min(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
-        return _np.min(self, axis, keepdims=keepdims, **options)
+    def min(
+        self, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> ArrayBase:
+        return _np.min(self, axis, out, keepdims, initial, where)
 
-    def any(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
-        return _np.any(self, axis, keepdims=keepdims, **options)
+    def any(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> ArrayBase:
+        return _np.any(self, axis, out, keepdims, where=where)
 
-    def all(self, axis: Any = None, keepdims: bool = False, **options: Any) -> ArrayBase:
-        return _np.all(self, axis, keepdims=keepdims, **options)
+    def all(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> ArrayBase:
+        return _np.all(self, axis, out, keepdims, where=where)
 
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> ArrayBase:
-        return _np.argmax(self, axis, keepdims=keepdims)
+    def ptp(self, axis: Any = None, out: None = None, keepdims: bool = False) -> ArrayBase:
+        return _np.ptp(self, axis, out, keepdims)
 
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> ArrayBase:
-        return _np.argmin(self, axis, keepdims=keepdims)
+    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> ArrayBase:
+        return _np.argmax(self, axis, out, keepdims)
 
-    def cumsum(self, axis: int | None = None, dtype: Any = None) -> ArrayBase:
-        return _np.cumsum(self, axis, dtype=dtype)
+    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> ArrayBase:
+        return _np.argmin(self, axis, out, keepdims)
 
-    def cumprod(self, axis: int | None = None, dtype: Any = None) -> ArrayBase:
-        return _np.cumprod(self, axis, dtype=dtype)
+    def cumsum(self, axis: int | None = None, dtype: Any = None, out: None = None) -> ArrayBase:
+        return _np.cumsum(self, axis, dtype, out)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None, out: None = None) -> ArrayBase:
+        return _np.cumprod(self, axis, dtype, out)
 
 
 boundaries(ArrayBase, "T", "mT", "real", "imag", *[n for n in vars(ArrayBase) if callable(vars(ArrayBase)[n])])

@@ -129,8 +129,10 @@ class HloTrace(Recorder):
 
     tracer_class = HloTracer
 
-    def __init__(self, parent: Trace, name: str, description: str = "") -> None:
+    def __init__(self, parent: Trace, name: str, description: str = "", types_only: bool = False) -> None:
         self.parent = parent
+        self.types_only = types_only
+        """The computation will not be used: `eval_shape` wants the results' types."""
         self.name = name
         self.parameters: list[HloInstruction] = []
         self.captured: list[Value] = []
@@ -228,13 +230,14 @@ def trace_to_computation(
     parameter_names: Sequence[tuple[str, str]] = (),
     description: str = "",
     metadata: Metadata | None = None,
+    types_only: bool = False,
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
     `parameter_names`: for each parameter, its name in HLO and the user's name for it. `description` says in messages
     what is being traced. `metadata`: carried by instructions instead of the user's lines.
     """
-    trace = HloTrace(current_trace(), name, description)
+    trace = HloTrace(current_trace(), name, description, types_only)
     names = parameter_names or [("", "")] * len(avals)
     with set_current_trace(trace), source_metadata(metadata):
         inputs: list[Value] = [trace.parameter(a.storage, *n) for a, n in zip(avals, names, strict=True)]
@@ -244,6 +247,17 @@ def trace_to_computation(
     root = HloInstruction(Opcode.TUPLE, shape, instructions)
     computation = make_computation(name, root, trace.parameters, trace.effects)
     return TracedComputation(computation, tuple([r.aval for r in results]), trace.captured)
+
+
+def stand_in_for(aval: ShapedArray) -> Value | None:
+    """A value of a type without elements, where only types are asked for; None elsewhere.
+
+    It is a parameter of the outermost such computation, which nobody will call.
+    """
+    trace: Trace | None = current_trace()
+    while trace is not None and not (isinstance(trace, HloTrace) and trace.types_only):
+        trace = trace.parent
+    return None if trace is None else overlaid_all([trace.parameter(aval.storage)], [aval])[0]
 
 
 def takes_one_tuple(computation: HloComputation) -> HloComputation:

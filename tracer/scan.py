@@ -204,8 +204,11 @@ def _scan_in_python(
     return carry, tree.map(stack, *ordered)
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results."""
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results.
+
+    `batch_size` is for JAX's sake, where so many are computed at once; it changes no result.
+    """
 
     def body(_: tuple[()], x: Any) -> tuple[tuple[()], Any]:
         return (), f(x)

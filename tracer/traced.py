@@ -81,8 +81,12 @@ def trace_function(
     statics: StaticArguments = NO_STATICS,
     labels: Sequence[str] = (),
     donated: tuple[int, ...] = (),
+    types_only: bool = False,
 ) -> Traced:
-    """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments."""
+    """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments.
+
+    types_only: for `eval_shape`; the computation will not be used.
+    """
     out_tree: Any = None
 
     def flat(values: list[Value]) -> list[Value]:
@@ -95,7 +99,7 @@ def trace_function(
     name = getattr(fun, "__name__", None) or type(fun).__name__
     names = [(identifier(label), label) for label in labels]
     computation, out_avals, captured = trace_to_computation(
-        flat, avals, name, parameter_names=names, description=function_line(fun)
+        flat, avals, name, parameter_names=names, description=function_line(fun), types_only=types_only
     )
     return Traced(name, computation, tuple(captured), tuple(avals), out_avals, out_tree, donated)
 

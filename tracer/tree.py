@@ -5,6 +5,8 @@ Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,6 +16,7 @@ _NAMESPACE = "hloom"
 PyTreeDef: TypeAlias = Any
 """A tree's structure: hashable, compared by value."""
 C = TypeVar("C", bound=type)
+_NOTHING: Any = object()
 IsLeaf: TypeAlias = "Callable[[Any], bool] | None"
 
 
@@ -45,9 +48,12 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     return unflatten(treedef, [f(*xs) for xs in zip(first, *others, strict=True)])
 
 
-def reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: IsLeaf = None) -> Any:
-    """functools.reduce over the leaves."""
-    return optree.tree_reduce(function, tree, *initializer, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE)
+def reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NOTHING, is_leaf: IsLeaf = None
+) -> Any:
+    """functools.reduce over the leaves, from `initializer` if it is given."""
+    start = () if initializer is _NOTHING else (initializer,)
+    return functools.reduce(function, leaves(tree, is_leaf), *start)
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -75,11 +81,23 @@ def register_pytree_node(
     nodetype: type[Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
     unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
 ) -> None:
-    """Make a class a container: (children, auxiliary data) = flatten(node); node = unflatten(auxiliary, children)."""
+    """Make a class a container: (children, auxiliary data) = flatten(node); node = unflatten(auxiliary, children).
+
+    flatten_with_keys_func: node -> ([(key, child), ...], auxiliary data); the keys are those in paths.
+    """
+
+    def flattened(node: Any) -> tuple[Any, ...]:
+        if flatten_with_keys_func is None:
+            return tuple(flatten_func(node))
+        pairs, auxiliary = flatten_with_keys_func(node)
+        keys, children = zip(*pairs) if (pairs := list(pairs)) else ((), ())
+        return children, auxiliary, keys
+
     optree.register_pytree_node(
         nodetype,
-        lambda node: tuple(flatten_func(node)),
+        flattened,
         lambda auxiliary, children: unflatten_func(auxiliary, tuple(children)),
         namespace=_NAMESPACE,
     )
@@ -93,10 +111,20 @@ def register_pytree_node_class(cls: C) -> C:
 
 
 def register_dataclass(
-    nodetype: C, data_fields: Iterable[str] | None = None, meta_fields: Iterable[str] | None = None
+    nodetype: C,
+    data_fields: Iterable[str] | None = None,
+    meta_fields: Iterable[str] | None = None,
+    drop_fields: Iterable[str] = (),
 ) -> C:
-    """Make a dataclass a container: `data_fields` are children, `meta_fields` part of the structure (hashable)."""
-    data, meta = dataclass_fields(nodetype, data_fields, meta_fields)
+    """Make a dataclass a container: `data_fields` are children, `meta_fields` part of the structure (hashable).
+
+    `drop_fields` are in neither, and get their defaults when a node is made again.
+
+    Raises:
+      TypeError: only one of both lists is given, or none and the class is no dataclass.
+      ValueError: a field is in both lists or in none, or the class has no such field.
+    """
+    data, meta = dataclass_fields(nodetype, data_fields, meta_fields, tuple(drop_fields))
     register_pytree_node(
         nodetype,
         lambda node: ([getattr(node, f) for f in data], tuple([getattr(node, f) for f in meta])),
@@ -106,16 +134,39 @@ def register_dataclass(
 
 
 def dataclass_fields(
-    nodetype: type[Any], data_fields: Iterable[str] | None, meta_fields: Iterable[str] | None
+    nodetype: type[Any],
+    data_fields: Iterable[str] | None,
+    meta_fields: Iterable[str] | None,
+    drop_fields: Iterable[str] = (),
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Data and meta fields; by default, meta fields are those with `static=True` in their `metadata`."""
-    if data_fields is not None and meta_fields is not None:
-        return tuple(data_fields), tuple(meta_fields)
-    declared: dict[str, Any] = getattr(nodetype, "__dataclass_fields__", {})
-    if not declared:
-        raise TypeError(f"{nodetype.__name__} is no dataclass: give data_fields and meta_fields")
-    static = [name for name, f in declared.items() if f.init and f.metadata.get("static", False)]
-    return tuple(n for n, f in declared.items() if f.init and n not in static), tuple(static)
+    """Data and meta fields; by default, meta fields are those with `static=True` in their `metadata`.
+
+    ValueError unless each field that `__init__` takes, except `drop_fields`, is in one of the two.
+    """
+    name = getattr(nodetype, "__name__", repr(nodetype))
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError(f"register_dataclass({name}): give both data_fields and meta_fields, or none of them")
+    is_dataclass = dataclasses.is_dataclass(nodetype)
+    declared = {f.name: f for f in dataclasses.fields(nodetype) if f.init} if is_dataclass else {}
+    if data_fields is None or meta_fields is None:
+        if not is_dataclass:
+            raise TypeError(f"register_dataclass: {name} is no dataclass: give data_fields and meta_fields")
+        static = tuple([n for n, f in declared.items() if f.metadata.get("static", False)])
+        return tuple([n for n in declared if n not in static]), static
+    data, meta = tuple(data_fields), tuple(meta_fields)
+    both = sorted({*data} & {*meta})
+    missing = sorted(declared.keys() - {*data, *meta, *drop_fields}) if is_dataclass else []
+    unknown = sorted({*data, *meta} - (declared.keys() - {*drop_fields})) if is_dataclass else []
+    for what, names in (("in data_fields and in meta_fields", both), ("in neither", missing)):
+        if names:
+            fields = ", ".join(names)
+            raise ValueError(f"register_dataclass({name}): the fields {fields} are {what}: name each field once")
+    if unknown:
+        raise ValueError(
+            f"register_dataclass({name}): {', '.join(unknown)} are no fields that its __init__ takes; these are "
+            f"{', '.join(declared)}"
+        )
+    return data, meta
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:

@@ -52,7 +52,7 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
         with PRODUCTS:
             product = np.matmul(left, right)
         product = product.reshape(shape.dimensions)
-    return converted(product, shape.element)
+    return np.asarray(converted(product, shape.element))  # of no dimensions, a small type would be a scalar
 
 
 def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ...]) -> NDArray:

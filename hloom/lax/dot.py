@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
@@ -17,7 +18,7 @@ from ..tracer.array import as_value
 from ..tracer.config import MATMUL_PRECISIONS
 from ..tracer.context import current_context
 from ..tracer.core import Value, bind
-from ..tracer.errors import OperandError
+from ..tracer.errors import OperandError, TypePromotionError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 
@@ -70,13 +71,12 @@ def dot_general(
 ) -> Value:
     """Sum of products over the contracting dimensions, for each index of the batch dimensions.
 
-    The result has the batch dimensions, then lhs's free ones, then rhs's. Its dtype is the one to which both promote,
-    or `preferred_element_type`, in which it is also summed.
+    The result has the batch dimensions, then lhs's free ones, then rhs's. Its dtype is the wider one of both (the one
+    with the larger exponents, then the longer mantissa), or `preferred_element_type`, in which it is also summed.
     """
     x, y = as_value(lhs), as_value(rhs)
     if x.aval.dtype is not y.aval.dtype:
-        dtype, weak = dtypes.promote([dtypes.type_of(x), dtypes.type_of(y)])
-        x, y = convert(x, dtype, weak), convert(y, dtype, weak)
+        x, y, preferred_element_type = _mixed(x, y, preferred_element_type)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     attributes = DotAttributes(
         *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
@@ -87,6 +87,38 @@ def dot_general(
     element_type = element_type_of(dtypes.canonical_dtype(preferred_element_type))
     dims = _result_dimensions(x, y, attributes)
     return bind(Opcode.DOT, (x, y), attributes, shape=Shape.array(element_type, dims), weak_type=False)
+
+
+def _mixed(x: Value, y: Value, preferred: DTypeLike | None) -> tuple[Value, Value, DTypeLike | None]:
+    """Operands of two dtypes, and the result's. The narrower one is converted if it promotes to the wider one; else
+    HLO multiplies them as they are."""
+    a, b = x.aval.dtype, y.aval.dtype
+    wide_a, wide_b = (_width(v.aval.dtype, v.aval.str_short()) for v in (x, y))
+    if wide_a == wide_b:
+        raise OperandError(
+            f"dot_general of {x.aval.str_short()} and {y.aval.str_short()}: neither dtype is wider than the other\n"
+            f"  at {user_line()}\n  Convert one of them, as in x.astype({b.name!r}).",
+            "dot_dtypes",
+        )
+    wider = a if wide_a > wide_b else b
+    try:
+        promoted, weak = dtypes.promote([dtypes.type_of(x), dtypes.type_of(y)])
+    except TypePromotionError:
+        promoted, weak = None, False
+    if promoted is wider:
+        return convert(x, wider, weak), convert(y, wider, weak), preferred
+    return x, y, wider if preferred is None else preferred
+
+
+def _width(dtype: np.dtype[Any], shown: str) -> tuple[bool, int, int, int, bool]:
+    """Dtypes in the order of XLA: complex above real, then by exponent, mantissa, bits, sign."""
+    if dtypes.is_extended(dtype):
+        raise OperandError(f"dot_general does not accept {shown}\n  at {user_line()}", "dot_dtypes")
+    element = element_type_of(dtype)
+    if not element.is_inexact:
+        return False, -1, -1, element.bit_width, element.is_signed or dtype.kind == "b"
+    limits = dtypes.finfo(element.real.dtype)
+    return element.is_complex, int(limits.maxexp), int(limits.nmant), element.real.bit_width, True
 
 
 def _result_dimensions(x: Value, y: Value, attributes: DotAttributes) -> list[int]:
@@ -101,9 +133,21 @@ def _result_dimensions(x: Value, y: Value, attributes: DotAttributes) -> list[in
     ]
 
 
-def dot(lhs: Any, rhs: Any, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Value:
-    """The product of vectors and matrices: the last dimension of lhs with the first of rhs."""
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
+    """The product of vectors and matrices: the last dimension of lhs with the first of rhs.
+
+    With `dimension_numbers`, `dot_general`.
+    """
     x, y = as_value(lhs), as_value(rhs)
+    if dimension_numbers is not None:
+        return dot_general(x, y, dimension_numbers, precision, preferred_element_type)
     if not (1 <= x.aval.ndim <= 2 and 1 <= y.aval.ndim <= 2):
         raise OperandError(
             f"lax.dot takes vectors and matrices, not {x.aval.str_short()} and {y.aval.str_short()}\n"

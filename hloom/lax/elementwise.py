@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..extend.core import Primitive
 from ..hlo.element_type import element_type_of
 from ..hlo.ir import NO_ATTRIBUTES, Attributes
 from ..hlo.opcode import Opcode
@@ -113,16 +114,25 @@ def _binary(name: str, opcode: Opcode, doc: str) -> Binary:
     return _named(_op_of_two(name, opcode, NO_ATTRIBUTES), name, doc)
 
 
+def _extremum(name: str, opcode: Opcode, doc: str) -> Binary:
+    """HLO's op compares the real parts of complex numbers only; here the imaginary parts decide between equal ones."""
+    return _named(_op_of_two(name, opcode, NO_ATTRIBUTES, Primitive(f"complex_{name}")), name, doc)
+
+
 def _compare(name: str, direction: ComparisonDirection, doc: str) -> Binary:
     return _named(_op_of_two(name, Opcode.COMPARE, CompareAttributes(direction)), name, doc)
 
 
-def _op_of_two(name: str, opcode: Opcode, attributes: Attributes) -> Binary:
+def _op_of_two(name: str, opcode: Opcode, attributes: Attributes, of_complex: Primitive | None = None) -> Binary:
     state = thread_state()
+    if of_complex is not None:
+        _order_complex(of_complex, ComparisonDirection.GT if opcode is Opcode.MAXIMUM else ComparisonDirection.LT)
 
     def op(x: Any, y: Any) -> Value:
         a, b = as_value(x), as_value(y)
         left, right = a.aval, b.aval
+        if of_complex is not None and left.dtype.kind == "c":
+            return convert(of_complex.bind(*_matched(name, a, b)), left.dtype, left.weak_type and right.weak_type)
         if left.dtype is right.dtype:
             if left.shape == right.shape:
                 return bind(opcode, (a, b), attributes)
@@ -134,6 +144,30 @@ def _op_of_two(name: str, opcode: Opcode, attributes: Attributes) -> Binary:
         return bind(opcode, _matched(name, a, b), attributes)
 
     return op
+
+
+def _order_complex(chosen: Primitive, direction: ComparisonDirection) -> None:
+    """Give the larger (or smaller) of two complex numbers its meaning and its derivative, half of each if equal."""
+
+    @chosen.def_meaning
+    def choose(a: Value, b: Value) -> Value:
+        return bind(Opcode.SELECT, (precedes(a, b, direction), a, b))
+
+    @chosen.def_jvp
+    def choose_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        (a, b), (s, t) = primals, tangents
+        result = chosen.bind(a, b)
+        half = bind(Opcode.SELECT, (eq(a, b), full_like(a, 0.5), full_like(a, 1)))
+        none = full_like(a, 0)
+        return result, add(mul(s, select(eq(a, result), half, none)), mul(t, select(eq(b, result), half, none)))
+
+
+def precedes(a: Value, b: Value, direction: ComparisonDirection) -> Value:
+    """Complex numbers compared by their real parts, equal ones by their imaginary parts."""
+    attributes = CompareAttributes(direction)
+    (p, q), (r, s) = ((_real(v), _imag(v)) for v in (a, b))
+    by_imag = bind(Opcode.COMPARE, (q, s), attributes)
+    return bind(Opcode.SELECT, (eq(p, r), by_imag, bind(Opcode.COMPARE, (p, r), attributes)))
 
 
 def _spread(scalar: Value, shape: tuple[int, ...]) -> Value:
@@ -217,8 +251,8 @@ sub = _binary("sub", Opcode.SUBTRACT, "x - y.")
 mul = _binary("mul", Opcode.MULTIPLY, "x * y; logical and of booleans.")
 div = _binary("div", Opcode.DIVIDE, "x / y; integers truncate towards 0, and x / 0 is -1 (all bits set).")
 rem = _binary("rem", Opcode.REMAINDER, "The remainder of truncating division: it has the sign of x.")
-max = _binary("max", Opcode.MAXIMUM, "The larger one; NaN if one is NaN.")
-min = _binary("min", Opcode.MINIMUM, "The smaller one; NaN if one is NaN.")
+max = _extremum("max", Opcode.MAXIMUM, "The larger one; NaN if one is NaN. Complex: by real, then imaginary part.")
+min = _extremum("min", Opcode.MINIMUM, "The smaller one; NaN if one is NaN. Complex: as for `max`.")
 atan2 = _binary("atan2", Opcode.ATAN2, "The angle of the point (y, x): atan2(x, y) is the inverse tangent of x / y.")
 bitwise_and = _binary("bitwise_and", Opcode.AND, "Bits set in both; logical and of booleans.")
 bitwise_or = _binary("bitwise_or", Opcode.OR, "Bits set in one or both.")
@@ -242,13 +276,24 @@ def complex(x: Any, y: Any) -> Value:
 
 
 def real(x: Any) -> Value:
-    """The real part, of the real dtype."""
-    return _real(as_value(x))
+    """The real part, of the real dtype; of complex numbers only."""
+    return _real(_complex_only("real", x))
 
 
 def imag(x: Any) -> Value:
-    """The imaginary part, of the real dtype; 0 for floats."""
-    return _imag(as_value(x))
+    """The imaginary part, of the real dtype; of complex numbers only."""
+    return _imag(_complex_only("imag", x))
+
+
+def _complex_only(name: str, x: Any) -> Value:
+    value = as_value(x)
+    if not dtypes.is_complex(value.aval.dtype):
+        raise OperandError(
+            f"lax.{name} takes complex numbers, not {value.aval.str_short()}\n  at {user_line()}\n"
+            f"  hloom.numpy.{name} takes real ones, too.",
+            name,
+        )
+    return value
 
 
 def conj(x: Any) -> Value:
@@ -337,6 +382,9 @@ def select_n(which: Any, *cases: Any) -> Value:
     which, values = as_value(which), [as_value(c) for c in cases]
     if not values:
         raise ValueError("lax.select_n needs at least one case")
+    if which.aval.dtype not in (np.bool_, np.int32):
+        what = which.aval.str_short()
+        raise OperandError(f"lax.select_n: which must be bool or int32, not {what}\n  at {user_line()}", "select_n_c2")
     if which.aval.dtype == np.bool_:
         if len(values) > 2:
             raise OperandError(f"lax.select_n: a boolean chooses between 2 cases, not {len(values)}", "select_n_c1")
@@ -362,22 +410,26 @@ def _all_weak(*values: Value) -> bool:
 # ---- changing the element type
 
 
-def convert_element_type(x: Any, new_dtype: DTypeLike | None) -> Value:
-    """x with another dtype, strongly typed.
+def convert_element_type(operand: Any, new_dtype: DTypeLike | None) -> Value:
+    """The operand with another dtype, strongly typed.
 
     Floats become integers by truncation, saturating; complex numbers drop their imaginary part.
     """
     if new_dtype is None:
         raise ValueError("convert_element_type: a dtype must be given")
-    return convert(as_value(x), dtypes.canonical_dtype(new_dtype), False)
+    return convert(as_value(operand), dtypes.canonical_dtype(new_dtype), False)
 
 
-def bitcast_convert_type(x: Any, new_dtype: DTypeLike) -> Value:
+def bitcast_convert_type(operand: Any, new_dtype: DTypeLike) -> Value:
     """The same bits as another dtype. A narrower one adds a last dimension, a wider one removes it."""
-    x, dtype = as_value(x), dtypes.canonical_dtype(new_dtype)
+    x, dtype = as_value(operand), dtypes.canonical_dtype(new_dtype)
     shape, old = x.aval.shape, x.aval.dtype
-    if old.itemsize > dtype.itemsize:
-        shape = (*shape, old.itemsize // dtype.itemsize)
-    elif old.itemsize < dtype.itemsize:
+    if dtypes.is_extended(dtype) or x.aval.is_extended:
+        refused = dtype if dtypes.is_extended(dtype) else old
+        raise OperandError(f"bitcast_convert_type does not accept {refused.name}\n  at {user_line()}", "bitcast")
+    wide, narrow = element_type_of(old).bit_width, element_type_of(dtype).bit_width
+    if wide > narrow:
+        shape = (*shape, wide // narrow)
+    elif wide < narrow:
         shape = shape[:-1]
     return bind(Opcode.BITCAST_CONVERT, (x,), shape=Shape.array(element_type_of(dtype), shape), weak_type=False)

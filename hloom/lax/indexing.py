@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,18 +32,29 @@ __all__ = [
 ]
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Value:
-    """The block of `slice_sizes` that begins at `start_indices` (one integer scalar a dimension, or a vector)."""
+Negative: TypeAlias = "bool | Sequence[bool]"
+"""Whether negative start indices count from the end (in each dimension); otherwise they are clamped to 0."""
+
+
+def dynamic_slice(
+    operand: Any, start_indices: Any, slice_sizes: Sequence[int], *, allow_negative_indices: Negative = True
+) -> Value:
+    """The block of `slice_sizes` that begins at `start_indices` (one integer scalar a dimension, or a vector).
+
+    Start indices have one integer dtype; Python integers have the default one. OperandError otherwise.
+    """
     x = as_value(operand)
-    return read_block(x, _start_indices(x, start_indices), canonical_shape(slice_sizes))
+    return read_block(x, _start_indices(x, start_indices, allow_negative_indices), canonical_shape(slice_sizes))
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Value:
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Negative = True
+) -> Value:
     """The operand with the block at `start_indices` replaced by `update`, of the same dtype and rank."""
     x, block = as_value(operand), as_value(update)
     if not x.aval.shape and not block.aval.shape:
         start_indices = ()
-    return write_block(x, block, _start_indices(x, start_indices))
+    return write_block(x, block, _start_indices(x, start_indices, allow_negative_indices))
 
 
 def _along(x: Value, start: Any, axis: int) -> list[Any]:
@@ -52,39 +63,49 @@ def _along(x: Value, start: Any, axis: int) -> list[Any]:
     return [start if d == axis else zero for d in range(x.aval.ndim)]
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Value:
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Value:
     """`slice_size` elements from `start_index` along one axis."""
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
     sizes = list(x.aval.shape)
     sizes[axis] = operator.index(slice_size)
-    return dynamic_slice(x, _along(x, start_index, axis), sizes)
+    starts = _along(x, start_index, axis)
+    return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Value:
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Value:
     """The element at `index` along one axis."""
-    found = dynamic_slice_in_dim(operand, index, 1, axis)
+    found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return found if keepdims else squeeze(found, [axis])
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Value:
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Value:
     """The operand with the elements from `start_index` along one axis replaced by `update`."""
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
-    return dynamic_update_slice(x, update, _along(x, start_index, axis))
+    starts = _along(x, start_index, axis)
+    return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Value:
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Value:
     """The operand with the element at `index` along one axis replaced by `update` (with or without that axis)."""
     x, block = as_value(operand), as_value(update)
     axis = canonical_axis(axis, x.aval.ndim)
     if block.aval.ndim < x.aval.ndim:
         block = expand_dims(block, [axis])
-    return dynamic_update_slice_in_dim(x, block, index, axis)
+    return dynamic_update_slice_in_dim(x, block, index, axis, allow_negative_indices=allow_negative_indices)
 
 
-def _start_indices(x: Value, starts: Any) -> list[Value]:
-    """Start indices as scalars of one integer dtype; negative ones count from the end."""
+def _start_indices(x: Value, starts: Any, negative: Negative) -> list[Value]:
+    """Start indices as scalars of one integer dtype."""
     if isinstance(starts, ArrayBase | np.ndarray):
         vector = as_value(starts)
         if vector.aval.ndim != 1:
@@ -101,19 +122,32 @@ def _start_indices(x: Value, starts: Any) -> list[Value]:
         )
     if not starts:
         return []
-    dtype = dtypes.result_type(*starts)
-    if not dtypes.is_integer(dtype):
-        raise OperandError(f"start indices must be integers, not {dtype.name}\n  at {user_line()}", "dynamic-slice_c3")
-    return [start_index(start, size, dtype) for start, size in zip(starts, x.aval.shape, strict=True)]
+    numbers = bool | int | float | complex | np.generic
+    found = [dtypes.type_of(s if isinstance(s, numbers) else as_value(s))[0] for s in starts]
+    dtype = found[0]
+    if not dtypes.is_integer(dtype) or any(d is not dtype for d in found):
+        names, own = ", ".join(d.name for d in found), dtypes.default_int().name
+        raise OperandError(
+            f"the start indices of a dynamic slice must be integers of one dtype, not {names}\n  at {user_line()}\n"
+            f"  Python integers are {own}. Convert the others, as in hloom.numpy.{own}(i).",
+            "dynamic-slice_c3",
+        )
+    from_end = [negative] * len(starts) if isinstance(negative, bool) else list(negative)
+    if len(from_end) != len(starts):
+        raise OperandError(
+            f"allow_negative_indices has {len(from_end)} entries for {len(starts)} dimensions\n  at {user_line()}",
+            "dynamic-slice_c2",
+        )
+    return [start_index(i, size, dtype, n) for i, size, n in zip(starts, x.aval.shape, from_end, strict=True)]
 
 
-def start_index(start: Any, size: int, dtype: np.dtype[Any]) -> Value:
-    """An index into a dimension as a scalar of `dtype`, counted from the end where it is negative."""
+def start_index(start: Any, size: int, dtype: np.dtype[Any], from_end: bool = True) -> Value:
+    """An index into a dimension as a scalar of `dtype`, counted from the end where it is negative and `from_end`."""
     if isinstance(start, int | np.integer):
-        number = int(start) + size if start < 0 else int(start)
+        number = int(start) + size if start < 0 and from_end else int(start)
         return array_from_scalar(builtins.max(0, builtins.min(number, size)), dtype)
     index = convert(as_value(start), dtype, False)
-    if dtype.kind == "u":
+    if dtype.kind == "u" or not from_end:
         return index
     zero, end = (array_from_scalar(n, dtype) for n in (0, size))
     return select(lt(index, zero), add(index, end), index)

@@ -27,10 +27,10 @@ from ..hlo.ops.movement import (
     TransposeAttributes,
 )
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value
+from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, thread_state
-from ..tracer.errors import OperandError
+from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.extended_ops import filled
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
@@ -62,10 +62,15 @@ _state = thread_state()
 
 
 def canonical_axis(axis: int, rank: int) -> int:
-    """A dimension's number counted from the front; ValueError if there is none."""
-    number = operator.index(axis)
+    """A dimension's number counted from the front; AxisError (a ValueError and IndexError) if there is none."""
+    try:
+        number = operator.index(axis)
+    except TypeError as error:
+        if isinstance(error, ConcretizationTypeError):
+            raise
+        raise OperandError(f"an axis must be an integer, not {axis!r}\n  at {user_line()}", "axis") from None
     if not -rank <= number < rank:
-        raise ValueError(f"axis {axis} is out of bounds for an array of {rank} dimensions\n  at {user_line()}")
+        raise AxisError(f"axis {axis} is out of bounds for an array of {rank} dimensions\n  at {user_line()}")
     return number % rank
 
 
@@ -92,7 +97,7 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape to which all of `shapes` broadcast by NumPy's rule; OperandError if there is none."""
-    return _broadcast_shapes(tuple(map(tuple, shapes)))
+    return _broadcast_shapes(tuple([canonical_shape(s) for s in shapes]))
 
 
 @lru_cache(maxsize=4096)
@@ -115,7 +120,14 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Value:
     """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; size 1 is repeated."""
     x, shape = as_value(operand), canonical_shape(shape)
-    kept_shape, attributes = _broadcast_plan(x.aval.shape, shape, tuple(broadcast_dimensions))
+    dimensions = tuple(broadcast_dimensions)
+    if len(dimensions) != x.aval.ndim:
+        raise OperandError(
+            f"broadcast_in_dim: broadcast_dimensions {dimensions} must name a dimension of the result for each of "
+            f"{x.aval.str_short()}\n  at {user_line()}",
+            "broadcast_c2",
+        )
+    kept_shape, attributes = _broadcast_plan(x.aval.shape, shape, dimensions)
     if kept_shape is not None:
         x = reshape(x, kept_shape)
     if attributes is None:
@@ -194,6 +206,8 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
     """Without these dimensions, which have size 1."""
     x = as_value(array)
     places = {canonical_axis(d, x.aval.ndim) for d in dimensions}
+    if len(places) != len(dimensions):
+        raise OperandError(f"squeeze: repeated dimensions in {tuple(dimensions)}\n  at {user_line()}", "squeeze_c2")
     for d in places:
         if x.aval.shape[d] != 1:
             raise OperandError(
@@ -227,7 +241,7 @@ def slice(
     x = as_value(operand)
     starts, limits = canonical_shape(start_indices), canonical_shape(limit_indices)
     steps = canonical_shape(strides) if strides is not None else (1,) * len(starts)
-    if not any(starts) and limits == x.aval.shape and all(s == 1 for s in steps):
+    if len(starts) == len(limits) == len(steps) and not any(starts) and limits == x.aval.shape and {*steps} <= {1}:
         return x
     return bind(Opcode.SLICE, (x,), SliceAttributes(starts, limits, steps))
 
@@ -314,6 +328,7 @@ def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Value:
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         return array_from_scalar(value, dtype)
     if isinstance(value, np.ndarray | np.generic):
+        refuse_masked(value)
         return array_from_numpy(np.asarray(value).astype(dtype))
     found = as_value(value)
     if found.aval.dtype is dtype and not found.aval.weak_type:

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..extend.core import Primitive
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.ops.elementwise import ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes, tree
@@ -26,7 +28,16 @@ from ..tracer.ops import convert, scalar_like
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from . import elementwise as ew
-from .movement import broadcasted_iota, canonical_axis, concatenate, full_like, reshape, rev, slice_in_dim
+from .movement import (
+    broadcast_in_dim,
+    broadcasted_iota,
+    canonical_axis,
+    concatenate,
+    full_like,
+    reshape,
+    rev,
+    slice_in_dim,
+)
 
 __all__ = [
     "argmax",
@@ -48,13 +59,21 @@ __all__ = [
 
 
 def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The lowest and highest value of a dtype: infinities for floats, False and True for bool."""
+    """The lowest and highest value of a dtype: infinities for floats that have them, False and True for bool.
+
+    Complex numbers are ordered by real part, then imaginary part.
+    """
     if dtype == np.bool_:
         return False, True
+    if dtypes.is_complex(dtype):
+        return complex(-math.inf, 0), complex(math.inf, 0)
     if dtypes.is_floating(dtype):
+        if not np.isinf(np.array(math.inf, dtype).astype(np.float64)):
+            numbers = dtypes.finfo(dtype)
+            return float(numbers.min), float(numbers.max)
         return -math.inf, math.inf
     if dtypes.is_integer(dtype):
-        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        return element_type_of(dtype).limits
     raise OperandError(f"{dtype.name} has no order\n  at {user_line()}", "order")
 
 
@@ -75,26 +94,81 @@ def reduce_monoid(opcode: Opcode, operand: Any, init: Any, axes: Sequence[int]) 
     return bind(Opcode.REDUCE, (x, start), attributes, weak_type=x.aval.weak_type)
 
 
+def _numbers(name: str, operand: Any) -> Value:
+    """The operand; OperandError unless it holds numbers."""
+    x = as_value(operand)
+    if x.aval.dtype.kind == "b" or x.aval.is_extended:
+        raise OperandError(
+            f"lax.{name} does not accept {x.aval.str_short()}, which holds no numbers\n  at {user_line()}\n"
+            "  hloom.numpy functions convert booleans.",
+            name,
+        )
+    return x
+
+
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Value:
-    """The sum over `axes`."""
-    return reduce_monoid(Opcode.ADD, operand, 0, axes)
+    """The sum over `axes`; not of booleans."""
+    return reduce_monoid(Opcode.ADD, _numbers("reduce_sum", operand), 0, axes)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Value:
-    """The product over `axes`."""
-    return reduce_monoid(Opcode.MULTIPLY, operand, 1, axes)
+    """The product over `axes`; not of booleans."""
+    return reduce_monoid(Opcode.MULTIPLY, _numbers("reduce_prod", operand), 1, axes)
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Value:
-    """The largest value over `axes`; NaN if there is one."""
+    """The largest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part."""
     x = as_value(operand)
+    if dtypes.is_complex(x.aval.dtype):
+        return _complex_extremum(x, axes, ew.max)
     return reduce_monoid(Opcode.MAXIMUM, x, limits(x.aval.dtype)[0], axes)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Value:
-    """The smallest value over `axes`; NaN if there is one."""
+    """The smallest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part."""
     x = as_value(operand)
+    if dtypes.is_complex(x.aval.dtype):
+        return _complex_extremum(x, axes, ew.min)
     return reduce_monoid(Opcode.MINIMUM, x, limits(x.aval.dtype)[1], axes)
+
+
+def _complex_extremum(x: Value, axes: Sequence[int], combine: Any) -> Value:
+    dims = tuple(sorted(canonical_axis(a, x.aval.ndim) for a in axes))
+    result: Value = _EXTREMA[combine].bind(x, axes=dims)
+    return convert(result, x.aval.dtype, x.aval.weak_type)
+
+
+def _define_extremum(combine: Callable[[Any, Any], Value], which: int, direction: ComparisonDirection) -> Primitive:
+    extremum = Primitive(f"complex_reduce_{combine.__name__}")
+
+    @extremum.def_meaning
+    def reduced(x: Value, *, axes: tuple[int, ...]) -> Value:
+        def choose(values: list[Value]) -> list[Value]:
+            a, b = values
+            return [ew.select(ew.precedes(a, b, direction), a, b)]
+
+        scalars = [ShapedArray((), x.aval.dtype)] * 2
+        reducer = returns_element(trace_to_computation(choose, scalars, extremum.name).computation)
+        worst = array_from_scalar(limits(x.aval.dtype)[which], x.aval.dtype)
+        return bind(Opcode.REDUCE, (x, worst), ReduceAttributes(axes, reducer))
+
+    @extremum.def_jvp
+    def reduced_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
+        """The mean of the tangents of all elements that are the extremum."""
+        (x,), (t,) = primals, tangents
+        result = extremum.bind(x, axes=axes)
+        kept = [d for d in range(x.aval.ndim) if d not in axes]
+        chosen = ew.eq(x, broadcast_in_dim(result, x.aval.shape, kept))
+        count = reduce_sum(convert(chosen, x.aval.dtype), axes)
+        return result, ew.div(reduce_sum(ew.select(chosen, t, full_like(t, 0)), axes), count)
+
+    return extremum
+
+
+_EXTREMA = {
+    ew.max: _define_extremum(ew.max, 0, ComparisonDirection.GT),
+    ew.min: _define_extremum(ew.min, 1, ComparisonDirection.LT),
+}
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Value:
@@ -141,7 +215,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     arrays = [as_value(a) for a in leaves]
     starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
     dims = tuple(canonical_axis(d, arrays[0].aval.ndim) for d in dimensions)
-    if computation in _MONOIDS and len(arrays) == 1:
+    ordered = computation in _EXTREMA and dtypes.is_complex(arrays[0].aval.dtype)  # HLO's op is not this function
+    if computation in _MONOIDS and len(arrays) == 1 and not ordered:
         reducer = _monoid(_MONOIDS[computation], element_type_of(arrays[0].aval.dtype))
     else:
         reducer = _traced_reducer(computation, treedef, [ShapedArray((), a.aval.dtype) for a in arrays])
@@ -220,9 +295,9 @@ def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
 # ---- cumulative
 
 
-def _cumulative(op: Callable[[Value, Value], Value], operand: Any, axis: int, reverse: bool) -> Value:
+def _cumulative(op: Callable[[Value, Value], Value], name: str, operand: Any, axis: int, reverse: bool) -> Value:
     """Prefixes in about log2(n) steps (Hillis and Steele): after step k each element covers 2**k elements."""
-    x = as_value(operand)
+    x = _numbers(name, operand)
     axis = canonical_axis(axis, x.aval.ndim)
     if reverse:
         x = rev(x, [axis])
@@ -238,25 +313,25 @@ def _cumulative(op: Callable[[Value, Value], Value], operand: Any, axis: int, re
 @compound(static=("axis", "reverse"))
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Sums of prefixes (of suffixes if `reverse`) along an axis."""
-    return _cumulative(ew.add, operand, axis, reverse)
+    return _cumulative(ew.add, "cumsum", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Products of prefixes along an axis."""
-    return _cumulative(ew.mul, operand, axis, reverse)
+    return _cumulative(ew.mul, "cumprod", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Largest values of prefixes along an axis."""
-    return _cumulative(ew.max, operand, axis, reverse)
+    return _cumulative(ew.max, "cummax", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Smallest values of prefixes along an axis."""
-    return _cumulative(ew.min, operand, axis, reverse)
+    return _cumulative(ew.min, "cummin", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
@@ -268,7 +343,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
         safe = ew.select(ew.is_finite(top), top, full_like(top, 0))
         return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe
 
-    return _cumulative(logaddexp, operand, axis, reverse)
+    return _cumulative(logaddexp, "cumlogsumexp", operand, axis, reverse)
 
 
 def keep_dimensions(reduced: Value, shape: Sequence[int], axes: Sequence[int]) -> Value:

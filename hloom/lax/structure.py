@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeVar, cast
 
+import numpy as np
+
 from ..autodiff.tangents import Tangent, Zero
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
@@ -38,7 +40,9 @@ def _stop_gradient_jvp(
 def stop_gradient(x: T) -> T:
     """x (a pytree), with a derivative of zero. In HLO a composite call of the identity, which inlining removes."""
 
-    def one(leaf: object) -> Value:
+    def one(leaf: object) -> object:
+        if isinstance(leaf, bool | int | float | complex | np.ndarray | np.generic):
+            return leaf  # a constant, as it is
         value = as_value(leaf)
         if isinstance(value, Array) or not dtypes.is_inexact(value.aval.dtype):
             return value  # differentiation treats it as a constant anyway
@@ -52,6 +56,6 @@ def _identity(aval: ShapedArray) -> HloComputation:
     return trace_to_computation(lambda values: values, [aval], "stop_gradient").computation
 
 
-def optimization_barrier(operand: T) -> T:
+def optimization_barrier(operand: T, /) -> T:
     """The operand (a pytree): no pass moves work across it."""
     return cast(T, tree.map(lambda leaf: bind(Opcode.OPT_BARRIER, (as_value(leaf),)), operand))

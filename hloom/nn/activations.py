@@ -116,7 +116,7 @@ def sigmoid(x: Any) -> Value:
     return lax.logistic(*promote_inexact("sigmoid", x))
 
 
-def tanh(x: Any) -> Value:
+def tanh(x: Any, /) -> Value:
     """The hyperbolic tangent."""
     return jnp.tanh(x)
 

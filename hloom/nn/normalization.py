@@ -11,6 +11,7 @@ from ..extend.core import Primitive
 from ..numpy.promotion import ArrayLike, Axis, canonical_axes, check_arraylike, promote_inexact
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.source import user_line
 
 __all__ = [
     "log_softmax",
@@ -88,17 +89,27 @@ def _shifted(x: Any, axes: tuple[int, ...], where: Any = None) -> Any:
 
 @compound(static=("axis", "keepdims", "return_sign"))
 def logsumexp(
-    a: ArrayLike, axis: Axis = None, b: ArrayLike = None, keepdims: bool = False, return_sign: bool = False
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike = None,
 ) -> Any:
-    """log(sum(b * exp(a))) over `axis` without overflow; with `return_sign`, (log of the modulus, sign)."""
+    """log(sum(b * exp(a))) over `axis` without overflow, of elements where `where` is true.
+
+    With `return_sign`: (log of the modulus, sign).
+    """
     check_arraylike("logsumexp", a)
     (x,) = promote_inexact("logsumexp", a)
     axes = canonical_axes(axis, x.ndim)
-    top = jnp.max(lax.stop_gradient(jnp.real(x)), axes, keepdims=True, initial=-math.inf)
+    top = jnp.max(lax.stop_gradient(jnp.real(x)), axes, keepdims=True, initial=-math.inf, where=where)
     top = jnp.where(jnp.isfinite(top), top, 0)
-    terms = jnp.exp(x - top)
+    terms = jnp.exp((x if where is None else jnp.where(where, x, top)) - top)
     if b is not None:
         terms = jnp.where(jnp.equal(b, 0), 0, terms * b)
+    if where is not None:
+        terms = jnp.where(where, terms, 0)
     total = jnp.sum(terms, axes, keepdims=keepdims)
     top = top if keepdims else lax.squeeze(top, axes)
     if return_sign:
@@ -106,15 +117,31 @@ def logsumexp(
     return jnp.log(total) + top
 
 
-@compound(static=("axis",))
+@compound(static=("axis", "algorithm"))
 def standardize(
-    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
 ) -> Value:
-    """(x - mean) / sqrt(variance + epsilon) over `axis`."""
+    """(x - mean) / sqrt(variance + epsilon) over `axis`.
+
+    algorithm: "fast" computes the variance from the mean of squares; "stable" from the squared distances to the mean.
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', not {algorithm!r}\n  at {user_line()}")
     (value,) = promote_inexact("standardize", x)
     if mean is None:
         mean = jnp.mean(value, axis, keepdims=True, where=where)
     if variance is None:
-        variance = jnp.mean(jnp.square(value), axis, keepdims=True, where=where) - jnp.square(mean)
+        if algorithm == "stable":
+            variance = jnp.mean(jnp.square(value - mean), axis, keepdims=True, where=where)
+        else:  # cancellation may leave less than 0
+            fast = jnp.mean(jnp.square(value), axis, keepdims=True, where=where) - jnp.square(mean)
+            variance = jnp.maximum(fast, 0)
     centered: Value = value - mean
     return centered * lax.rsqrt(variance + epsilon)

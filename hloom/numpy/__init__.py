@@ -20,6 +20,7 @@ from . import (
     promotion,
     queries,
     reduce,
+    repetition,
     scalar_types,
 )
 from . import dot as _dot
@@ -200,7 +201,6 @@ from .movement import (
     pad as pad,
     permute_dims as permute_dims,
     ravel as ravel,
-    repeat as repeat,
     reshape as reshape,
     roll as roll,
     rot90 as rot90,
@@ -250,6 +250,9 @@ from .reduce import (
     std as std,
     sum as sum,
     var as var,
+)
+from .repetition import (
+    repeat as repeat,
 )
 from .scalar_types import (
     bfloat16 as bfloat16,
@@ -322,8 +325,10 @@ __all__ += elementwise.__all__
 __all__ += movement.__all__
 __all__ += queries.__all__
 __all__ += reduce.__all__
+__all__ += repetition.__all__
 __all__ += scalar_types.__all__
 
-del binary, choose, creation, elementwise, indexing, methods, movement, promotion, queries, reduce, scalar_types
+del binary, choose, creation, elementwise, indexing, methods, movement, promotion, queries, reduce, repetition
+del scalar_types
 
 _publish(__name__)

@@ -279,16 +279,16 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 
 @compound()
-def fmax(x: ArrayLike, y: ArrayLike, /) -> Value:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Value:
     """The larger one; the other where one is NaN."""
-    a, b = promote("fmax", x, y)
+    a, b = promote("fmax", x1, x2)
     return lax.select((a > b) | isnan(b), a, b)
 
 
 @compound()
-def fmin(x: ArrayLike, y: ArrayLike, /) -> Value:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Value:
     """The smaller one; the other where one is NaN."""
-    a, b = promote("fmin", x, y)
+    a, b = promote("fmin", x1, x2)
     return lax.select((a < b) | isnan(b), a, b)
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..hlo.element_type import element_type_of
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line
 from .binary import equal, maximum, minimum
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
@@ -98,28 +99,72 @@ def _as_array(x: Any) -> Value:
     return as_value(np.asarray(x)) if isinstance(x, list | tuple) else as_value(x)
 
 
-def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False) -> Value:
+def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Value:
     """x with another dtype, strongly typed; complex numbers drop their imaginary part."""
     check_arraylike("astype", x)
     value = as_value(x)
     return lax.convert_element_type(value, dtypes.default_float() if dtype is None else dtype)
 
 
-def view(x: ArrayLike, dtype: Any = None) -> Value:
-    """The same bits as another dtype; the last dimension changes size with the width."""
+def view(x: ArrayLike, dtype: Any = None, type: None = None) -> Value:
+    """The same bits as another dtype; the last dimension changes size with the width.
+
+    The low bits of an element come first. A boolean is a byte; one that is not 0 is true. ValueError if the bits of the
+    last dimension do not make whole elements, or if there is none and the width changes.
+    """
+    if type is not None:
+        raise UnsupportedError(f"view: there is one class of arrays, so that type must be None\n  at {user_line()}")
     value = as_value(x)
     if dtype is None:
         return value
     new, old = dtypes.canonical_dtype(dtype), value.aval.dtype
-    if new.kind == "b" or old.kind == "b":
-        return lax.bitcast_convert_type(lax.convert_element_type(value, np.uint8), new) if old != new else value
-    if old.itemsize == new.itemsize:
-        return lax.bitcast_convert_type(value, new)
-    if old.itemsize > new.itemsize:
-        bits = lax.bitcast_convert_type(value, new)
-        return lax.reshape(bits, (*bits.aval.shape[:-2], bits.aval.shape[-2] * bits.aval.shape[-1]))
-    ratio, shape = new.itemsize // old.itemsize, value.aval.shape
-    return lax.bitcast_convert_type(lax.reshape(value, (*shape[:-1], shape[-1] // ratio, ratio)), new)
+    if new is old:
+        return value
+    width, shape = _bits(new), value.aval.shape
+    if width != _bits(old) and (not shape or shape[-1] * _bits(old) % width):
+        times = f", {shape[-1]} times," if shape else ""
+        raise OperandError(
+            f"view of {value.aval.str_short()} as {new.name}: the {_bits(old)} bits of an element{times} do not make "
+            f"whole elements of {width} bits\n  at {user_line()}",
+            "view",
+        )
+    if not shape:
+        return lax.reshape(view(lax.reshape(value, (1,)), new), ())
+    if old.kind == "b":
+        value = lax.convert_element_type(value, np.uint8)
+    elif old.kind == "c":
+        both = [lax.expand_dims(part, [len(shape)]) for part in (lax.real(value), lax.imag(value))]
+        value = _split_last(lax.concatenate(both, len(shape)))
+    if new.kind == "b":
+        return lax.ne(_same_bits(value, np.dtype(np.uint8)), np.uint8(0))
+    if new.kind == "c":
+        parts = _same_bits(value, dtypes.real_of(new))
+        sizes = parts.aval.shape
+        pairs = lax.reshape(parts, (*sizes[:-1], sizes[-1] // 2, 2))
+        return lax.complex(*[lax.index_in_dim(pairs, k, len(sizes), False) for k in range(2)])
+    return _same_bits(value, new)
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    """The bits of an element in a view: a boolean has 8."""
+    element = element_type_of(dtype)
+    return 8 * element.byte_width if element.bit_width > 8 or dtype.kind in "bc" else element.bit_width
+
+
+def _split_last(x: Value) -> Value:
+    """The last two dimensions as one."""
+    sizes = x.aval.shape
+    return lax.reshape(x, (*sizes[:-2], sizes[-2] * sizes[-1]))
+
+
+def _same_bits(x: Value, new: np.dtype[Any]) -> Value:
+    """A view of numbers that are neither boolean nor complex as others that are neither."""
+    before, after = _bits(x.aval.dtype), _bits(new)
+    if before >= after:
+        bits = lax.bitcast_convert_type(x, new)
+        return bits if before == after else _split_last(bits)
+    ratio, shape = after // before, x.aval.shape
+    return lax.bitcast_convert_type(lax.reshape(x, (*shape[:-1], shape[-1] // ratio, ratio)), new)
 
 
 @compound(static=("copy",))
@@ -152,9 +197,9 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
     return as_value(result)
 
 
-@compound()
-def polyval(p: ArrayLike, x: ArrayLike) -> Value:
-    """The polynomial with coefficients p, highest power first, at x."""
+@compound(static=("unroll",))
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Value:
+    """The polynomial with coefficients p, highest power first, at x. `unroll` is for JAX's sake: no loop is left."""
     check_arraylike("polyval", p, x)
     coefficients, point = promote_dtypes(p, x)
     result = lax.full_like(point, 0)

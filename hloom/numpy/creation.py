@@ -15,13 +15,13 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, as_value
+from ..tracer.array import Array, array_from_numpy, as_value, refuse_masked
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import UnsupportedElementTypeError
+from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
-from .movement import stack
+from .movement import diagonal_number, stack
 from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
 
 __all__ = [
@@ -66,6 +66,7 @@ def asarray(
         return _from_sequence(a, target)
     if a is None or isinstance(a, str | bytes | dict | set):
         raise _not_an_array(a)
+    refuse_masked(a)
     data = np.asarray(a)
     _check_dtype(a, data)
     return array_from_numpy(data if target is None else data.astype(target))
@@ -176,18 +177,30 @@ def ones_like(a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any
     return lax.full_like(a, 1, dtype, shape)
 
 
-empty_like = zeros_like
+def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
+    """Zeros with the shape and dtype of `prototype`: there is no memory without contents."""
+    return zeros_like(prototype, dtype, shape)
 
 
 # ---- ranges
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Value:
-    """start, start + step, ... below stop; the bounds must be known while tracing."""
+    """start, start + step, ... below stop; the bounds must be known while tracing.
+
+    OperandError for bounds that are no real numbers, and for dtypes without arithmetic (bool).
+    """
+    given = [start, *[b for b in (stop, step) if b is not None]]
+    for bound in given:
+        _check_bound(bound)
+    target = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.result_type(*given)
+    if not (dtypes.is_integer(target) or dtypes.is_inexact(target)):
+        raise OperandError(
+            f"arange does not make {target.name}: give dtype=int, and convert the result\n  at {user_line()}",
+            "arange",
+        )
     bounds = [0 if stop is None else start, start if stop is None else stop, 1 if step is None else step]
     numbers = [b.item() if hasattr(b, "item") else b for b in bounds]
-    given = [b for b in (start, stop, step) if b is not None]
-    target = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.result_type(*given)
     if all(isinstance(n, int) for n in numbers) and target.kind in "iu":
         first, last, distance = numbers
         if distance == 0:
@@ -195,10 +208,19 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         index = lax.iota(target, max(0, -((first - last) // distance)))
         scaled = index if distance == 1 else index * distance
         return scaled if first == 0 else scaled + first
+    if any(math.isinf(n) for n in numbers):
+        raise OverflowError(f"arange: {numbers} has no end\n  at {user_line()}")
     return array_from_numpy(np.arange(*numbers).astype(target))
 
 
-@compound(static=("num", "endpoint", "retstep", "dtype", "axis"))
+def _check_bound(bound: Any) -> None:
+    check_arraylike("arange", bound)
+    shape = np.shape(bound)
+    if shape or dtypes.is_complex(dtypes.type_of(bound)[0]):
+        what = f"an array of shape {shape}" if shape else "complex"
+        raise OperandError(f"arange takes real numbers, and {bound!r} is {what}\n  at {user_line()}", "arange")
+
+
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -207,8 +229,17 @@ def linspace(
     retstep: bool = False,
     dtype: Any = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """`num` evenly spaced values from start to stop (included if `endpoint`)."""
+    return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+
+
+@compound(static=("num", "endpoint", "retstep", "dtype", "axis"))
+def _linspace(
+    start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
+) -> Any:
     check_arraylike("linspace", start, stop)
     count = operator.index(num)
     if count < 0:
@@ -234,24 +265,32 @@ def linspace(
     if not retstep:
         return values
     step = (b - a) / intervals if intervals else lax.full_like(a, math.nan)
-    return values, step
+    return values, lax.convert_element_type(step, step.dtype)
 
 
-@compound(static=("num", "endpoint", "dtype"))
+@compound(static=("num", "endpoint", "dtype", "axis"))
 def logspace(
-    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
 ) -> Value:
     """base ** linspace(start, stop)."""
-    exponents = linspace(start, stop, num, endpoint)
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
     values = lax.pow(lax.full_like(exponents, base), exponents)
     return values if dtype is None else to_dtype(values, dtypes.canonical_dtype(dtype), False)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
-    """Ones on diagonal k, else zeros; [N, M]."""
+def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:
+    """Ones on diagonal k (which may be traced), else zeros; [N, M]."""
     shape = (operator.index(N), operator.index(N if M is None else M))
+    if min(shape) < 0:
+        raise OperandError(f"eye: sizes must not be negative: {shape}\n  at {user_line()}", "eye_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
-    mask = row + operator.index(k) == column
+    mask = row + diagonal_number("eye", k) == column
     return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
 
 
@@ -260,11 +299,23 @@ def identity(n: int, dtype: Any = None) -> Value:
     return eye(n, dtype=dtype)
 
 
-def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list[Value]:
-    """Coordinate arrays of a grid from its axes' coordinates; "xy": the first two axes swapped."""
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Value]:
+    """Coordinate arrays of a grid from its axes' coordinates; "xy": the first two axes swapped.
+
+    OperandError unless `copy`: the arrays share no memory with the coordinates.
+    """
+    if not copy:
+        raise OperandError(f"meshgrid: copy=False is not possible: arrays are new\n  at {user_line()}", "meshgrid")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
-    vectors = [lax.reshape(as_value(x), (as_value(x).aval.size,)) for x in xi]
+    check_arraylike("meshgrid", *xi)
+    vectors = [as_value(x) for x in xi]
+    for v in vectors:
+        if v.aval.ndim != 1:
+            raise OperandError(
+                f"meshgrid takes vectors, not {v.aval.str_short()}\n  at {user_line()}\n  Use hloom.numpy.ravel.",
+                "meshgrid",
+            )
     places = list(range(len(vectors)))
     if indexing == "xy" and len(places) > 1:
         places[:2] = [1, 0]

@@ -12,8 +12,10 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
+from .binary import multiply
 from .elementwise import conj
-from .promotion import ArrayLike, broadcast_to_shape, broadcast_values, check_arraylike, promote_dtypes
+from .movement import moveaxis, stack
+from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
 __all__ = [
     "cross",
@@ -104,8 +106,9 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
 
 
 @compound()
-def outer(a: ArrayLike, b: ArrayLike) -> Value:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Value:
     """All products of two flattened arrays, [a.size, b.size]."""
+    no_out("outer", out)
     x, y = _pair("outer", a, b)
     shape = (x.aval.size, y.aval.size)
     x, y = (lax.reshape(v, (v.aval.size,)) for v in (x, y))
@@ -115,15 +118,10 @@ def outer(a: ArrayLike, b: ArrayLike) -> Value:
 def tensordot(
     a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
-    """The product over `axes`: a number (the last of a with the first of b), or one axis or list of axes each."""
+    """The product over `axes`: a number (the last of a with the first of b), two axes, or two lists of axes."""
     x, y = _pair("tensordot", a, b)
-    if isinstance(axes, Sequence):
-        first, second = axes
-        lhs, rhs = _axes(first, x), _axes(second, y)
-    else:
-        count = operator.index(axes)
-        lhs, rhs = list(range(x.aval.ndim - count, x.aval.ndim)), list(range(count))
-    if len(lhs) != len(rhs) or min(*lhs, *rhs, 0) < 0 or max(rhs, default=-1) >= y.aval.ndim:
+    lhs, rhs = _contracted(axes, x, y)
+    if len(lhs) != len(rhs) or any(d < 0 for d in (*lhs, *rhs)) or max(rhs, default=-1) >= y.aval.ndim:
         raise OperandError(
             f"tensordot: axes {axes} do not fit {x.aval.str_short()} and {y.aval.str_short()}\n  at {user_line()}",
             "tensordot_axes",
@@ -132,20 +130,61 @@ def tensordot(
     return lax.dot_general(x, y, ((lhs, rhs), ((), ())), precision, preferred_element_type)
 
 
-def _axes(axes: Any, x: Value) -> list[int]:
-    return [canonical_axis(d, x.aval.ndim) for d in (axes if isinstance(axes, Sequence) else [axes])]
+def _contracted(axes: Any, x: Value, y: Value) -> tuple[list[int], list[int]]:
+    """The axes of each operand that are summed over."""
+    if not isinstance(axes, Sequence):
+        try:
+            count = operator.index(axes)
+        except TypeError:
+            raise _no_axes(axes) from None
+        return list(range(x.aval.ndim - count, x.aval.ndim)), list(range(count))
+    if len(axes) != 2:
+        raise _no_axes(axes)
+    first, second = axes
+    if isinstance(first, Sequence) and isinstance(second, Sequence):
+        return [canonical_axis(d, x.aval.ndim) for d in first], [canonical_axis(d, y.aval.ndim) for d in second]
+    if isinstance(first, Sequence) or isinstance(second, Sequence):
+        raise _no_axes(axes)
+    return [canonical_axis(first, x.aval.ndim)], [canonical_axis(second, y.aval.ndim)]
 
 
-@compound(static=("axis",))
-def cross(a: ArrayLike, b: ArrayLike, axis: int = -1) -> Value:
-    """The cross product of vectors of 3 elements along an axis."""
-    x, y = broadcast_values(list(_pair("cross", a, b)))
-    axis = canonical_axis(axis, x.aval.ndim)
-    if x.aval.shape[axis] != 3:
-        raise OperandError(f"cross: axis {axis} of {x.aval.str_short()} must have size 3\n  at {user_line()}", "cross")
-    (x0, x1, x2), (y0, y1, y2) = (lax.split(v, [1, 1, 1], axis) for v in (x, y))
-    pairs = ((x1, y2, x2, y1), (x2, y0, x0, y2), (x0, y1, x1, y0))
-    return lax.concatenate([p * q - r * s for p, q, r, s in pairs], axis)
+def _no_axes(axes: Any) -> OperandError:
+    return OperandError(
+        f"tensordot: axes must be an integer, two integers, or two lists of integers, not {axes!r}\n"
+        f"  at {user_line()}",
+        "tensordot_axes",
+    )
+
+
+@compound(static=("axisa", "axisb", "axisc", "axis"))
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Value:
+    """The cross product of vectors of 3 or 2 elements, along `axisa` and `axisb`; the result's are along `axisc`.
+
+    `axis` gives all three. A vector of 2 elements has 0 as its third; of two such vectors the result is the third
+    component alone.
+    """
+    x, y = _pair("cross", a, b)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = (moveaxis(v, d, -1) for v, d in ((x, axisa), (y, axisb)))
+    sizes = [v.aval.shape[-1] for v in (x, y)]
+    if not {*sizes} <= {2, 3}:
+        raise OperandError(
+            f"cross of vectors of {sizes[0]} and {sizes[1]} elements: they must have 2 or 3\n  at {user_line()}",
+            "cross",
+        )
+    (x0, x1, *x2), (y0, y1, *y2) = (
+        [lax.index_in_dim(v, k, -1, False) for k in range(size)] for v, size in zip((x, y), sizes)
+    )
+    third: Value = multiply(x0, y1) - multiply(x1, y0)
+    if sizes == [2, 2]:
+        return third
+    (xz,), (yz,) = (z or [lax.full_like(z0, 0)] for z, z0 in ((x2, x0), (y2, y0)))
+    first: Value = multiply(x1, yz) - multiply(xz, y1)
+    second: Value = multiply(xz, y0) - multiply(x0, yz)
+    return stack([first, second, third], canonical_axis(axisc, third.aval.ndim + 1))
 
 
 @compound()

@@ -13,7 +13,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
 from .movement import diagonal
-from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes
+from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
 __all__ = [
     "einsum",
@@ -37,11 +37,13 @@ def einsum(
     subscripts: Any,
     /,
     *operands: Any,
+    out: None = None,
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Value:
     """Einstein's summation: ``einsum("bij,bjk->bik", x, y)``, or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``."""
+    no_out("einsum", out)
     arrays, spec = _arrays_and_spec(subscripts, operands)
     check_arraylike("einsum", *arrays)
     values = promote_dtypes(*arrays)

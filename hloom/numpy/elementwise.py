@@ -22,7 +22,7 @@ from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.source import user_line
-from .promotion import ArrayLike, check_arraylike, named_function, promote_inexact
+from .promotion import ArrayLike, check_arraylike, named_function, no_out, promote_inexact
 
 __all__ = [
     "abs",
@@ -106,7 +106,7 @@ def _keeping(name: str, function: Callable[[Any], Value], doc: str) -> Callable[
 
     def op(x: ArrayLike, /) -> Value:
         check_arraylike(name, x)
-        value = as_value(x)
+        value = numbers_only(name, as_value(x))
         return function(value) if dtypes.is_inexact(value.aval.dtype) else value
 
     return named_function(op, name, doc)
@@ -150,10 +150,10 @@ log2 = _scaled_log("log2", 2)
 log10 = _scaled_log("log10", 10)
 
 
-def trunc(x: ArrayLike, /) -> Value:
+def trunc(x: ArrayLike) -> Value:
     """The integral value next towards 0."""
     check_arraylike("trunc", x)
-    value = as_value(x)
+    value = numbers_only("trunc", as_value(x))
     if not dtypes.is_inexact(value.aval.dtype):
         return value
     return lax.select(value < 0, lax.ceil(value), lax.floor(value))
@@ -206,10 +206,11 @@ def square(x: ArrayLike, /) -> Value:
     return lax.square(numbers(as_value(x))[0])
 
 
-def round(a: ArrayLike, decimals: int = 0) -> Value:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
     """The nearest value with `decimals` digits after the point; halves go to the even neighbour."""
+    no_out("round", out)
     check_arraylike("round", a)
-    x, digits = as_value(a), operator.index(decimals)
+    x, digits = numbers_only("round", as_value(a)), operator.index(decimals)
     even = lax.RoundingMethod.TO_NEAREST_EVEN
     if x.aval.dtype.kind == "b":
         raise OperandError(f"round: booleans cannot be rounded\n  at {user_line()}", "round")
@@ -260,22 +261,32 @@ def isinf(x: ArrayLike, /) -> Value:
     return lax.abs(value) == math.inf
 
 
-def isposinf(x: ArrayLike, /) -> Value:
+def isposinf(x: ArrayLike, /, out: None = None) -> Value:
     """True where x is infinity."""
+    no_out("isposinf", out)
     return _is_infinity("isposinf", x, math.inf)
 
 
-def isneginf(x: ArrayLike, /) -> Value:
+def isneginf(x: ArrayLike, /, out: None = None) -> Value:
     """True where x is minus infinity."""
+    no_out("isneginf", out)
     return _is_infinity("isneginf", x, -math.inf)
 
 
 def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Value:
     check_arraylike(name, x)
-    value = as_value(x)
+    value = real_only(name, numbers_only(name, as_value(x)))
     if not dtypes.is_floating(value.aval.dtype):
         return lax.full_like(value, False, dtype=np.bool_)
     return value == infinity
+
+
+def numbers_only(name: str, value: Value) -> Value:
+    """The value; OperandError for keys."""
+    if value.aval.is_extended:
+        what = value.aval.str_short()
+        raise OperandError(f"{name} does not accept {what}, which holds no numbers\n  at {user_line()}", name)
+    return value
 
 
 def real_only(name: str, value: Value) -> Value:
@@ -288,24 +299,24 @@ def real_only(name: str, value: Value) -> Value:
 def signbit(x: ArrayLike, /) -> Value:
     """True where the sign bit is set: negative numbers and -0.0."""
     check_arraylike("signbit", x)
-    value = real_only("signbit", as_value(x))
+    value = real_only("signbit", numbers_only("signbit", as_value(x)))
     if not dtypes.is_floating(value.aval.dtype):
         return value < 0 if value.aval.dtype.kind == "i" else isinf(value)
     bits = lax.bitcast_convert_type(value, f"int{8 * value.aval.dtype.itemsize}")
     return bits < 0
 
 
-def real(x: ArrayLike, /) -> Value:
-    """The real part; x itself if it is not complex."""
-    check_arraylike("real", x)
-    value = as_value(x)
+def real(val: ArrayLike, /) -> Value:
+    """The real part; itself if it is not complex."""
+    check_arraylike("real", val)
+    value = as_value(val)
     return lax.real(value) if dtypes.is_complex(value.aval.dtype) else value
 
 
-def imag(x: ArrayLike, /) -> Value:
-    """The imaginary part; 0 if x is not complex."""
-    check_arraylike("imag", x)
-    value = as_value(x)
+def imag(val: ArrayLike, /) -> Value:
+    """The imaginary part; 0 if it is not complex."""
+    check_arraylike("imag", val)
+    value = as_value(val)
     return lax.imag(value) if dtypes.is_complex(value.aval.dtype) else lax.full_like(value, 0)
 
 

@@ -1,12 +1,13 @@
 """Indexing as far as slices can express it: x[1:, ::-2, None, ..., i] and x.at[...].set(y).
 
-Integers may be traced; slices, None and Ellipsis are known while tracing. Out of bounds integers are clamped when
-reading and ignored when writing, as in JAX. Indexing by arrays needs gather and scatter: UnsupportedError.
+Integers may be traced; slices, None, Ellipsis and boolean scalars are known while tracing. Out of bounds integers are
+clamped when reading and ignored when writing, as in JAX. Indexing by arrays needs gather and scatter: UnsupportedError.
 """
 
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +17,23 @@ import numpy as np
 from .. import lax
 from ..hlo.tracebacks import boundaries
 from ..lax.indexing import start_index
+from ..tracer import dtypes
 from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, thread_state
-from ..tracer.errors import NonConcreteBooleanIndexError, UnsupportedError
+from ..tracer.errors import (
+    IndexKindError,
+    NonConcreteBooleanIndexError,
+    NonConcreteSliceError,
+    OperandError,
+    UnsupportedError,
+)
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.overlay import overlaid
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
+from .creation import asarray
 from .promotion import broadcast_to_shape, to_dtype
 
 _INDEX = np.dtype(np.int32)
@@ -77,6 +86,8 @@ def parse_index(shape: tuple[int, ...], index: Any) -> _Index:
     items = list(index) if isinstance(index, tuple) else [index]
     for item in items:
         _check(item)
+    if any(map(_is_boolean, items)):
+        return _with_booleans(shape, items)
     used = sum(item is not None and item is not Ellipsis for item in items)
     if used > len(shape):
         raise IndexError(
@@ -104,17 +115,42 @@ def parse_index(shape: tuple[int, ...], index: Any) -> _Index:
     return _Index(tuple(entries), tuple(dropped), tuple(result))
 
 
+def _is_boolean(item: Any) -> bool:
+    """True for a boolean without dimensions, whose value is known."""
+    return isinstance(item, bool | np.bool_) or (
+        isinstance(item, Array | np.ndarray) and item.dtype == np.bool_ and item.ndim == 0
+    )
+
+
+def _with_booleans(shape: tuple[int, ...], items: list[Any]) -> _Index:
+    """Booleans take no dimension of the array. Together with all integers they make one new dimension of the result,
+    of size 1 if all are true and else 0: where the first of them stands, or in front if other entries are between."""
+    rest = parse_index(shape, tuple([item for item in items if not _is_boolean(item)]))
+    joint = [k for k, item in enumerate(items) if not (item is None or item is Ellipsis or isinstance(item, slice))]
+    place = 0
+    if joint[-1] - joint[0] == len(joint) - 1:
+        before = items[: joint[0]]
+        used = sum(item is not None and item is not Ellipsis and not _is_boolean(item) for item in items)
+        place = sum(len(shape) - used if item is Ellipsis else 1 for item in before)
+    chosen = all(bool(item) for item in items if _is_boolean(item))
+    result = (*rest.result_shape[:place], int(chosen), *rest.result_shape[place:])
+    return _Index(rest.entries, rest.dropped, result)
+
+
 def _check(item: Any) -> None:
-    """Refuse anything else than an integer, a slice, None and Ellipsis, and say why."""
-    if item is None or item is Ellipsis or isinstance(item, slice):
+    """Refuse anything else than an integer, a slice, None, Ellipsis and a boolean scalar, and say why."""
+    if item is None or item is Ellipsis or isinstance(item, slice) or _is_boolean(item):
         return
-    if isinstance(item, bool | np.bool_):
-        raise UnsupportedError(f"indexing by a boolean is not supported; use x[None]\n  at {user_line()}")
     if isinstance(item, str):
         raise TypeError(f"arrays cannot be indexed by strings: {item!r}\n  at {user_line()}")
-    if isinstance(item, list | tuple):
+    if isinstance(item, list):
         raise TypeError(
             f"Using a non-tuple sequence for multidimensional indexing is not allowed: {item!r}\n  at {user_line()}"
+        )
+    if isinstance(item, tuple):
+        raise UnsupportedError(
+            f"indexing by the sequence {item!r} needs gather, which this version does not have; integers, slices, None "
+            f"and Ellipsis are supported\n  at {user_line()}"
         )
     if isinstance(item, ArrayBase | np.ndarray):
         if item.dtype == np.bool_ and isinstance(item, Tracer):
@@ -128,13 +164,23 @@ def _check(item: Any) -> None:
                 f"version does not have; integers, slices, None and Ellipsis are supported\n  at {user_line()}"
             )
     elif not hasattr(item, "__index__"):
-        raise TypeError(f"an index must be an integer, a slice, None or Ellipsis, not {item!r}\n  at {user_line()}")
+        raise IndexKindError(
+            f"an index must be an integer, a slice, None or Ellipsis, not {item!r}\n  at {user_line()}"
+        )
     if isinstance(item, ArrayBase | np.ndarray | np.generic) and item.dtype.kind not in "iu":
         raise TypeError(f"an index must have an integer type, not {item.dtype.name}\n  at {user_line()}")
 
 
 def _entry(item: Any, size: int) -> _Range | Value:
     if isinstance(item, slice):
+        for bound in (item.start, item.stop, item.step):
+            if isinstance(bound, Tracer) and bound.to_concrete_value() is None:
+                raise NonConcreteSliceError(
+                    f"the bounds of a slice must be known while tracing, and {bound.aval.str_short()} is traced"
+                    f"{bound._trace.described()}\n"
+                    f"  at {user_line()}\n  Use hloom.lax.dynamic_slice_in_dim(x, start, size), of a constant size, or "
+                    "make the bound static."
+                )
         bounds = [None if v is None else operator.index(v) for v in (item.start, item.stop, item.step)]
         start, stop, step = slice(*bounds).indices(size)
         return _Range(start, len(range(start, stop, step)), step)
@@ -164,6 +210,8 @@ def index_get(x: Any, index: Any) -> Value:
     parsed = parse_index(shape, index)
     if any(d == 0 and dropped for d, dropped in zip(shape, parsed.dropped)):
         raise IndexError(f"an integer index into a dimension of size 0: shape {shape}\n  at {user_line()}")
+    if 0 in parsed.result_shape:  # also where a boolean index is false
+        return lax.full_like(value, 0, shape=parsed.result_shape)
     return lax.reshape(_block(value, _clamped(parsed, shape)), parsed.result_shape)
 
 
@@ -270,12 +318,16 @@ class IndexUpdate:
     mul = multiply
 
     def divide(self, values: Any, **options: Any) -> Value:
-        """x[index] /= values."""
-        return self._update(values, lambda old, new: to_dtype(old / new, old.dtype, False))
+        """x[index] /= values; of integers, all of x as floats."""
+        x = self._array
+        if not dtypes.is_inexact(x.aval.dtype):
+            divisors = IndexUpdate(lax.full_like(x, 1), self._index).multiply(values, **options)
+            return x / divisors
+        return self._update(values, lambda old, new: old / new)
 
     def power(self, values: Any, **options: Any) -> Value:
         """x[index] **= values."""
-        return self._update(values, lambda old, new: to_dtype(old**new, old.dtype, False))
+        return self._update(values, lambda old, new: old**new)
 
     def min(self, values: Any, **options: Any) -> Value:
         """x[index] = minimum(x[index], values)."""
@@ -293,11 +345,49 @@ class IndexUpdate:
     def _update(self, values: Any, combine: Callable[[Value, Value], Value]) -> Value:
         x = self._array
         index = parse_index(x.aval.shape, self._index)
-        new = to_dtype(values, x.aval.dtype, False)
-        new = lax.reshape(broadcast_to_shape(_fitting(new, index), index.result_shape), index.sizes)
-        if 0 in index.sizes or not _in_bounds(index, x.aval.shape):
+        new, combine = _in_one_dtype(x, values, combine)
+        if lax.broadcast_shapes(new.aval.shape, index.result_shape) != index.result_shape:
+            raise OperandError(
+                f"x.at[...]: values of shape {new.aval.shape} do not broadcast to the shape of x[...], which is "
+                f"{index.result_shape}\n  at {user_line()}",
+                "at_shape",
+            )
+        new = broadcast_to_shape(new, index.result_shape)
+        if 0 in index.result_shape or not _in_bounds(index, x.aval.shape):
             return x
+        new = lax.reshape(new, index.sizes)
         return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine)
+
+
+Combine = Callable[[Value, Value], Value]
+
+
+def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combine]:
+    """The values as an array, and `combine` with a result of x's dtype.
+
+    Values of a dtype that does not promote to x's (floats into integers) are combined in the common dtype and then
+    cut to x's: a FutureWarning, as JAX will refuse them. TypePromotionError if there is no common dtype.
+    """
+    given = asarray(values)
+    own = x.aval.dtype
+    common, _ = dtypes.promote([dtypes.type_of(x), dtypes.type_of(given)])
+    if common is own:
+        return to_dtype(values if values is not given and isinstance(values, _NUMBERS) else given, own, False), (
+            lambda old, new: to_dtype(combine(old, new), own, False)
+        )
+    warnings.warn(
+        f"x.at[...]: values of {given.aval.dtype.name} are converted to {own.name}, the dtype of x, which cannot hold "
+        f"all of them: later versions of JAX refuse this. Convert them, as in values.astype({own.name!r}), or x.\n"
+        f"  at {user_line()}",
+        FutureWarning,
+        stacklevel=4,
+    )
+    return to_dtype(given, common, False), (
+        lambda old, new: convert(combine(convert(old, common, False), new), own, False)
+    )
+
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def _changed(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
@@ -335,14 +425,6 @@ def _only_ranges(index: _Index) -> _Index:
     """The index into what `_only_values` leaves: computed integers have become 0."""
     entries = [e if isinstance(e, _Range) else _Range(0, 1, 1) for e in index.entries]
     return _Index(tuple(entries), index.dropped, index.result_shape)
-
-
-def _fitting(new: Value, index: _Index) -> Value:
-    """Remove leading dimensions of size 1 that the target does not have."""
-    extra = new.aval.ndim - len(index.result_shape)
-    if extra > 0 and all(s == 1 for s in new.aval.shape[:extra]):
-        return lax.reshape(new, new.aval.shape[extra:])
-    return new
 
 
 def _in_bounds(index: _Index, shape: tuple[int, ...]) -> bool:

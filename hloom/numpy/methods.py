@@ -29,8 +29,9 @@ from .creation import copy
 from .dot import dot, matmul
 from .elementwise import abs, bitwise_not, conj, imag, negative, positive, real, round
 from .indexing import IndexUpdateHelper, index_get
-from .movement import diagonal, matrix_transpose, ravel, repeat, reshape, squeeze, swapaxes, trace, transpose
-from .reduce import all, any, argmax, argmin, cumprod, cumsum, max, mean, min, prod, std, sum, var
+from .movement import diagonal, matrix_transpose, ravel, reshape, squeeze, swapaxes, trace, transpose
+from .reduce import all, any, argmax, argmin, cumprod, cumsum, max, mean, min, prod, ptp, std, sum, var
+from .repetition import repeat
 
 use_functions(
     IndexUpdateHelper,
@@ -74,6 +75,7 @@ use_functions(
     positive,
     power,
     prod,
+    ptp,
     ravel,
     real,
     repeat,

@@ -22,6 +22,8 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
+from ..tracer.tracer import Tracer
+from .binary import mod
 from .choose import where
 from .promotion import (
     ArrayLike,
@@ -30,6 +32,8 @@ from .promotion import (
     broadcast_values,
     canonical_axes,
     check_arraylike,
+    index_tuple,
+    no_out,
     promote_dtypes,
     to_dtype,
 )
@@ -58,7 +62,6 @@ __all__ = [
     "pad",
     "permute_dims",
     "ravel",
-    "repeat",
     "reshape",
     "roll",
     "rot90",
@@ -118,7 +121,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Value:
     return lax.transpose(x, order)
 
 
-permute_dims = transpose
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Value:
+    """Dimension i of the result is dimension axes[i]."""
+    return transpose(a, index_tuple("permute_dims: axes", axes))
 
 
 def matrix_transpose(x: ArrayLike, /) -> Value:
@@ -185,14 +190,14 @@ def broadcast_arrays(*args: ArrayLike) -> list[Value]:
     return broadcast_values([_value("broadcast_arrays", a) for a in args]) if args else []
 
 
-def atleast_1d(*args: ArrayLike) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Any:
     """Scalars as vectors of size 1."""
-    return _at_least(1, args)
+    return _at_least(1, arys)
 
 
-def atleast_2d(*args: ArrayLike) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Any:
     """Vectors as matrices of one row."""
-    return _at_least(2, args)
+    return _at_least(2, arys)
 
 
 def _at_least(rank: int, args: tuple[ArrayLike, ...]) -> Any:
@@ -208,7 +213,7 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, ArrayBase | np.ndarray):
         return list(arrays)
     if not isinstance(arrays, Sequence) or not arrays:
-        raise ValueError(f"{name} needs at least one array, in a sequence\n  at {user_line()}")
+        raise OperandError(f"{name} needs at least one array, in a sequence\n  at {user_line()}", name)
     return list(arrays)
 
 
@@ -227,7 +232,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
     return lax.concatenate(values, canonical_axis(axis, values[0].aval.ndim))
 
 
-concat = concatenate
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
+    """`concatenate`, with the arguments of the array API standard."""
+    return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Value:
@@ -280,6 +287,8 @@ def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneve
         cuts = [slice(i).indices(size)[1] for i in canonical_shape(indices_or_sections)]
     else:
         count = operator.index(indices_or_sections)
+        if count < 1:
+            raise ValueError(f"{name}: there must be at least one section, not {count}\n  at {user_line()}")
         piece, rest = divmod(size, count)
         if rest and not uneven:
             raise ValueError(f"{name}: size {size} does not divide into {count} equal pieces\n  at {user_line()}")
@@ -308,20 +317,64 @@ def fliplr(m: ArrayLike) -> Value:
 
 
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
-    """Elements moved by constant shifts, wrapping around at the end; the flattened array if axis is None."""
+    """Elements moved, wrapping around at the end; the flattened array if axis is None.
+
+    `shift` and `axis` are integers or sequences of integers, and broadcast with one another. Shifts may be traced.
+    """
     x = _value("roll", a)
     if axis is None:
         return lax.reshape(roll(ravel(x), shift, 0), x.aval.shape)
-    axes = list(axis) if isinstance(axis, Sequence) else [axis]
-    shifts = list(shift) if isinstance(shift, Sequence) else [shift] * len(axes)
-    for distance, place in zip(shifts, axes, strict=True):
-        place = canonical_axis(place, x.aval.ndim)
+    axes = [canonical_axis(d, x.aval.ndim) for d in index_tuple("roll: axis", axis)]
+    shifts = _constant_shifts(shift)
+    if shifts is None:
+        return _roll_by_values(x, shift if isinstance(shift, ArrayBase) else np.asarray(shift), axes)
+    try:
+        pairs = np.broadcast_arrays(shifts, axes)
+    except ValueError:
+        raise _unmatched_shifts(np.shape(shifts), axes) from None
+    for distance, place in zip(*[p.tolist() for p in pairs], strict=True):
         size = x.aval.shape[place]
-        cut = -operator.index(distance) % size if size else 0
+        cut = -distance % size if size else 0
         if cut:
             parts = [lax.slice_in_dim(x, cut, size, 1, place), lax.slice_in_dim(x, 0, cut, 1, place)]
             x = lax.concatenate(parts, place)
     return x
+
+
+def _constant_shifts(shift: Any) -> tuple[int, ...] | None:
+    """Shifts that are integers known while tracing; None for others."""
+    if isinstance(shift, Tracer):
+        shift = shift.to_concrete_value()
+    try:
+        return index_tuple("roll: shift", shift)
+    except TypeError:
+        return None
+
+
+def _roll_by_values(x: Value, shift: Any, axes: Sequence[int]) -> Value:
+    """Each axis twice in a row, and the part of it that begins where the shift says."""
+    distances = lax.convert_element_type(shift, np.int32)
+    if distances.aval.ndim > 1:
+        raise _unmatched_shifts(distances.aval.shape, axes)
+    try:
+        count = np.broadcast_shapes(distances.aval.shape, (len(axes),))[0]
+    except ValueError:
+        raise _unmatched_shifts(distances.aval.shape, axes) from None
+    distances = broadcast_to_shape(distances, (count,))
+    for k, place in enumerate(list(axes) * (count if len(axes) == 1 else 1)):
+        size = x.aval.shape[place]
+        if size:
+            distance = mod(lax.index_in_dim(distances, k, 0, False), np.int32(size))
+            x = lax.dynamic_slice_in_dim(lax.concatenate([x, x], place), size - distance, size, place)
+    return x
+
+
+def _unmatched_shifts(shape: tuple[int, ...], axes: Sequence[int]) -> OperandError:
+    return OperandError(
+        f"roll: shifts of shape {shape} and {len(axes)} axes: give one shift, or one for each axis, as a number or in "
+        f"one dimension\n  at {user_line()}",
+        "roll",
+    )
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
@@ -349,31 +402,15 @@ def tile(A: ArrayLike, reps: Any) -> Value:
     return lax.reshape(lax.broadcast_in_dim(x, wide, places), [c * s for c, s in zip(counts, sizes)])
 
 
-def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Value:
-    """Each element repeated; `repeats` is a Python integer, or one for each element, known while tracing."""
-    x = _value("repeat", a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = canonical_axis(axis, x.aval.ndim)
-    counts = np.asarray(repeats)
-    if counts.size == 1:
-        count, shape = int(counts.reshape(())), x.aval.shape
-        wide = lax.broadcast_in_dim(
-            x, (*shape[: axis + 1], count, *shape[axis + 1 :]), [d if d <= axis else d + 1 for d in range(len(shape))]
-        )
-        return lax.reshape(wide, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
-    if counts.shape != (x.aval.shape[axis],):
-        raise ValueError(f"repeat: {counts.size} repeats for {x.aval.shape[axis]} elements\n  at {user_line()}")
-    pieces = [repeat(lax.slice_in_dim(x, k, k + 1, 1, axis), int(n), axis) for k, n in enumerate(counts) if n]
-    return lax.concatenate(pieces, axis) if pieces else lax.slice_in_dim(x, 0, 0, 1, axis)
-
-
 def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Value:
     """Constant elements before and after along each axis: an integer, (before, after), or one pair for each axis."""
     x = _value("pad", array)
     if mode != "constant":
         raise UnsupportedError(f"pad mode {mode!r} is not supported; 'constant' is\n  at {user_line()}")
-    widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (x.aval.ndim, 2)).tolist()
+    given = np.asarray(pad_width)
+    if given.dtype.kind not in "iu":
+        raise OperandError(f"pad: widths must be integers, not {pad_width!r}\n  at {user_line()}", "pad")
+    widths = np.broadcast_to(given, (x.aval.ndim, 2)).tolist()
     if min((w for pair in widths for w in pair), default=0) < 0:
         raise ValueError(f"pad: widths must not be negative: {pad_width}\n  at {user_line()}")
     if not isinstance(constant_values, Sequence | np.ndarray):
@@ -390,32 +427,51 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_va
 # ---- triangles and diagonals
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
-    """Ones at and below diagonal k, else zeros; [N, M]."""
-    mask = triangle(N, N if M is None else M, k)
+def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Value:
+    """Ones at and below diagonal k (which may be traced), else zeros; [N, M]."""
+    mask = triangle("tri", N, N if M is None else M, k)
     return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
 
 
-def triangle(rows: int, columns: int, k: int) -> Value:
+def triangle(name: str, rows: int, columns: int, k: Any) -> Value:
     """True at and below diagonal k."""
     shape = (operator.index(rows), operator.index(columns))
+    if min(shape) < 0:
+        raise OperandError(f"{name}: sizes must not be negative: {shape}\n  at {user_line()}", f"{name}_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
-    return row + operator.index(k) >= column
+    mask: Value = row + diagonal_number(name, k) >= column
+    return mask
 
 
-@compound(static=("k",))
-def tril(m: ArrayLike, k: int = 0) -> Value:
-    """Zeros above diagonal k of the last two dimensions."""
+def diagonal_number(name: str, k: Any) -> Any:
+    """The number of a diagonal: a Python integer, or an integer scalar that the program computes."""
+    if isinstance(k, Tracer) and k.to_concrete_value() is None:
+        if k.aval.shape or not dtypes.is_integer(k.aval.dtype):
+            raise _no_diagonal(name, k.aval.str_short())
+        return k if k.aval.dtype.itemsize >= 4 else lax.convert_element_type(k, np.int32)
+    try:
+        return operator.index(k)
+    except TypeError:
+        raise _no_diagonal(name, repr(k)) from None
+
+
+def _no_diagonal(name: str, k: str) -> OperandError:
+    return OperandError(f"{name}: k must be an integer, the number of a diagonal, not {k}\n  at {user_line()}", "k")
+
+
+@compound()
+def tril(m: ArrayLike, k: Any = 0) -> Value:
+    """Zeros above diagonal k (which may be traced) of the last two dimensions."""
     x = _matrix("tril", m)
-    mask = triangle(x.aval.shape[-2], x.aval.shape[-1], k)
+    mask = triangle("tril", x.aval.shape[-2], x.aval.shape[-1], k)
     return lax.select(broadcast_to_shape(mask, x.aval.shape), x, lax.full_like(x, 0))
 
 
-@compound(static=("k",))
-def triu(m: ArrayLike, k: int = 0) -> Value:
-    """Zeros below diagonal k of the last two dimensions."""
+@compound()
+def triu(m: ArrayLike, k: Any = 0) -> Value:
+    """Zeros below diagonal k (which may be traced) of the last two dimensions."""
     x = _matrix("triu", m)
-    mask = triangle(x.aval.shape[-2], x.aval.shape[-1], k - 1)
+    mask = triangle("triu", x.aval.shape[-2], x.aval.shape[-1], diagonal_number("triu", k) - 1)
     return lax.select(broadcast_to_shape(mask, x.aval.shape), lax.full_like(x, 0), x)
 
 
@@ -458,8 +514,11 @@ def diag(v: ArrayLike, k: int = 0) -> Value:
 
 
 @compound(static=("offset", "axis1", "axis2", "dtype"))
-def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Value:
+def trace(
+    a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
+) -> Value:
     """The sum of a diagonal."""
+    no_out("trace", out)
     found = diagonal(a, offset, axis1, axis2)
     if found.aval.dtype.kind in "iub" and dtype is None:
         found = to_dtype(found, dtypes.promote_types(found.aval.dtype, dtypes.default_int()), False)
@@ -479,11 +538,24 @@ def dstack(tup: Any, dtype: Any = None) -> Value:
 
 
 @compound(static=("n", "axis"))
-def diff(a: ArrayLike, n: int = 1, axis: int = -1) -> Value:
-    """Differences between neighbours along an axis, n times."""
-    x = _value("diff", a)
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike = None, append: ArrayLike = None) -> Value:
+    """Differences between neighbours along an axis, n times, with values put before and after it first."""
+    x, count = _value("diff", a), operator.index(n)
+    if count < 0 or (count and not x.aval.shape):
+        raise OperandError(
+            f"diff: n must not be negative, and the array have a dimension: n={n}, {x.aval.str_short()}\n"
+            f"  at {user_line()}",
+            "diff",
+        )
+    if not count:
+        return x
     axis = canonical_axis(axis, x.aval.ndim)
-    for _ in range(operator.index(n)):
+    edge = tuple([1 if d == axis else s for d, s in enumerate(x.aval.shape)])
+    around = [None if v is None else _value("diff", v) for v in (prepend, append)]
+    before, after = ([] if v is None else [v if v.aval.shape else broadcast_to_shape(v, edge)] for v in around)
+    if before or after:
+        x = concatenate([*before, x, *after], axis)
+    for _ in range(count):
         size = x.aval.shape[axis]
         later = lax.slice_in_dim(x, min(1, size), size, 1, axis)
         earlier = lax.slice_in_dim(x, 0, max(0, size - 1), 1, axis)

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value
+from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.source import user_line
@@ -44,6 +44,25 @@ def check_arraylike(name: str, *args: Any) -> None:
             )
 
 
+def mask(name: str, where: ArrayLike) -> Value:
+    """The argument `where` of a reduction as a value; OperandError unless it is boolean."""
+    check_arraylike(name, where)
+    value = as_value(where)
+    if value.aval.dtype.kind != "b":
+        raise OperandError(
+            f"{name}: where must be boolean, not {value.aval.str_short()}\n  at {user_line()}\n"
+            "  Compare with 0 to choose the elements that are not 0.",
+            "where",
+        )
+    return value
+
+
+def no_out(name: str, out: None) -> None:
+    """OperandError for an `out` argument, which exists for NumPy's sake only."""
+    if out is not None:
+        raise OperandError(f"{name}: arrays are immutable, the out argument must be None\n  at {user_line()}", "out")
+
+
 _NUMPY = (np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
 _ARRAYLIKE = (ArrayBase, *_NUMPY, *_NUMBERS)
@@ -59,6 +78,8 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
     if dtypes.is_extended(dtype):
         return convert(as_value(x), dtype, weak)
     if isinstance(x, _NUMPY):
+        if type(x) is not np.ndarray:
+            refuse_masked(x)
         return array_from_numpy(np.asarray(x).astype(dtype, copy=False))
     if isinstance(x, _NUMBERS):
         # The number must fit its default dtype (OverflowError), but wraps or rounds on the way to another one.
@@ -118,12 +139,30 @@ def scalars_apart(values: list[Value]) -> list[Value]:
     return values if not (x.aval.shape and y.aval.shape) else broadcast_values(values)
 
 
+def index_tuple(what: str, given: Any) -> tuple[int, ...]:
+    """An integer, or a sequence (an array, too) of integers, as a tuple of integers; TypeError for anything else."""
+    try:
+        return (operator.index(given),)
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        pass
+    try:
+        return tuple([operator.index(n) for n in given])
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise OperandError(
+            f"{what} must be an integer or a sequence of integers, not {given!r}\n  at {user_line()}", "index_tuple"
+        ) from None
+
+
 def canonical_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """None (all), an integer or a sequence as sorted distinct axes; ValueError if out of bounds or repeated."""
     if axis is None:
         return tuple(range(rank))
     given = axis if isinstance(axis, tuple | list) else (axis,)
-    axes = tuple(canonical_axis(operator.index(a), rank) for a in given)
+    axes = tuple(canonical_axis(a, rank) for a in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axis}")
     return tuple(sorted(axes))

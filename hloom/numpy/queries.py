@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..tracer import dtypes
+from .promotion import canonical_axes
 
 __all__ = [
     "iscomplexobj",
@@ -28,10 +30,10 @@ def shape(a: Any) -> tuple[int, ...]:
     return a.shape if hasattr(a, "shape") else np.shape(a)
 
 
-def size(a: Any, axis: int | None = None) -> int:
-    """The number of elements, or the size along an axis."""
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements, or of those along one axis or several axes. ValueError for an axis that is none."""
     sizes = shape(a)
-    return int(np.prod(sizes, dtype=np.int64)) if axis is None else sizes[axis]
+    return math.prod([sizes[d] for d in canonical_axes(axis, len(sizes))])
 
 
 def isscalar(element: Any) -> bool:
@@ -40,8 +42,14 @@ def isscalar(element: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """True if the dtype is complex."""
-    return dtypes.is_complex(dtypes.type_of(x)[0])
+    """True if the dtype of an array, a number or a sequence is complex."""
+    if x is None:
+        return False
+    try:
+        dtype = x.dtype
+    except AttributeError:
+        dtype = np.asarray(x).dtype
+    return bool(dtype.kind == "c")
 
 
 def isrealobj(x: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes
 from ..tracer.array import as_value
@@ -25,7 +26,17 @@ from ..tracer.source import user_line
 from . import binary as bi
 from . import elementwise as ew
 from .choose import where as select
-from .promotion import ArrayLike, Axis, broadcast_to_shape, canonical_axes, check_arraylike, to_dtype
+from .promotion import (
+    ArrayLike,
+    Axis,
+    broadcast_to_shape,
+    canonical_axes,
+    check_arraylike,
+    mask,
+    no_out,
+    promote_dtypes_inexact,
+    to_dtype,
+)
 
 __all__ = [
     "all",
@@ -68,18 +79,27 @@ class _Reduction:
     identity: int | None
 
     def __call__(
-        self, a: ArrayLike, axis: Axis, dtype: Any, out: None, keepdims: bool, initial: ArrayLike, where: ArrayLike
+        self,
+        a: ArrayLike,
+        axis: Axis,
+        dtype: Any,
+        out: None,
+        keepdims: bool,
+        initial: ArrayLike,
+        where: ArrayLike,
+        promote_integers: bool = True,
     ) -> Value:
         no_out(self.name, out)
         check_arraylike(self.name, a)
         x = as_value(a)
         axes = canonical_axes(axis, x.aval.ndim)
-        result = dtypes.canonical_dtype(dtype) if dtype is not None else self._result_dtype(x.aval.dtype)
+        own = x.aval.dtype if not promote_integers else self._result_dtype(x.aval.dtype)
+        result = dtypes.canonical_dtype(dtype) if dtype is not None else own
         narrow = self.identity is not None and dtypes.is_floating(result) and result.itemsize < 4
         x = to_dtype(x, dtypes.float32 if narrow else result, False)
         start = self._start(x, axes, initial, where)
         if where is not None:
-            x = select(broadcast_to_shape(ew.to_bool(as_value(where)), x.aval.shape), x, start)
+            x = select(broadcast_to_shape(mask(self.name, where), x.aval.shape), x, start)
         reduced = self.reduce(x, axes)
         if initial is not None:
             reduced = self.combine(to_dtype(initial, x.aval.dtype, False), reduced)
@@ -104,16 +124,20 @@ class _Reduction:
         return initial
 
 
-_SUM = _Reduction("sum", lax.reduce_sum, bi.add, 0)
-_PROD = _Reduction("prod", lax.reduce_prod, bi.multiply, 1)
+def _total(x: Value, axes: tuple[int, ...]) -> Value:
+    """Of truth values, where dtype=bool: whether one is true."""
+    return (lax.reduce_or if x.aval.dtype.kind == "b" else lax.reduce_sum)(x, axes)
+
+
+def _product(x: Value, axes: tuple[int, ...]) -> Value:
+    """Of truth values: whether all are true."""
+    return (lax.reduce_and if x.aval.dtype.kind == "b" else lax.reduce_prod)(x, axes)
+
+
+_SUM = _Reduction("sum", _total, bi.add, 0)
+_PROD = _Reduction("prod", _product, bi.multiply, 1)
 _MAX = _Reduction("max", lax.reduce_max, bi.maximum, None)
 _MIN = _Reduction("min", lax.reduce_min, bi.minimum, None)
-
-
-def no_out(name: str, out: None) -> None:
-    """OperandError for an `out` argument, which exists for NumPy's sake only."""
-    if out is not None:
-        raise OperandError(f"{name}: arrays are immutable, the out argument must be None\n  at {user_line()}", "out")
 
 
 def sum(
@@ -124,9 +148,13 @@ def sum(
     keepdims: bool = False,
     initial: ArrayLike = None,
     where: ArrayLike = None,
+    promote_integers: bool = True,
 ) -> Value:
-    """`initial` plus the sum over `axis` of the elements where `where` is true."""
-    return _SUM(a, axis, dtype, out, keepdims, initial, where)
+    """`initial` plus the sum over `axis` of the elements where `where` is true.
+
+    promote_integers: integers that are narrower than the default integers become these.
+    """
+    return _SUM(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
 def prod(
@@ -137,9 +165,13 @@ def prod(
     keepdims: bool = False,
     initial: ArrayLike = None,
     where: ArrayLike = None,
+    promote_integers: bool = True,
 ) -> Value:
-    """`initial` times the product over `axis` of the elements where `where` is true."""
-    return _PROD(a, axis, dtype, out, keepdims, initial, where)
+    """`initial` times the product over `axis` of the elements where `where` is true.
+
+    promote_integers: integers that are narrower than the default integers become these.
+    """
+    return _PROD(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
 def max(
@@ -178,7 +210,7 @@ def _truth(name: str, combine: Callable[[Value, tuple[int, ...]], Value], neutra
         x = ew.to_bool(as_value(a))
         axes = canonical_axes(axis, x.aval.ndim)
         if where is not None:
-            x = select(where, x, neutral)
+            x = select(mask(name, where), x, neutral)
         reduced = combine(x, axes)
         return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
 
@@ -201,7 +233,7 @@ def _count(x: Value, axes: tuple[int, ...], where: ArrayLike, keepdims: bool, dt
     """The number of elements that are averaged: a Python integer, or an array if `where` chooses."""
     if where is None:
         return math.prod([x.aval.shape[d] for d in axes])
-    chosen = broadcast_to_shape(ew.to_bool(as_value(where)), x.aval.shape)
+    chosen = broadcast_to_shape(mask("mean", where), x.aval.shape)
     return sum(chosen, axes, dtype, keepdims=keepdims)
 
 
@@ -227,22 +259,45 @@ def mean(
     return to_dtype(average, result, False)
 
 
-@compound(static=("axis", "returned"))
-def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned: bool = False) -> Any:
-    """The weighted mean; with `returned`, also the sum of weights."""
+_mean = mean  # where an argument has this name
+
+
+@compound(static=("axis", "returned", "keepdims"))
+def average(
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned: bool = False, keepdims: bool = False
+) -> Any:
+    """The mean over `axis`, weighted by `weights`; with `returned`, also the sum of weights.
+
+    Weights have the array's shape, or one dimension for each axis of `axis`, in its order.
+    """
     if weights is None:
-        result = mean(a, axis)
-        total = lax.full_like(result, 1) * (as_value(a).size // builtins.max(result.size, 1))
-        return (result, total) if returned else result
+        check_arraylike("average", a)
+        x = as_value(a)
+        result = mean(x, axis, keepdims=keepdims)
+        count = math.prod([x.aval.shape[d] for d in canonical_axes(axis, x.aval.ndim)])
+        return (result, lax.full_like(result, count)) if returned else result
     check_arraylike("average", a, weights)
-    x, w = as_value(a), as_value(weights)
+    x, w = promote_dtypes_inexact(a, weights)
     if w.aval.shape != x.aval.shape:
-        if not isinstance(axis, int) or w.aval.ndim != 1 or w.aval.shape[0] != x.aval.shape[axis]:
-            raise OperandError("average: weights must have the array's shape, or be a vector along one axis", "average")
-        w = lax.broadcast_in_dim(w, x.aval.shape, [axis % x.aval.ndim])
-    total = sum(w, axis, dtypes.to_inexact(dtypes.result_type(x, w)))
-    result = sum(x * w, axis) / total
+        w = _along_axes(x, w, axis)
+    total = sum(w, axis, keepdims=keepdims)
+    result = sum(x * w, axis, keepdims=keepdims) / total
     return (result, total) if returned else result
+
+
+def _along_axes(x: Value, w: Value, axis: Axis) -> Value:
+    """Weights for some axes of x, broadcast to its shape."""
+    rank = x.aval.ndim
+    given = [] if axis is None else axis if isinstance(axis, tuple | list) else [axis]
+    axes = [canonical_axis(d, rank) for d in given]
+    if axis is None or w.aval.shape != tuple([x.aval.shape[d] for d in axes]):
+        raise OperandError(
+            f"average: weights of {w.aval.str_short()} for {x.aval.str_short()} and axis {axis}: they must have the "
+            f"array's shape, or the sizes of the given axes\n  at {user_line()}",
+            "average",
+        )
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    return lax.broadcast_in_dim(lax.transpose(w, order), x.aval.shape, sorted(axes))
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims", "correction"))
@@ -255,20 +310,27 @@ def var(
     keepdims: bool = False,
     *,
     where: ArrayLike = None,
+    mean: ArrayLike = None,
     correction: float | None = None,
 ) -> Value:
-    """The mean squared distance from the mean, over n - ddof (or n - correction)."""
+    """The mean squared distance from the mean, over n - ddof (or n - correction).
+
+    `mean`: the mean, with the reduced axes as dimensions of size 1, if it is known.
+    """
     no_out("var", out)
     check_arraylike("var", a)
     x = as_value(a)
     axes = canonical_axes(axis, x.aval.ndim)
     own = dtypes.to_inexact(x.aval.dtype)
+    if dtype is not None and not dtypes.is_inexact(dtypes.canonical_dtype(dtype)):
+        raise OperandError(f"var: dtype must be a floating or complex one, not {dtype!r}\n  at {user_line()}", "var")
     result = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.real_of(own)
     wide = dtypes.float32 if dtypes.is_floating(own) and own.itemsize < 4 else own
     if dtype is not None and dtypes.is_floating(own):
         wide = dtypes.promote_types(wide, result)
     x = to_dtype(x, wide, False)
-    centered = x - mean(x, axes, keepdims=True, where=where)
+    average = _mean(x, axes, keepdims=True, where=where) if mean is None else to_dtype(mean, wide, False)
+    centered = x - average
     squares = ew.square(ew.abs(centered)) if dtypes.is_complex(wide) else ew.square(centered)
     total = sum(squares, axes, keepdims=keepdims, where=where)
     freedom = _count(x, axes, where, keepdims, total.dtype) - (ddof if correction is None else correction)
@@ -286,10 +348,11 @@ def std(
     keepdims: bool = False,
     *,
     where: ArrayLike = None,
+    mean: ArrayLike = None,
     correction: float | None = None,
 ) -> Value:
     """The square root of the variance."""
-    return ew.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, correction=correction))
+    return ew.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 @compound(static=("axis", "keepdims"))
@@ -298,7 +361,9 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return max(a, axis, out, keepdims) - min(a, axis, out, keepdims)
 
 
-def _arg(function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, out: None, keepdims: bool) -> Value:
+def _arg(
+    function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, out: None, keepdims: bool | None
+) -> Value:
     no_out(name, out)
     check_arraylike(name, a)
     x = as_value(a)
@@ -314,13 +379,13 @@ def _arg(function: Callable[..., Value], name: str, a: ArrayLike, axis: int | No
 
 
 @compound(static=("axis", "keepdims"))
-def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Value:
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
     """The index of the first largest element (of the first NaN), in the flattened array or along an axis."""
     return _arg(lax.argmax, "argmax", a, axis, out, keepdims)
 
 
 @compound(static=("axis", "keepdims"))
-def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Value:
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
     """The index of the first smallest element (of the first NaN), in the flattened array or along an axis."""
     return _arg(lax.argmin, "argmin", a, axis, out, keepdims)
 
@@ -338,6 +403,8 @@ def _cumulative(
         result = dtypes.canonical_dtype(dtype)
     elif result.kind == "b":
         result = dtypes.default_int()
+    if result.kind == "b":
+        return ew.to_bool(function(to_dtype(ew.to_bool(x), dtypes.default_int(), False), axis))
     return function(to_dtype(x, result, False), axis)
 
 
@@ -365,51 +432,122 @@ def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value
 
 
 @compound(static=("axis", "dtype", "keepdims"))
-def nansum(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
+def nansum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
     """The sum of elements that are not NaN."""
-    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, keepdims=keepdims)
+    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
 @compound(static=("axis", "dtype", "keepdims"))
-def nanprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
+def nanprod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
     """The product of elements that are not NaN."""
-    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, keepdims=keepdims)
+    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def _also(number: Value, where: ArrayLike) -> Value:
+    """Where both are true."""
+    return number if where is None else number & mask("nan reduction", where)
 
 
 @compound(static=("axis", "dtype", "keepdims"))
-def nanmean(a: ArrayLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Value:
+def nanmean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike = None,
+) -> Value:
     """The mean of elements that are not NaN."""
-    return mean(a, axis, dtype, keepdims=keepdims, where=_without_nan("nanmean", a, 0)[1])
+    number = _also(_without_nan("nanmean", a, 0)[1], where)
+    return mean(a, axis, dtype, out, keepdims, where=number)
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims"))
-def nanvar(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike = None,
+    mean: ArrayLike = None,
+) -> Value:
     """The variance of elements that are not NaN."""
     x, number = _without_nan("nanvar", a, 0)
-    return var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=number)
+    return var(x, axis, dtype, out, ddof, keepdims, where=_also(number, where), mean=mean)
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims"))
-def nanstd(a: ArrayLike, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike = None,
+    mean: ArrayLike = None,
+) -> Value:
     """The standard deviation of elements that are not NaN."""
-    return ew.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
+    return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 @compound(static=("axis", "keepdims"))
-def nanmax(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
+def nanmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
     """The largest element that is not NaN; NaN if all are NaN."""
-    x, number = _without_nan("nanmax", a, -math.inf)
-    largest = max(x, axis, keepdims=keepdims)
-    if not dtypes.is_inexact(x.aval.dtype):
-        return largest
-    return select(any(number, axis, keepdims=keepdims), largest, math.nan)
+    return _nan_extremum("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
 
 
 @compound(static=("axis", "keepdims"))
-def nanmin(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
+def nanmin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike = None,
+    where: ArrayLike = None,
+) -> Value:
     """The smallest element that is not NaN; NaN if all are NaN."""
-    x, number = _without_nan("nanmin", a, math.inf)
-    smallest = min(x, axis, keepdims=keepdims)
-    if not dtypes.is_inexact(x.aval.dtype):
-        return smallest
-    return select(any(number, axis, keepdims=keepdims), smallest, math.nan)
+    return _nan_extremum("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
+
+
+def _nan_extremum(
+    name: str,
+    extremum: Callable[..., Value],
+    worst: float,
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    initial: ArrayLike,
+    where: ArrayLike,
+) -> Value:
+    x, number = _without_nan(name, a, worst)
+    found = extremum(x, axis, out, keepdims, initial, where)
+    if not dtypes.is_inexact(x.aval.dtype) or initial is not None:
+        return found
+    return select(any(_also(number, where), axis, keepdims=keepdims), found, math.nan)

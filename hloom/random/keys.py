@@ -41,7 +41,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
 
 
 def _seed(seed: Any) -> Value:
-    if isinstance(seed, int) and not isinstance(seed, bool):
+    if isinstance(seed, int):
         # Python integers of up to 64 bits; without x64 only the low 32 are used, as in JAX.
         value: Value = array_from_scalar(_signed(seed, 8 * dtypes.default_int().itemsize), dtypes.default_int())
     else:

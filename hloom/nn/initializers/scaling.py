@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import random
+from ... import lax, random
 from ...hlo.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
@@ -34,6 +34,8 @@ __all__ = [
 
 # The standard deviation of a normal distribution truncated to two of them.
 _TRUNCATED_STDDEV = 0.87962566103423978
+# The same of complex numbers whose modulus is at most two of them.
+_COMPLEX_TRUNCATED_STDDEV = 0.95311164380491208
 
 
 def variance_scaling(
@@ -62,6 +64,8 @@ def variance_scaling(
         variance = scale / max(fans[mode], 1e-30)
         if distribution == "normal":
             return _times(random.normal(key, sizes, found), math.sqrt(variance))
+        if found is not None and dtypes.is_complex(found) and distribution in ("truncated_normal", "uniform"):
+            return _times(_of_complex(distribution, key, sizes, found), math.sqrt(variance))
         if distribution == "truncated_normal":
             stddev = math.sqrt(variance) / _TRUNCATED_STDDEV
             return _times(random.truncated_normal(key, -2, 2, sizes, found), stddev)
@@ -70,6 +74,20 @@ def variance_scaling(
         raise ValueError(f"variance_scaling: unknown distribution {distribution!r}")
 
     return init
+
+
+def _of_complex(distribution: str, key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Value:
+    """Complex numbers of mean 0 and variance 1, of all directions alike: uniform in a disk, or normal with a modulus of
+    at most 2 (before scaling)."""
+    real = dtypes.real_of(dtype)
+    for_modulus, for_angle = random.split(key)
+    u: Any = random.uniform(for_modulus, shape, real)
+    if distribution == "uniform":
+        modulus: Any = lax.sqrt(2 * u)
+    else:
+        modulus = lax.sqrt(-lax.log(1 - (1 - math.exp(-4)) * u)) / _COMPLEX_TRUNCATED_STDDEV
+    angle: Any = 2 * math.pi * random.uniform(for_angle, shape, real)
+    return lax.complex(modulus * lax.cos(angle), modulus * lax.sin(angle))
 
 
 def _times(x: Value, factor: float) -> Value:

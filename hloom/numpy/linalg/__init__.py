@@ -1,9 +1,15 @@
 """`hloom.numpy.linalg`: norms and products of matrices; decompositions are missing."""
 
 from ...namespaces import publish as _publish
-from ..dot import matmul, outer, tensordot
-from ..movement import diagonal, matrix_transpose, trace
-from . import norms, products
+from ..movement import matrix_transpose
+from . import diagonals, norms, products
+from .diagonals import (
+    diagonal as diagonal,
+    matmul as matmul,
+    outer as outer,
+    tensordot as tensordot,
+    trace as trace,
+)
 from .norms import (
     matrix_norm as matrix_norm,
     norm as norm,
@@ -15,10 +21,11 @@ from .products import (
     vecdot as vecdot,
 )
 
-__all__ = ["diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace"]
+__all__ = ["matrix_transpose"]
+__all__ += diagonals.__all__
 __all__ += norms.__all__
 __all__ += products.__all__
 
-del norms, products
+del diagonals, norms, products
 
 _publish(__name__)

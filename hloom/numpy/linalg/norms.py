@@ -50,11 +50,11 @@ def _euclidean(a: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 
 def _vector_norm(a: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
-    if ord == 2:
+    if ord is None or ord == 2:
         return _euclidean(a, axes, keepdims)
     magnitude = ew.abs(a)
     if ord == math.inf:
-        return red.max(magnitude, axes, keepdims=keepdims)
+        return _largest(magnitude, axes, keepdims)
     if ord == -math.inf:
         return red.min(magnitude, axes, keepdims=keepdims)
     if ord == 0:
@@ -67,6 +67,13 @@ def _vector_norm(a: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> V
     return red.sum(magnitude**exponent, axes, keepdims=keepdims) ** (1.0 / exponent)
 
 
+def _largest(magnitudes: Value, axes: Axis, keepdims: bool) -> Value:
+    """The largest; 0 if there are none."""
+    found = canonical_axes(axes, magnitudes.aval.ndim)
+    empty = any(magnitudes.aval.shape[d] == 0 for d in found)
+    return red.max(magnitudes, axes, keepdims=keepdims, initial=0 if empty else None)
+
+
 def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> Value:
     rows, columns = axes
     if ord in ("fro", "f"):
@@ -74,7 +81,7 @@ def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> V
     if ord in (1, -1, math.inf, -math.inf):
         first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = red.sum(ew.abs(a), first, keepdims=True)
-        result = (red.max if ord > 0 else red.min)(sums, second, keepdims=True)
+        result = _largest(sums, second, True) if ord > 0 else red.min(sums, second, keepdims=True)
         return result if keepdims else lax.squeeze(result, axes)
     if ord in (2, -2, "nuc"):
         raise UnsupportedError(f"norm: the matrix norm {ord!r} needs singular values\n  at {user_line()}")

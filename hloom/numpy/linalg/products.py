@@ -12,9 +12,9 @@ from ...tracer.core import Value
 from ...tracer.errors import OperandError, UnsupportedError
 from ...tracer.source import user_line
 from .. import elementwise as ew
-from .. import reduce as red
 from ..dot import matmul
-from ..promotion import ArrayLike, promote_dtypes_inexact
+from ..movement import moveaxis
+from ..promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes, promote_dtypes_inexact
 
 __all__ = ["matrix_power", "multi_dot", "vecdot"]
 
@@ -52,6 +52,18 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     return first  # type: ignore[no-any-return]
 
 
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
-    """Sums of products along an axis, the first ones conjugated."""
-    return red.sum(ew.conj(x1) * x2, axis)
+@compound(static=("axis", "precision", "preferred_element_type"))
+def vecdot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
+) -> Value:
+    """Sums of products along an axis, the first ones conjugated, in the dtype of the products."""
+    check_arraylike("vecdot", x1, x2)
+    x, y = (moveaxis(v, axis, -1) for v in promote_dtypes(x1, x2))
+    if x.aval.shape[-1] != y.aval.shape[-1]:
+        types = f"{x.aval.str_short()} and {y.aval.str_short()}"
+        raise OperandError(f"vecdot of {types}: the last dimensions (axis {axis}) differ\n  at {user_line()}", "vecdot")
+    rank = max(x.aval.ndim, y.aval.ndim) - 1
+    batch = lax.broadcast_shapes(x.aval.shape[:-1], y.aval.shape[:-1])
+    x, y = (broadcast_to_shape(v, (*batch, v.aval.shape[-1])) for v in (ew.conj(x), y))
+    numbers = (((rank,), (rank,)), (tuple(range(rank)),) * 2)
+    return lax.dot_general(x, y, numbers, precision, preferred_element_type)

@@ -1,0 +1,51 @@
+"""What `hloom.numpy` has under the same names: here matrices are in the last two dimensions, and arguments positional
+or by keyword only, as the array API standard has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tracer.array import as_value
+from ...tracer.core import Value
+from ...tracer.errors import OperandError
+from ...tracer.source import user_line
+from .. import dot, movement
+from ..promotion import ArrayLike, check_arraylike
+
+__all__ = ["diagonal", "matmul", "outer", "tensordot", "trace"]
+
+
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Value:
+    """The diagonals of the matrices in the last two dimensions, as the last dimension."""
+    return movement.diagonal(x, offset, -2, -1)
+
+
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Value:
+    """The sums of the diagonals of the matrices in the last two dimensions."""
+    return movement.trace(x, offset, -2, -1, dtype)
+
+
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+    """`hloom.numpy.matmul`."""
+    return dot.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def tensordot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None
+) -> Value:
+    """`hloom.numpy.tensordot`."""
+    return dot.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
+    """All products of two vectors, [x1.size, x2.size]."""
+    check_arraylike("outer", x1, x2)
+    x, y = as_value(x1), as_value(x2)
+    if x.aval.ndim != 1 or y.aval.ndim != 1:
+        types = f"{x.aval.str_short()} and {y.aval.str_short()}"
+        raise OperandError(
+            f"linalg.outer of {types}: both must have one dimension\n  at {user_line()}\n"
+            "  hloom.numpy.outer flattens its arguments.",
+            "outer",
+        )
+    return dot.outer(x, y)
