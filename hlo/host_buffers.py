@@ -49,6 +49,50 @@ _probe = np.zeros(3)
 assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has another layout in this Python"
 
 
+class _Interface:
+    """The memory of an array described to NumPy as read-only, by an object that cannot be written through."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: NDArray) -> None:
+        self.owner = owner
+        interface = dict(owner.__array_interface__)
+        interface["data"] = (interface["data"][0], True)
+        self.__array_interface__ = interface
+
+
+def locked(array: NDArray) -> NDArray:
+    """The same elements, in the same memory, as an array that cannot be made writeable.
+
+    NumPy lets a user set the flag of an array if the array owns its memory, if an array that it views is writeable, or
+    if the object that owns the memory is. So the base of the result is an object that is none of these.
+    """
+    if _is_locked(array):
+        return array
+    if array.size and array.flags.c_contiguous:
+        known: NDArray = array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
+        vector = np.frombuffer(memoryview(known).toreadonly(), array.dtype)  # memoryview knows no other dtypes
+        return vector if array.ndim == 1 else vector.reshape(array.shape)
+    described = np.asarray(_Interface(array))
+    return described if described.dtype == array.dtype else described.view(array.dtype)
+
+
+def _is_locked(array: NDArray) -> bool:
+    base: Any = array
+    while type(base) is np.ndarray:
+        owner = base.base
+        if owner is None or base.flags.writeable:
+            return False
+        base = owner
+    described = getattr(base, "__array_interface__", None)
+    if described is not None:
+        return bool(described["data"][1])
+    try:
+        return memoryview(base).readonly
+    except TypeError:  # it has no memory to offer
+        return True
+
+
 def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None = None) -> NDArray:
     """The array that `memory`, all bytes of a buffer, holds in the layout of `shape`. See `DeviceBuffer.__array__`."""
     layout = shape.array_layout

@@ -37,8 +37,7 @@ class BlockBuffer(DeviceBuffer):
         shape, layout = self.shape, self.shape.array_layout
         if layout is not row_major(len(shape.dimensions)) and not layout.is_row_major:
             return array_in(np.asarray(self._block), shape, dtype, copy)
-        array = self._block.array(shape.element.dtype, shape.dimensions)
-        array.flags.writeable = False
+        array = self._block.read_only(shape.element.dtype, shape.dimensions)
         return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
 
     def is_exclusive(self) -> bool:

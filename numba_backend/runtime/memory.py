@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import mmap
 import os
 import threading
@@ -66,8 +67,34 @@ class Block:
         array: np.ndarray = np.asarray(self)[offset : offset + count].view(dtype).reshape(shape)
         return array
 
+    def read_only(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """A row-major array over the first bytes that nobody can make writeable; ValueError if there are too few."""
+        count = dtype.itemsize * math.prod(shape)
+        if count > self.nbytes:
+            raise ValueError(f"{dtype}{list(shape)} does not lie within {self.nbytes} bytes")
+        memory = _ReadOnly()
+        memory.block = self
+        if dtype.isbuiltin == 1:
+            memory.__array_interface__ = {
+                "version": 3, "typestr": dtype.str, "shape": shape, "data": (self.address, True)
+            }  # fmt: skip
+            return np.asarray(memory)
+        memory.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (count,), "data": (self.address, True)
+        }  # fmt: skip
+        array: np.ndarray = np.asarray(memory).view(dtype).reshape(shape)
+        return array
+
     def __repr__(self) -> str:
         return f"Block({self.nbytes} bytes at {self.address:#x})"
+
+
+class _ReadOnly:
+    """The base of the arrays that `Block.read_only` makes: NumPy cannot write through it."""
+
+    __slots__ = ("__array_interface__", "block")
+    block: Block
+    __array_interface__: dict[str, Any]
 
 
 class _LargeBlock(Block):
