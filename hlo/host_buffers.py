@@ -71,7 +71,7 @@ def locked(array: NDArray) -> NDArray:
         return array
     if array.size and array.flags.c_contiguous:
         known: NDArray = array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
-        vector = np.frombuffer(memoryview(known).toreadonly(), array.dtype)  # memoryview knows no other dtypes
+        vector = np.frombuffer(known.data.toreadonly(), array.dtype)  # a memoryview has no other dtypes
         return vector if array.ndim == 1 else vector.reshape(array.shape)
     described = np.asarray(_Interface(array))
     return described if described.dtype == array.dtype else described.view(array.dtype)
@@ -111,8 +111,7 @@ def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None
             return array if dtype is None else array.astype(dtype)
     if copy or dtype is not None:
         return np.array(array, dtype=dtype, copy=copy)
-    array.flags.writeable = False
-    return array
+    return locked(array)
 
 
 def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
@@ -183,9 +182,10 @@ class HostBuffer(DeviceBuffer):
         self.address = address_of(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        array = self._array.view()
-        array.flags.writeable = False
-        return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+        if copy:
+            return np.array(self._array, dtype=dtype)
+        array = locked(self._array)
+        return array if dtype is None else np.array(array, dtype=dtype, copy=copy)
 
     def is_exclusive(self) -> bool:
         return self._array.base is None and held_alone(self, "_array")
