@@ -24,6 +24,7 @@ from .custom_call_targets.call import Call, Run, Value
 from .custom_call_targets.config import read_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
 from .errors import CustomCallError, UnsupportedError
+from .memory_pressure import allocating
 from .forking import Order, fork_lock
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from .permutations import inverse
@@ -208,7 +209,7 @@ def _owned(value: Any) -> Any:
     """A read-only copy of an operand: the function may keep it, while the operand's memory is soon used again."""
     if isinstance(value, tuple):
         return tuple(_owned(v) for v in value)
-    array = np.array(value, order="C")
+    array = allocating(np.array, value, order="C")
     array.flags.writeable = False
     return array
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .backend import DeviceBuffer, NDArray
+from .memory_pressure import allocating
 from .physical_array import from_physical, to_physical
 from .shape import Shape
 
@@ -106,11 +107,11 @@ def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None
     elif copy is False:
         raise ValueError(f"an array in layout {layout} cannot be read without a copy")
     else:
-        array = from_physical(memory, shape)
+        array = allocating(from_physical, memory, shape)
         if copy:
             return array if dtype is None else array.astype(dtype)
     if copy or dtype is not None:
-        return np.array(array, dtype=dtype, copy=copy)
+        return allocating(np.array, array, dtype=dtype, copy=copy)
     return locked(array)
 
 
@@ -124,11 +125,11 @@ def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
     if layout.is_row_major:
         return HostBuffer(array.copy() if copy else array, shape)
     if layout.is_dense:
-        memory = np.ascontiguousarray(array.transpose(layout.minor_to_major[::-1]))
+        memory = allocating(np.ascontiguousarray, array.transpose(layout.minor_to_major[::-1]))
         if not memory.flags.aligned or (copy and np.may_share_memory(memory, array)):
             memory = memory.copy()
     else:
-        memory = to_physical(array, shape)
+        memory = allocating(to_physical, array, shape)
     return PhysicalBuffer(memory.reshape(-1).view(np.uint8), shape)
 
 
@@ -176,16 +177,16 @@ class HostBuffer(DeviceBuffer):
         """`array`: of the type `shape`, whose layout is row-major."""
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
-            array = np.array(array, order="C")
+            array = allocating(np.array, array, order="C")
         self._array = array
         self.shape = shape
         self.address = address_of(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         if copy:
-            return np.array(self._array, dtype=dtype)
+            return allocating(np.array, self._array, dtype=dtype)
         array = locked(self._array)
-        return array if dtype is None else np.array(array, dtype=dtype, copy=copy)
+        return array if dtype is None else allocating(np.array, array, dtype=dtype, copy=copy)
 
     def is_exclusive(self) -> bool:
         return self._array.base is None and held_alone(self, "_array")

@@ -14,6 +14,7 @@ from ..hlo.host_buffers import RetypedBuffer, array_in, buffer_of, held_alone
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import row_major
+from ..hlo.memory_pressure import allocating
 from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.shape import Shape
 from ..hlo.text.escape import escape
@@ -38,7 +39,9 @@ class BlockBuffer(DeviceBuffer):
         if layout is not row_major(len(shape.dimensions)) and not layout.is_row_major:
             return array_in(np.asarray(self._block), shape, dtype, copy)
         array = self._block.read_only(shape.element.dtype, shape.dimensions)
-        return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+        if dtype is None and not copy:
+            return array
+        return allocating(np.array, array, dtype=dtype, copy=copy)
 
     def is_exclusive(self) -> bool:
         return held_alone(self, "_block")

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 
 from ..hlo.backend import DeviceBuffer
 from ..hlo.host_buffers import HostBuffer, locked
+from ..hlo.memory_pressure import allocating
 from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
@@ -107,8 +108,8 @@ class Array(ArrayBase):
             if dtype is not None and np.dtype(dtype) != view.dtype:
                 if copy is False:
                     raise ValueError(f"an array of {view.dtype} cannot be a {np.dtype(dtype)} array without a copy")
-                return view.astype(dtype)
-            return view.copy() if copy else view
+                return allocating(view.astype, dtype)
+            return allocating(view.copy) if copy else view
         except BaseException as error:
             hide(error)
             raise
@@ -208,7 +209,7 @@ class Array(ArrayBase):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         if self.aval.is_extended:
             return with_storage(self.aval, self._storage.__deepcopy__(memo))
-        return Array(self.aval, _frozen(np.array(self._view)))
+        return Array(self.aval, _frozen(allocating(np.array, self._view)))
 
     def block_until_ready(self) -> Self:
         """Itself: calls return when they are done."""
@@ -360,12 +361,14 @@ def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array
     """
     dtype = canonical_dtype(value.dtype)
     aval = ShapedArray(value.shape, dtype)
-    return Array(aval, _frozen(np.array(value, dtype=dtype, order="C"))) if copy else Array(aval, _alias(value, dtype))
+    if not copy:
+        return Array(aval, _alias(value, dtype))
+    return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
 
 
 def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
     array = np.asarray(value)
-    return _read_only(array) if array.dtype == dtype else _frozen(array.astype(dtype))
+    return _read_only(array) if array.dtype == dtype else _frozen(allocating(array.astype, dtype))
 
 
 def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] | None = None) -> Array:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..hlo.memory_pressure import allocating
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import (
     BroadcastAttributes,
@@ -121,7 +122,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     if attributes is None:
         return x
     if not attributes.dimensions and isinstance(x, Array) and _state.direct and not x.aval.is_extended:
-        return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), np.full(shape, x._view))
+        return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), allocating(np.full, shape, x._view))
     return bind(Opcode.BROADCAST, (x,), attributes, shape=ShapedArray(shape, x.aval.dtype).hlo)
 
 

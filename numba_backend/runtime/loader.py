@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple
 
+from ...hlo.memory_pressure import allocating
 from .libc import libc_address
 
 _LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
@@ -188,12 +189,17 @@ class _Object:
 def _executable(code: bytes) -> int:
     """A copy of `code` that can be executed. Never freed: worker threads may sleep in it until the process ends."""
     size = max(len(code), 1)
-    address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-    if address in (None, ctypes.c_void_p(-1).value):
-        raise MemoryError(f"the system has no {size} bytes for code")
+    address = allocating(_mapped, size)
     ctypes.memmove(address, code, len(code))
     if _protect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise PermissionError("this system does not let memory be made executable")
+    return address
+
+
+def _mapped(size: int) -> int:
+    address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise MemoryError(f"the system has no {size} bytes for code")
     return int(address)
 
 
