@@ -61,6 +61,10 @@ class _Interface:
         interface["data"] = (interface["data"][0], True)
         self.__array_interface__ = interface
 
+    @property
+    def nbytes(self) -> int:
+        return self.owner.nbytes
+
 
 def locked(array: NDArray) -> NDArray:
     """The same elements, in the same memory, as an array that cannot be made writeable.
@@ -133,7 +137,16 @@ def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
     return PhysicalBuffer(memory.reshape(-1).view(np.uint8), shape)
 
 
-class PhysicalBuffer(DeviceBuffer):
+class HostMemory(DeviceBuffer):
+    """A buffer in the memory of this process. A copy of it, or a pickle, has the contents and not the address."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return buffer_of, (self.__array__(copy=True), self.shape)
+
+
+class PhysicalBuffer(HostMemory):
     """A buffer in any layout: a NumPy array of its bytes."""
 
     __slots__ = ("_memory", "address", "shape")
@@ -152,7 +165,7 @@ class PhysicalBuffer(DeviceBuffer):
         return self._memory.base is None and held_alone(self, "_memory")
 
 
-class RetypedBuffer(DeviceBuffer):
+class RetypedBuffer(HostMemory):
     """The memory of another buffer, read as an array of another type or layout with the same number of bytes."""
 
     __slots__ = ("_owner", "address", "shape")
@@ -168,7 +181,7 @@ class RetypedBuffer(DeviceBuffer):
         return array_in(np.frombuffer(memoryview(memory), np.uint8), self.shape, dtype, copy)
 
 
-class HostBuffer(DeviceBuffer):
+class HostBuffer(HostMemory):
     """A NumPy array as a buffer in row-major order; copied first if it is not dense, row-major and aligned."""
 
     __slots__ = ("_array", "address", "shape")

@@ -10,7 +10,7 @@ import numpy as np
 from ..hlo.backend import DeviceBuffer, Executable, MemoryAnalysis
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment
 from ..hlo.errors import ExecutionError
-from ..hlo.host_buffers import RetypedBuffer, array_in, buffer_of, held_alone
+from ..hlo.host_buffers import HostMemory, RetypedBuffer, array_in, buffer_of, held_alone
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import row_major
@@ -24,7 +24,7 @@ from .runtime.memory import Block, allocate
 NDArray = np.ndarray[Any, Any]
 
 
-class BlockBuffer(DeviceBuffer):
+class BlockBuffer(HostMemory):
     """A result in its own block of memory, in the layout of its shape."""
 
     __slots__ = ("_block", "address", "shape")

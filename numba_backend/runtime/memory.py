@@ -87,6 +87,9 @@ class Block:
         array: np.ndarray = np.asarray(memory).view(dtype).reshape(shape)
         return array
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be copied or pickled: it owns memory of this process. Copy an array over it.")
+
     def __repr__(self) -> str:
         return f"Block({self.nbytes} bytes at {self.address:#x})"
 
@@ -97,6 +100,10 @@ class _ReadOnly:
     __slots__ = ("__array_interface__", "block")
     block: Block
     __array_interface__: dict[str, Any]
+
+    @property
+    def nbytes(self) -> int:
+        return self.block.nbytes
 
 
 class _LargeBlock(Block):
