@@ -30,6 +30,7 @@ from ..hlo.ops.movement import (
 from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value
 from ..tracer.aval import ShapedArray
+from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import OperandError
 from ..tracer.extended_ops import filled
@@ -145,6 +146,10 @@ def _broadcast_plan(
     if given == shape and dims == tuple(range(len(shape))):
         return kept_shape, None
     return kept_shape, BroadcastAttributes(dims)
+
+
+on_clear(_broadcast_shapes.cache_clear)
+on_clear(_broadcast_plan.cache_clear)
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Value:
