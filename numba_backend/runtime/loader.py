@@ -20,7 +20,7 @@ import mmap
 import platform
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -102,8 +102,8 @@ class _Mapping:
         _unwinding("__register_frame")(frames)
         self.frames.append(frames)
 
-    def __del__(self) -> None:
-        if sys.is_finalizing() or not hasattr(self, "address"):  # without an address: there was no memory
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if finalizing() or not hasattr(self, "address"):  # without an address: there was no memory
             return
         for frames in self.frames:
             _unwinding("__deregister_frame")(frames)
