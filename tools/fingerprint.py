@@ -511,14 +511,13 @@ def _prepare() -> None:
         kernels = list(kernels)
         own = [k for k in kernels if k.convention == "native"]
         _runtime.update((k.name, f"{k.signature}\n{k.source}") for k in own)
-        _made["signatures"] = "\n".join(f"{k.name}({k.signature})" for k in kernels if k.convention != "native")
         loaded = iter(codes(self, own))
         nothing = SimpleNamespace(address=0, object_bytes=0)
         return [next(loaded) if k.convention == "native" else nothing for k in kernels]
 
     def build_and_note(self: Any, *args: Any, **kwargs: Any) -> Any:
         program = build(self, *args, **kwargs)
-        _made["rows"] = f"{program.to_text()}\n{_made['signatures']}"
+        _made["rows"] = f"{program.to_text()}\n"
         return program
 
     store.codes, builder.build = get_runtime, build_and_note
