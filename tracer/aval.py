@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
+from ..hlo.forking import Order, fork_lock
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
 from .caches import on_clear
@@ -75,15 +74,7 @@ class ShapedArray:
 
 _INTERNED: WeakValueDictionary[tuple[Any, Any, bool], ShapedArray] = WeakValueDictionary()
 """All types that somebody holds."""
-_lock = threading.Lock()
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+_lock = fork_lock(Order.LEAF)
 _RECENT: dict[tuple[Any, Any, bool], ShapedArray] = {}
 """Types that were asked for, as they were spelled, for a fast answer; emptied when there are many."""
 MAX_RECENT = 8192
