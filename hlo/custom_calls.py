@@ -24,8 +24,8 @@ from .custom_call_targets.call import Call, Run, Value
 from .custom_call_targets.config import read_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
 from .errors import CustomCallError, UnsupportedError
-from .memory_pressure import allocating
 from .forking import Order, fork_lock
+from .memory_pressure import allocating
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from .permutations import inverse
 from .shape import Shape
