@@ -21,6 +21,7 @@ from ..hlo.tracebacks import boundaries
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
+from ..tracer.by_name import is_global
 from ..tracer.core import Call, Primitive, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
 from ..tracer.ops import full, is_inexact
@@ -156,11 +157,16 @@ class custom_jvp:
     With `nondiff_argnums` the rule takes these arguments first: rule(*nondiff, primals, tangents).
     """
 
+    __qualname__: str
+
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = _as_sequence(nondiff_argnums)
         self.jvp: Callable[..., Any] | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule; returns it, for use as a decorator. It receives zero tangents as arrays of zeros."""
@@ -345,12 +351,17 @@ class custom_vjp:
     With `nondiff_argnums`, fwd takes all arguments in their order, and bwd takes these first.
     """
 
+    __qualname__: str
+
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = _as_sequence(nondiff_argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
         """Set the rule: the forward pass, which also returns what the backward pass needs, and the backward pass."""

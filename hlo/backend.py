@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -135,6 +135,18 @@ class Executable(ABC):
     @abstractmethod
     def passes(self) -> Sequence[PassRecord]:
         """What each stage of the compilation did, in order: the passes, then the stages of the backend itself."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"an executable ({self.module.name}) cannot be pickled: it is bound to the memory of this process. Pickle "
+            "the module that was compiled, and compile it where it is loaded: kernels come from the store on disk."
+        )
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module after all passes, as `HloModule.as_text` writes it."""

@@ -25,6 +25,7 @@ from .custom_call_targets.config import read_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
 from .errors import CustomCallError, UnsupportedError
 from .forking import Order, fork_lock
+from .memory_pressure import allocating
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from .permutations import inverse
 from .shape import Shape
@@ -56,10 +57,11 @@ _version = 0
 def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = False) -> None:
     """Let custom calls of target `name` run `fn`.
 
-    fn: a Python function `fn(*operands, **backend_config)` of NumPy arrays (read-only; tuples of arrays for tuple
-    operands) that returns an array of the declared type, or a tuple of arrays; a function compiled by `numba.njit`; or
-    a native function, a `numba.cfunc` or a ctypes function with the signature `void(void* out, void** in)`, which runs
-    without the GIL and gets no backend_config. Its result must depend only on its operands: equal calls may be merged,
+    fn: a Python function `fn(*operands, **backend_config)` of NumPy arrays (read-only copies, which it may keep; tuples
+    of arrays for tuple operands) that returns an array of the declared type, or a tuple of arrays, which is copied; a
+    function compiled by `numba.njit`, with the same arrays; or a native function, a `numba.cfunc` or a ctypes function
+    with the signature `void(void* out, void** in)`, which runs without the GIL, gets no backend_config, and whose
+    pointers are valid only during the call. Its result must depend only on its operands: equal calls may be merged,
     and a call whose result is unused is dropped, unless the call says `custom_call_has_side_effect=true`.
 
     If the backend_config of a typed call is a dictionary, its values arrive as keywords; any other text, unless it is
@@ -194,21 +196,27 @@ def _unknown(name: str) -> str:
 
 def _run_python(function: CustomCallFunction, call: Call) -> Run:
     def run(*operands: Any) -> Any:
-        views = [_read_only(value) for value in operands if value is not None]
+        owned = [_owned(value) for value in operands if value is not None]
         try:
-            return function(*views, **call.config)
+            return function(*owned, **_fresh(call.config))
         except Exception as error:
             raise CustomCallError(f"custom call {call.target!r} raised {type(error).__name__}: {error}") from error
 
     return run
 
 
-def _read_only(value: Any) -> Any:
+def _owned(value: Any) -> Any:
+    """A read-only copy of an operand: the function may keep it, while the operand's memory is soon used again."""
     if isinstance(value, tuple):
-        return tuple(_read_only(v) for v in value)
-    view = value.view()
-    view.flags.writeable = False
-    return view
+        return tuple(_owned(v) for v in value)
+    array = allocating(np.array, value, order="C")
+    array.flags.writeable = False
+    return array
+
+
+def _fresh(value: Any) -> Any:
+    """A value of a backend_config whose dictionaries the function may change."""
+    return {k: _fresh(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def _run_native(function: NativeFunction, call: Call) -> Run:

@@ -16,15 +16,16 @@ from .opcode import Opcode
 from .ops import SPECS, Trait
 from .ops.custom_call import CustomCallAttributes
 
-_ACTING = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits)
+ACTING = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits)
+"""The opcodes that act by themselves, whatever their attributes are."""
 _known: WeakKeyDictionary[HloComputation, tuple[HloInstruction, ...]] = WeakKeyDictionary()
 
 
 def has_side_effect(instruction: HloInstruction) -> bool:
     """True if the instruction must run even though nobody uses its result."""
     if instruction.attributes is NO_ATTRIBUTES:
-        return instruction.opcode in _ACTING
-    if instruction.opcode in _ACTING:
+        return instruction.opcode in ACTING
+    if instruction.opcode in ACTING:
         return True
     if instruction.opcode is Opcode.CUSTOM_CALL:
         attributes: CustomCallAttributes = instruction.attributes

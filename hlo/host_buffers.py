@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .backend import DeviceBuffer, NDArray
+from .memory_pressure import allocating
 from .physical_array import from_physical, to_physical
 from .shape import Shape
 
@@ -49,6 +50,54 @@ _probe = np.zeros(3)
 assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has another layout in this Python"
 
 
+class _Interface:
+    """The memory of an array described to NumPy as read-only, by an object that cannot be written through."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: NDArray) -> None:
+        self.owner = owner
+        interface = dict(owner.__array_interface__)
+        interface["data"] = (interface["data"][0], True)
+        self.__array_interface__ = interface
+
+    @property
+    def nbytes(self) -> int:
+        return self.owner.nbytes
+
+
+def locked(array: NDArray) -> NDArray:
+    """The same elements, in the same memory, as an array that cannot be made writeable.
+
+    NumPy lets a user set the flag of an array if the array owns its memory, if an array that it views is writeable, or
+    if the object that owns the memory is. So the base of the result is an object that is none of these.
+    """
+    if _is_locked(array):
+        return array
+    if array.size and array.flags.c_contiguous:
+        known: NDArray = array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
+        vector = np.frombuffer(known.data.toreadonly(), array.dtype)  # a memoryview has no other dtypes
+        return vector if array.ndim == 1 else vector.reshape(array.shape)
+    described = np.asarray(_Interface(array))
+    return described if described.dtype == array.dtype else described.view(array.dtype)
+
+
+def _is_locked(array: NDArray) -> bool:
+    base: Any = array
+    while type(base) is np.ndarray:
+        owner = base.base
+        if owner is None or base.flags.writeable:
+            return False
+        base = owner
+    described = getattr(base, "__array_interface__", None)
+    if described is not None:
+        return bool(described["data"][1])
+    try:
+        return memoryview(base).readonly
+    except TypeError:  # it has no memory to offer
+        return True
+
+
 def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None = None) -> NDArray:
     """The array that `memory`, all bytes of a buffer, holds in the layout of `shape`. See `DeviceBuffer.__array__`."""
     layout = shape.array_layout
@@ -62,13 +111,12 @@ def array_in(memory: NDArray, shape: Shape, dtype: Any = None, copy: bool | None
     elif copy is False:
         raise ValueError(f"an array in layout {layout} cannot be read without a copy")
     else:
-        array = from_physical(memory, shape)
+        array = allocating(from_physical, memory, shape)
         if copy:
             return array if dtype is None else array.astype(dtype)
     if copy or dtype is not None:
-        return np.array(array, dtype=dtype, copy=copy)
-    array.flags.writeable = False
-    return array
+        return allocating(np.array, array, dtype=dtype, copy=copy)
+    return locked(array)
 
 
 def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
@@ -81,15 +129,24 @@ def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
     if layout.is_row_major:
         return HostBuffer(array.copy() if copy else array, shape)
     if layout.is_dense:
-        memory = np.ascontiguousarray(array.transpose(layout.minor_to_major[::-1]))
+        memory = allocating(np.ascontiguousarray, array.transpose(layout.minor_to_major[::-1]))
         if not memory.flags.aligned or (copy and np.may_share_memory(memory, array)):
             memory = memory.copy()
     else:
-        memory = to_physical(array, shape)
+        memory = allocating(to_physical, array, shape)
     return PhysicalBuffer(memory.reshape(-1).view(np.uint8), shape)
 
 
-class PhysicalBuffer(DeviceBuffer):
+class HostMemory(DeviceBuffer):
+    """A buffer in the memory of this process. A copy of it, or a pickle, has the contents and not the address."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return buffer_of, (self.__array__(copy=True), self.shape)
+
+
+class PhysicalBuffer(HostMemory):
     """A buffer in any layout: a NumPy array of its bytes."""
 
     __slots__ = ("_memory", "address", "shape")
@@ -108,7 +165,7 @@ class PhysicalBuffer(DeviceBuffer):
         return self._memory.base is None and held_alone(self, "_memory")
 
 
-class RetypedBuffer(DeviceBuffer):
+class RetypedBuffer(HostMemory):
     """The memory of another buffer, read as an array of another type or layout with the same number of bytes."""
 
     __slots__ = ("_owner", "address", "shape")
@@ -124,7 +181,7 @@ class RetypedBuffer(DeviceBuffer):
         return array_in(np.frombuffer(memoryview(memory), np.uint8), self.shape, dtype, copy)
 
 
-class HostBuffer(DeviceBuffer):
+class HostBuffer(HostMemory):
     """A NumPy array as a buffer in row-major order; copied first if it is not dense, row-major and aligned."""
 
     __slots__ = ("_array", "address", "shape")
@@ -133,15 +190,16 @@ class HostBuffer(DeviceBuffer):
         """`array`: of the type `shape`, whose layout is row-major."""
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
-            array = np.array(array, order="C")
+            array = allocating(np.array, array, order="C")
         self._array = array
         self.shape = shape
         self.address = address_of(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        array = self._array.view()
-        array.flags.writeable = False
-        return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+        if copy:
+            return allocating(np.array, self._array, dtype=dtype)
+        array = locked(self._array)
+        return array if dtype is None else allocating(np.array, array, dtype=dtype, copy=copy)
 
     def is_exclusive(self) -> bool:
         return self._array.base is None and held_alone(self, "_array")

@@ -53,6 +53,9 @@ class Attributes:
                     changes[name] = new
         return replace(self, **changes) if changes else self
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return "NO_ATTRIBUTES" if self is NO_ATTRIBUTES else object.__reduce_ex__(self, protocol)
+
 
 _FIELDS: dict[type[Attributes], tuple[str, ...]] = {}
 
@@ -66,6 +69,7 @@ def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
 
 
 NO_ATTRIBUTES = Attributes()
+"""The attributes of an instruction that has none: compared by identity, also after unpickling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,12 @@ class HloInstruction:
         called: tuple[HloComputation, ...] = self.attributes.called_computations()
         return called
 
+    def __copy__(self) -> HloInstruction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HloInstruction:
+        return self
+
     def __repr__(self) -> str:
         operands = ", ".join(o.name or o.opcode.value for o in self.operands)
         return f"<{self.name or '?'} = {self.shape} {self.opcode.value}({operands})>"
@@ -143,8 +153,31 @@ class HloComputation:
         """The instructions that call computations, in order. Cached: every walk over a module asks."""
         return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])
 
+    def __copy__(self) -> HloComputation:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HloComputation:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A list of instructions that name their operands by number: programs may be deeper than Python's stack."""
+        numbers = {instruction: k for k, instruction in enumerate(self.instructions)}
+        rows = [
+            (i.opcode, i.shape, tuple([numbers[o] for o in i.operands]), i.attributes, i.name, i.metadata,
+             i.frontend_attributes, i.annotations)
+            for i in self.instructions
+        ]  # fmt: skip
+        return _computation_of, (self.name, rows, numbers[self.root])
+
     def __repr__(self) -> str:
         return f"<HloComputation {self.name}: {len(self.instructions)} instructions>"
+
+
+def _computation_of(name: str, rows: list[Any], root: int) -> HloComputation:
+    made: list[HloInstruction] = []
+    for opcode, shape, operands, *rest in rows:
+        made.append(HloInstruction(opcode, shape, tuple([made[k] for k in operands]), *rest))
+    return HloComputation(name, tuple(made), made[root])
 
 
 def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> tuple[HloInstruction, ...]:

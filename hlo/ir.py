@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 from .aliases import BufferDonor, InputOutputAlias
 from .errors import UnsupportedError
@@ -122,6 +124,16 @@ class HloModule:
 
     def _repr_html_(self) -> str:
         return preformatted(self.to_text(elide_over=_FEW_ELEMENTS, metadata=False))
+
+    def __copy__(self) -> HloModule:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HloModule:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the text. (The parser is above this file.)"""
+        return import_module(".text.parser", __package__).parse, (self.to_text(),)
 
 
 def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:

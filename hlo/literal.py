@@ -49,5 +49,14 @@ class Literal:
             self._hash = hash((self.array.dtype.str, self.array.shape, self.array.tobytes()))
         return self._hash
 
+    def __copy__(self) -> Literal:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Literal:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Literal, (self.array,)  # the hash is another one in another process
+
     def __repr__(self) -> str:
         return f"Literal({self.array!r})"

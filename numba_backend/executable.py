@@ -10,10 +10,11 @@ import numpy as np
 from ..hlo.backend import DeviceBuffer, Executable, MemoryAnalysis
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment
 from ..hlo.errors import ExecutionError
-from ..hlo.host_buffers import RetypedBuffer, array_in, buffer_of, held_alone
+from ..hlo.host_buffers import HostMemory, RetypedBuffer, array_in, buffer_of, held_alone
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import row_major
+from ..hlo.memory_pressure import allocating
 from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.shape import Shape
 from ..hlo.text.escape import escape
@@ -23,7 +24,7 @@ from .runtime.memory import Block, allocate
 NDArray = np.ndarray[Any, Any]
 
 
-class BlockBuffer(DeviceBuffer):
+class BlockBuffer(HostMemory):
     """A result in its own block of memory, in the layout of its shape."""
 
     __slots__ = ("_block", "address", "shape")
@@ -37,9 +38,10 @@ class BlockBuffer(DeviceBuffer):
         shape, layout = self.shape, self.shape.array_layout
         if layout is not row_major(len(shape.dimensions)) and not layout.is_row_major:
             return array_in(np.asarray(self._block), shape, dtype, copy)
-        array = self._block.array(shape.element.dtype, shape.dimensions)
-        array.flags.writeable = False
-        return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=copy)
+        array = self._block.read_only(shape.element.dtype, shape.dimensions)
+        if dtype is None and not copy:
+            return array
+        return allocating(np.array, array, dtype=dtype, copy=copy)
 
     def is_exclusive(self) -> bool:
         return held_alone(self, "_block")

@@ -28,7 +28,6 @@ from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeP
 from .rows import row_rule
 from .runtime.kernel import KernelSource, Parameter
 from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size
-from .runtime.store import default_store
 
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
@@ -63,7 +62,7 @@ class LoweredModule:
     program: Program
     kernels: tuple[KernelUse, ...]
     code_bytes: int
-    """Object code of all distinct kernels."""
+    """Machine code of all distinct kernels."""
     arena_size: int
     """Bytes of the arenas, one after another, and of the scratch memory after them, enough for every row."""
 
@@ -74,8 +73,7 @@ def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
     entry = assignment.module.entry
     lowering.computation(entry)
     program = lowering.builder.build()
-    code_bytes = sum(default_store().code_bytes(kernel) for kernel in lowering.sources())
-    return LoweredModule(program, tuple(lowering.kernels), code_bytes, lowering.arena_size)
+    return LoweredModule(program, tuple(lowering.kernels), program.code_bytes, lowering.arena_size)
 
 
 class _Lowering:
@@ -117,10 +115,6 @@ class _Lowering:
             with self._dense(instruction) as seen:
                 row(self, seen)
         self._copies(self.assignment.copies_at_end(computation))
-
-    def sources(self) -> list[KernelSource]:
-        """The distinct kernels."""
-        return list(self._sources.values())
 
     def place(self, place: BufferSlice) -> Argument:
         """A buffer as an argument of the program."""

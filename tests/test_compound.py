@@ -253,8 +253,12 @@ def test_small_draws_share_programs() -> None:
 # ---- ops and views
 
 
-def test_a_small_slice_does_not_keep_a_large_array() -> None:
-    big = hloom.jit(lambda x: x + 1)(jnp.zeros((1000, 100)))
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize("make", [hloom.jit(lambda x: x + 1), lambda x: x + 1, lambda x: (x.T + 1).T])
+def test_a_small_slice_does_not_keep_a_large_array(make: Any, seen: bool) -> None:
+    big = make(jnp.zeros((1000, 100)))
+    if seen:
+        np.asarray(big)
     for part in (big[3], big[2:5], lax.slice(big, (0, 0), (1, 5)), lax.dynamic_slice(big, (1, 2), (2, 3))):
         assert part._view.base is None or part._view.base.nbytes < 10000
     assert big[10:]._view.base is not None, "a large part is a view"

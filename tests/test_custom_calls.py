@@ -262,6 +262,115 @@ def test_operands_are_read_only_and_results_are_copied(backend: str, register: C
     assert result.tolist() == [0, 1]
 
 
+KEEP: dict[str, Callable[[NDArray], Any]] = {
+    "the operand": lambda x: x,
+    "a view": lambda x: x[::2],
+    "a memoryview": memoryview,
+    "an iterator": iter,
+    "a row of bytes": lambda x: x.view(np.uint8),
+}
+LOOP = """
+HloModule m
+body {
+  s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[4] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  two = f32[] constant(2)
+  twos = f32[4] broadcast(two), dimensions={}
+  scaled = f32[4] multiply(x, twos)
+  y = f32[4] custom-call(scaled), custom_call_target="fn", custom_call_has_side_effect=true
+  ROOT r = (s32[], f32[4]) tuple(j, y)
+}
+condition {
+  s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+ENTRY main {
+  x = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  s = (s32[], f32[4]) tuple(zero, x)
+  w = (s32[], f32[4]) while(s), condition=condition, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=1
+}
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("what", KEEP)
+def test_a_function_may_keep_its_operands(what: str, backend: str, register: Callable[..., None]) -> None:
+    """In a loop whose memory is used again, and after the program has ended."""
+    kept: list[Any] = []
+
+    def fn(x: NDArray) -> NDArray:
+        kept.append((KEEP[what](x), np.array(KEEP[what](np.array(x)) if what != "an iterator" else x)))
+        return x + 1
+
+    register("fn", fn)
+    x = np.arange(4, dtype=np.float32)
+    (result,) = hloom.run_hlo(LOOP, x, backend=backend)
+    hloom.run_hlo(LOOP, x + 50, backend=backend)
+    assert result.tolist() == [7, 15, 23, 31]
+    x[:] = -1
+    for now, then in kept:
+        np.testing.assert_array_equal(np.array(list(now) if what == "an iterator" else now), then)
+    assert [float(then[0]) for _, then in kept[:3]] == ([0, 2, 6] if what != "a row of bytes" else [0, 0, 0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_function_may_change_what_it_returned(backend: str, register: Callable[..., None]) -> None:
+    same = np.zeros(4, np.float32)
+
+    def fn(x: NDArray) -> NDArray:
+        same[:] = -5
+        same[:] = x + 1
+        return same
+
+    register("fn", fn)
+    text = """
+HloModule m
+ENTRY main {
+  x = f32[4] parameter(0)
+  y = f32[4] custom-call(x), custom_call_target="fn", custom_call_has_side_effect=true
+  z = f32[4] custom-call(y), custom_call_target="fn", custom_call_has_side_effect=true
+  ROOT r = (f32[4], f32[4]) tuple(y, z)
+}
+"""
+    y, z = hloom.run_hlo(text, np.arange(4, dtype=np.float32), backend=backend)
+    same[:] = 9
+    assert (y.tolist(), z.tolist()) == ([1, 2, 3, 4], [2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_function_may_return_its_operand(backend: str, register: Callable[..., None]) -> None:
+    register("fn", lambda x: x)
+    x = np.arange(2, dtype=np.float32)
+    (result,) = hloom.run_hlo(module("f32[2]", "f32[2]", "fn"), x, backend=backend)
+    x[:] = 7
+    assert result.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_function_cannot_change_its_config(backend: str, register: Callable[..., None]) -> None:
+    seen = []
+
+    def fn(x: NDArray, inner: dict[str, Any], values: NDArray) -> NDArray:
+        assert not values.flags.writeable
+        seen.append(dict(inner))
+        inner["more"] = 1
+        return x
+
+    register("fn", fn)
+    config = "{inner = {y = 1 : i32}, values = dense<[1, 2]> : tensor<2xi64>}"
+    text = module("f32[2]", "f32[2]", "fn", TYPED + config)
+    for _ in range(2):
+        hloom.run_hlo(text, X, backend=backend)
+    assert seen == [{"y": 1}] * len(seen) and len(seen) == 2
+
+
 WRONG: list[tuple[str, str, Any, str]] = [
     ("f32[2]", "a float64", lambda x: x.astype(np.float64), "must be f32[2] (dtype float32), not an array of float64"),
     ("f32[2]", "three elements", lambda x: np.zeros(3, np.float32), "with shape (3,)"),

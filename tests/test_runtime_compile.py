@@ -11,7 +11,7 @@ from hloom.numba_backend.runtime import numba_internals
 from hloom.numba_backend.runtime.compile import compile_kernel, compile_kernels
 from hloom.numba_backend.runtime.errors import KernelCompilationError
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
-from hloom.numba_backend.runtime.llvm_backend import load_objects
+from hloom.numba_backend.runtime.loader import load_objects
 
 from support.runtime_kernels import ADD, F32, python
 
@@ -25,10 +25,11 @@ TYPES = {
 
 def call(kernel: KernelSource, lo: int, hi: int, *arguments: np.ndarray | int) -> None:
     """Compile the kernel and call its entry point with pointers to arrays, and words."""
-    (address,) = load_objects([(kernel.symbol, compile_kernels([kernel])[0])])
+    (code,) = load_objects([(kernel.symbol, compile_kernels([kernel])[0])])
     words = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments]
     table = (ctypes.c_int64 * len(words))(*words)
-    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)(lo, hi, ctypes.addressof(table))
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(code.address)
+    entry(lo, hi, ctypes.addressof(table))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -102,8 +103,8 @@ def test_batch_gives_each_kernel_its_own_code() -> None:
     sources = [f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {value}\n" for value in range(5)]
     kernels = [KernelSource("k", source, (F32,)) for source in sources]
     assert len({kernel.symbol for kernel in kernels}) == 5
-    addresses = load_objects([(k.symbol, code) for k, code in zip(kernels, compile_kernels(kernels))])
-    assert len(set(addresses)) == 5
+    loaded = load_objects([(k.symbol, code) for k, code in zip(kernels, compile_kernels(kernels))])
+    assert len({code.address for code in loaded}) == 5
 
 
 @pytest.mark.parametrize(

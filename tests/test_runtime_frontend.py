@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
-from hloom.numba_backend.runtime.llvm_backend import emit_object, load_objects
+from hloom.numba_backend.runtime.llvm_backend import emit_object
+from hloom.numba_backend.runtime.loader import load_objects
 from hloom.numba_backend.runtime.numba_frontend import Way, to_llvm
 from hloom.numba_backend.runtime.one_pass import Refused
 from numba import types
@@ -99,10 +100,10 @@ def compiled(kernel: KernelSource, way: Way) -> Callable[..., None]:
     """Lower one way, compile, load under a symbol of its own; a function of lo, hi, arrays and integers."""
     symbol = f"{kernel.symbol}_{next(_numbers)}"
     text = to_llvm(kernel, SCOPE, way).replace(kernel.symbol, symbol)
-    (address,) = load_objects([(symbol, emit_object(text))])
-    entry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)
+    (code,) = load_objects([(symbol, emit_object(text))])
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(code.address)
 
-    def run(lo: int, hi: int, *arguments: Any) -> None:
+    def run(lo: int, hi: int, *arguments: Any, code: object = code) -> None:
         words = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments]
         table = (ctypes.c_int64 * len(words))(*words)
         entry(lo, hi, ctypes.addressof(table))
@@ -216,8 +217,8 @@ def test_the_single_pass_refuses_what_it_does_not_know(lines: list[str]) -> None
 
 def test_numba_compiles_what_the_single_pass_refuses() -> None:
     kernel = KernelSource("k", body("a = 0", "a = 1.5", "out[0] = a"), PARAMETERS)
-    (address,) = load_objects([(kernel.symbol, emit_object(to_llvm(kernel, SCOPE)))])
-    assert address
+    (code,) = load_objects([(kernel.symbol, emit_object(to_llvm(kernel, SCOPE)))])
+    assert code.address
 
 
 def test_equal_kernels_give_equal_text() -> None:

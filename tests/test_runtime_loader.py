@@ -51,7 +51,8 @@ def test_images_do_what_llvm_loads(kernel: KernelSource) -> None:
     image = link(kernel.symbol, code)
     assert image is not None
     image = Image.from_bytes(image.to_bytes())
-    addresses = [*load_objects([(kernel.symbol, code)]), *load_images([image]), *load_images([image, image])]
+    loaded = [*load_objects([(kernel.symbol, code)]), *load_images([image]), *load_images([image, image])]
+    addresses = [found.address for found in loaded]
     assert len(set(addresses)) == 4
     x = np.linspace(-1, 14, 1001).astype(np.float32)
     results = []
@@ -113,7 +114,8 @@ def test_code_is_not_writable() -> None:
     (code,) = compile_kernels([kernel])
     image = link(kernel.symbol, code)
     assert image is not None
-    (address,) = load_images([image])
+    (loaded,) = load_images([image])
+    address = loaded.address
     for line in Path("/proc/self/maps").read_text().splitlines():
         first, last = (int(end, 16) for end in line.split()[0].split("-"))
         if first <= address < last:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import shutil
 import socket
@@ -9,10 +11,12 @@ import stat
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hloom.numba_backend.runtime import loader, store_disk
 from hloom.numba_backend.runtime.errors import KernelCompilationError, KernelStoreWarning
@@ -37,6 +41,14 @@ print(store.statistics.compiled, store.statistics.loaded_from_disk, *imported)
 
 def numbered(value: int) -> KernelSource:
     return KernelSource("k", f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {value}\n", (F32,))
+
+
+def run_numbered(address: int) -> float:
+    """What the kernel `numbered` writes."""
+    out = np.zeros(1, np.float32)
+    table = (ctypes.c_int64 * 1)(out.ctypes.data)
+    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)(0, 1, ctypes.addressof(table))
+    return float(out[0])
 
 
 def object_file(store: KernelStore, kernel: KernelSource) -> Path:
@@ -419,3 +431,43 @@ if not child:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert python(code, str(tmp_path)).split() == ["1"]
+
+
+def test_code_that_nobody_uses_is_given_back(tmp_path: Path) -> None:
+    """What is kept for a while is not; a kernel that is asked for again works, from disk or compiled."""
+    for folder in (None, tmp_path):
+        store = KernelStore(folder)
+        kernels = [numbered(100 + k) for k in range(3)]
+        codes = store.codes(kernels)
+        references = [weakref.ref(code) for code in codes]
+        assert store.codes(kernels) == codes
+        del codes
+        gc.collect()
+        assert store.codes(kernels)[1] is references[1]()
+        assert store.release_unused() > 0
+        gc.collect()
+        assert [reference() for reference in references] == [None] * 3
+        (again,) = store.codes(kernels[:1])
+        assert run_numbered(again.address) == 100
+        assert store.statistics.compiled == (3 if folder else 4)
+
+
+def test_code_in_use_stays() -> None:
+    store = KernelStore(None)
+    (code,) = store.codes([numbered(200)])
+    (stays,) = store.get_many([numbered(201)])
+    store.release_unused()
+    gc.collect()
+    assert (run_numbered(code.address), run_numbered(stays)) == (200, 201)
+    assert store.get(numbered(201)) == stays
+
+
+def test_unused_code_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = KernelStore(None)
+    first = weakref.ref(*store.codes([numbered(300)]))
+    monkeypatch.setattr("hloom.numba_backend.runtime.store.MAX_UNUSED_CODE", 1000)
+    for k in range(301, 320):
+        last = weakref.ref(*store.codes([numbered(k)]))
+    gc.collect()
+    assert first() is None
+    assert last() is not None

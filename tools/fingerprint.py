@@ -27,6 +27,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -504,22 +505,22 @@ def _prepare() -> None:
     """Programs get 0 for the addresses of their kernels, which are emitted but not compiled; so no program can run."""
     hloom.jit(lambda x: x + 1).lower(1.0).compile()  # loads the backend
     store, builder = _inside("KernelStore"), _inside("ProgramBuilder")
-    get_many, build = store.get_many, builder.build
+    codes, build = store.codes, builder.build
 
-    def get_runtime(self: Any, kernels: Any) -> list[int]:
+    def get_runtime(self: Any, kernels: Any) -> list[Any]:
         kernels = list(kernels)
         own = [k for k in kernels if k.convention == "native"]
         _runtime.update((k.name, f"{k.signature}\n{k.source}") for k in own)
-        _made["signatures"] = "\n".join(f"{k.name}({k.signature})" for k in kernels if k.convention != "native")
-        addresses = iter(get_many(self, own))
-        return [next(addresses) if k.convention == "native" else 0 for k in kernels]
+        loaded = iter(codes(self, own))
+        nothing = SimpleNamespace(address=0, object_bytes=0)
+        return [next(loaded) if k.convention == "native" else nothing for k in kernels]
 
     def build_and_note(self: Any, *args: Any, **kwargs: Any) -> Any:
         program = build(self, *args, **kwargs)
-        _made["rows"] = f"{program.to_text()}\n{_made['signatures']}"
+        _made["rows"] = f"{program.to_text()}\n"
         return program
 
-    store.get_many, store.code_bytes, builder.build = get_runtime, lambda self, kernel: 0, build_and_note
+    store.codes, builder.build = get_runtime, build_and_note
 
 
 _NOT_COMPARED = re.compile(

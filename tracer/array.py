@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.backend import DeviceBuffer
-from ..hlo.host_buffers import HostBuffer
+from ..hlo.host_buffers import HostBuffer, locked
+from ..hlo.memory_pressure import allocating
 from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
@@ -35,13 +36,15 @@ READERS = (
 class Array(ArrayBase):
     """A concrete array. Made by `hloom.numpy` functions, never directly by users."""
 
-    __slots__ = ("__weakref__", "_buffer", "_storage", "_view", "aval")
+    __slots__ = ("__weakref__", "_buffer", "_numpy", "_storage", "_view", "aval")
 
     aval: ShapedArray
     _buffer: DeviceBuffer
     """For backends: dense and row-major."""
+    _numpy: NDArray
+    """For users: the elements as a NumPy array that nobody can make writeable."""
     _view: NDArray
-    """For NumPy: read-only. Arrays of extended dtypes have none."""
+    """For the library, which does not write to it. Arrays of extended dtypes have none."""
     _storage: Array
     """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
 
@@ -60,11 +63,17 @@ class Array(ArrayBase):
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when a slot is empty (or for names that do not exist).
+        if name in _NOT_OFFERED:
+            raise AttributeError(name)
         if name == "_view":
             if self.aval.is_extended:
                 raise TypeError(_no_numbers(self))
             view = self._buffer.__array__()
             self._view = view
+            return view
+        if name == "_numpy":
+            view = locked(self._view)
+            self._numpy = view
             return view
         if name == "_buffer":
             buffer = self._storage._buffer if self.aval.is_extended else HostBuffer(self._view, self.aval.hlo)
@@ -87,7 +96,7 @@ class Array(ArrayBase):
         """The same elements with a type that differs in its weak type only."""
         other = Array.__new__(Array)
         other.aval = aval
-        for slot in ("_buffer", "_storage", "_view"):
+        for slot in _ELEMENTS:
             if slot_is_set(self, slot):
                 setattr(other, slot, getattr(self, slot))
         return other
@@ -96,19 +105,33 @@ class Array(ArrayBase):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray:
         try:
-            view = _read_only(self._view)
+            view = self._numpy
             if dtype is not None and np.dtype(dtype) != view.dtype:
                 if copy is False:
                     raise ValueError(f"an array of {view.dtype} cannot be a {np.dtype(dtype)} array without a copy")
-                return view.astype(dtype)
-            return view.copy() if copy else view
+                return allocating(view.astype, dtype)
+            return allocating(view.copy) if copy else view
         except BaseException as error:
             hide(error)
             raise
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule over the same memory (not to be written to). Options as for NumPy's `__dlpack__`."""
-        return _writeable_alias(self._view).__dlpack__(**options)
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule over the same memory, marked as read-only. Arguments as for NumPy's `__dlpack__`.
+
+        DLPack before version 1 has no such mark: who asks for that gets a copy, or BufferError if `copy` is False.
+        """
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        if max_version is not None and max_version[0] >= 1:
+            return self._numpy.__dlpack__(**options)
+        if copy is False:
+            raise BufferError(
+                "an immutable array is exported without a copy only by DLPack 1.0 or later, which can say that the "
+                "memory is read-only: pass max_version=(1, 0), or allow a copy"
+            )
+        return self._view.copy().__dlpack__(stream=stream, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -187,7 +210,7 @@ class Array(ArrayBase):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         if self.aval.is_extended:
             return with_storage(self.aval, self._storage.__deepcopy__(memo))
-        return Array(self.aval, _frozen(np.array(self._view)))
+        return Array(self.aval, _frozen(allocating(np.array, self._view)))
 
     def block_until_ready(self) -> Self:
         """Itself: calls return when they are done."""
@@ -199,13 +222,34 @@ class Array(ArrayBase):
 
     def delete(self) -> None:
         """Give up the memory now; using the array afterwards raises DeletedArrayError."""
-        with suppress(AttributeError):
-            del self._buffer
-        with suppress(AttributeError):
-            del self._view
-        with suppress(AttributeError):
-            del self._storage
+        self._clear()
+
+    def given_up(self) -> DeviceBuffer:
+        """The buffer, which the array gives up: it is deleted from now on.
+
+        One caller gets the buffer, whatever other threads do; all others get DeletedArrayError. A thread that is
+        reading the array holds a reference to the buffer or to its memory.
+        """
+        buffer = self._buffer
+        if not self._clear():
+            raise DeletedArrayError(_deleted(self))
+        return buffer
+
+    def _clear(self) -> bool:
+        """Make the array a deleted one; False if it had no buffer, perhaps because another thread cleared it first.
+
+        First the class changes: from then on a thread that is just making a view or a buffer can no longer keep it
+        here. Then the slots are emptied; that can happen only once.
+        """
         self.__class__ = DeletedArray
+        for slot in _SLOTS[1:]:
+            with suppress(AttributeError):
+                slot.__delete__(self)
+        try:
+            _SLOTS[0].__delete__(self)
+        except AttributeError:
+            return False
+        return True
 
     @property
     def addressable_data_pointer(self) -> int:
@@ -219,19 +263,40 @@ class Array(ArrayBase):
 boundaries(Array, *READERS)
 
 
+_NOT_OFFERED = frozenset({"__array_struct__", "__array_interface__"})
+"""What NumPy asks for before it calls `__array__`."""
+_ELEMENTS = ("_buffer", "_numpy", "_storage", "_view")
+"""The slots that hold the elements in one form or another."""
+_SLOTS = [Array.__dict__[name] for name in _ELEMENTS]
+
+
+def _deleted(array: Array) -> str:
+    return (
+        f"Array has been deleted with shape={array.aval.str_short()}: its memory was donated to a jitted call "
+        f"(donate_argnums) or delete() was called.\n  used at {user_line() or '<unknown>'}\n"
+        "  Use the call's results instead, or do not donate this argument."
+    )
+
+
+class _Gone:
+    """A slot of a deleted array: reading raises. A thread that read the array as it was deleted may still want to
+    keep a view or a buffer in it, in vain."""
+
+    def __get__(self, array: Array, owner: type) -> Any:
+        raise DeletedArrayError(_deleted(array))
+
+    def __set__(self, array: Array, value: object) -> None:
+        return
+
+
 class DeletedArray(Array):
     """The class of a deleted array: every use of its elements raises DeletedArrayError."""
 
     __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("_view", "_buffer", "_storage"):
-            raise DeletedArrayError(
-                f"Array has been deleted with shape={self.aval.str_short()}: its memory was donated to a jitted call "
-                f"(donate_argnums) or delete() was called.\n  used at {user_line() or '<unknown>'}\n"
-                "  Use the call's results instead, or do not donate this argument."
-            )
-        return super().__getattr__(name)
+    _buffer = _Gone()
+    _numpy = _Gone()
+    _storage = _Gone()
+    _view = _Gone()
 
     def is_deleted(self) -> bool:
         return True
@@ -290,21 +355,6 @@ def _read_only(array: NDArray) -> NDArray:
     return array
 
 
-class _Interface:
-    """Memory described to NumPy as writeable, whatever the array that owns it says."""
-
-    def __init__(self, owner: NDArray) -> None:
-        self.owner = owner
-        interface = dict(owner.__array_interface__)
-        interface["data"] = (interface["data"][0], False)
-        self.__array_interface__ = interface
-
-
-def _writeable_alias(array: NDArray) -> NDArray:
-    """The same memory without the read-only flag, which DLPack's first version cannot express."""
-    return np.asarray(_Interface(array)) if not array.flags.writeable else array
-
-
 def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array:
     """An Array of NumPy data: 64-bit dtypes become 32-bit unless x64 is on; copied unless told otherwise.
 
@@ -314,7 +364,9 @@ def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array
         refuse_masked(value)
     dtype = canonical_dtype(value.dtype)
     aval = ShapedArray(value.shape, dtype)
-    return Array(aval, _frozen(np.array(value, dtype=dtype, order="C"))) if copy else Array(aval, _alias(value, dtype))
+    if not copy:
+        return Array(aval, _alias(value, dtype))
+    return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
 
 
 def refuse_masked(value: object) -> None:
@@ -330,7 +382,7 @@ def refuse_masked(value: object) -> None:
 
 def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
     array = np.asarray(value)
-    return _read_only(array) if array.dtype == dtype else _frozen(array.astype(dtype))
+    return _read_only(array) if array.dtype == dtype else _frozen(allocating(array.astype, dtype))
 
 
 def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] | None = None) -> Array:

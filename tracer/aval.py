@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
 from ..hlo.errors import ShapeError
+from ..hlo.forking import Order, fork_lock
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
+from .caches import on_clear
 from .errors import OperandError
 from .extended import ExtendedDType
 from .source import user_line
@@ -23,7 +27,7 @@ class ShapedArray:
     A weakly typed value comes from Python scalars and gives way to other dtypes in promotion; booleans never do.
     """
 
-    __slots__ = ("dtype", "hlo", "is_extended", "shape", "storage", "weak_type")
+    __slots__ = ("__weakref__", "_storage", "dtype", "hlo", "is_extended", "shape", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -32,13 +36,12 @@ class ShapedArray:
     """The HLO type, row-major; of the storage, if the dtype is extended."""
     is_extended: bool
     """True for dtypes that HLO lacks (`extended.py`)."""
-    storage: ShapedArray
-    """The type of the array that holds the elements: this type itself, unless its dtype is extended."""
+    _storage: ShapedArray | None
 
     def __new__(cls, shape: tuple[int, ...], dtype: DTypeLike | ExtendedDType, weak_type: bool = False) -> ShapedArray:
         """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold."""
         key = (shape, dtype, weak_type)
-        found = _INTERNED.get(key)
+        found = _RECENT.get(key)
         return found if found is not None else _intern(key)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -46,6 +49,11 @@ class ShapedArray:
 
     def __reduce__(self) -> tuple[object, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+    @property
+    def storage(self) -> ShapedArray:
+        """The type of the array that holds the elements: this type itself, unless its dtype is extended."""
+        return self if self._storage is None else self._storage
 
     @property
     def ndim(self) -> int:
@@ -67,52 +75,70 @@ class ShapedArray:
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
 
 
-_INTERNED: dict[tuple[Any, Any, bool], ShapedArray] = {}
+_INTERNED: WeakValueDictionary[tuple[Any, Any, bool], ShapedArray] = WeakValueDictionary()
+"""All types that somebody holds."""
+_lock = fork_lock(Order.LEAF)
+_RECENT: dict[tuple[Any, Any, bool], ShapedArray] = {}
+"""Types that were asked for, as they were spelled, for a fast answer; emptied when there are many."""
+MAX_RECENT = 8192
+on_clear(_RECENT.clear)
 
 
 def _intern(key: tuple[Any, Any, bool]) -> ShapedArray:
     if isinstance(key[1], ExtendedDType):
-        return _intern_extended(tuple(map(int, key[0])), key[1])
-    element_type = element_type_of(key[1])
-    shape = tuple(map(int, key[0]))
-    dtype, weak_type = element_type.dtype, bool(key[2]) and element_type.dtype != np.bool_
-    canonical = (shape, dtype, weak_type)
-    found = _INTERNED.get(canonical)
-    if found is None:
-        aval = object.__new__(ShapedArray)
-        try:
-            Shape.array(element_type, shape)  # the checks: no negative or too large dimension
-        except ShapeError as error:
-            raise OperandError(f"{error}\n  at {user_line()}") from None
-        _fill(aval, shape, dtype, weak_type, Shape(element_type, shape, row_major(len(shape))), aval)
-        found = _INTERNED.setdefault(canonical, aval)
+        aval = _the_one((tuple(map(int, key[0])), key[1], False), _make_extended)
+    else:
+        dtype = element_type_of(key[1]).dtype
+        weak_type = bool(key[2]) and dtype != np.bool_
+        aval = _the_one((tuple(map(int, key[0])), dtype, weak_type), _make)
+    if len(_RECENT) >= MAX_RECENT:
+        _RECENT.clear()
     # `key` may spell the dtype in another way ("float32", np.float32): the next lookup need not come here.
-    return _INTERNED.setdefault(key, found)
+    _RECENT[key] = aval
+    return aval
 
 
-def _intern_extended(shape: tuple[int, ...], dtype: ExtendedDType) -> ShapedArray:
+def _the_one(key: tuple[Any, Any, bool], make: Callable[[tuple[Any, Any, bool]], ShapedArray]) -> ShapedArray:
+    """The type that `key`, in its canonical form, describes: the one that exists already, if any."""
+    found = _INTERNED.get(key)
+    if found is None:
+        made = make(key)
+        with _lock:
+            found = _INTERNED.setdefault(key, made)
+    return found
+
+
+def _make(key: tuple[Any, Any, bool]) -> ShapedArray:
+    shape, dtype, _ = key
+    element_type = element_type_of(dtype)
+    try:
+        Shape.array(element_type, shape)  # the checks: no negative or too large dimension
+    except ShapeError as error:
+        raise OperandError(f"{error}\n  at {user_line()}") from None
+    return _filled(*key, Shape(element_type, shape, row_major(len(shape))), None)
+
+
+def _make_extended(key: tuple[Any, Any, bool]) -> ShapedArray:
     """Values of extended dtypes are never weakly typed."""
-    found = _INTERNED.get((shape, dtype, False))
-    if found is not None:
-        return found
-    aval = object.__new__(ShapedArray)
+    shape, dtype, _ = key
     storage = ShapedArray((*shape, *dtype.storage_shape), dtype.storage_dtype)
-    _fill(aval, shape, dtype, False, storage.hlo, storage)
-    return _INTERNED.setdefault((shape, dtype, False), aval)
+    return _filled(*key, storage.hlo, storage)
 
 
-def _fill(
-    aval: ShapedArray, shape: tuple[int, ...], dtype: Any, weak_type: bool, hlo: Shape, storage: ShapedArray
-) -> None:
+def _filled(
+    shape: tuple[int, ...], dtype: Any, weak_type: bool, hlo: Shape, storage: ShapedArray | None
+) -> ShapedArray:
+    aval = object.__new__(ShapedArray)
     for name, value in (
         ("shape", shape),
         ("dtype", dtype),
         ("weak_type", weak_type),
         ("hlo", hlo),
-        ("is_extended", storage is not aval),
-        ("storage", storage),
+        ("is_extended", storage is not None),
+        ("_storage", storage),
     ):
         object.__setattr__(aval, name, value)
+    return aval
 
 
 def aval_of_shape(shape: Shape, weak_type: bool = False) -> ShapedArray:

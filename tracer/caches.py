@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
+from ..hlo.memory_pressure import relieve
+
 V = TypeVar("V")
 MAX_PROGRAMS = 4096
 """How many programs a function keeps, as in JAX."""
@@ -31,11 +33,13 @@ def on_clear(clear: Callable[[], None]) -> None:
 
 
 def clear_caches() -> None:
-    """Forget the traced and compiled programs of all functions, and those of `run_hlo`."""
+    """Forget the traced and compiled programs of all functions, and those of `run_hlo`; give back the memory that is
+    kept for later use, that of machine code too."""
     for cache in list(_caches):
         cache.clear()
     for clear in _clearing:
         clear()
+    relieve()
 
 
 class BoundedCache(Generic[V]):

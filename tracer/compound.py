@@ -47,8 +47,6 @@ def compound(*, static: Sequence[str] = ()) -> Callable[[F], F]:
 class Compound(JitFunction):
     """A library function that runs as one program. Made by `compound`."""
 
-    __qualname__: str
-
     def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
         super().__init__(fun, static, _NONE, inline=False)
         self._untraceable: set[Any] = set()

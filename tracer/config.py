@@ -86,6 +86,10 @@ class Config:
         elif name == "hloom_target":
             set_default_target(value)
 
+    def __reduce__(self) -> str:
+        """There is one in each process: a copy is itself, and a pickle names it and holds no values."""
+        return "config"
+
     def __repr__(self) -> str:
         settings = (f"{s}={getattr(self, s)!r}" for s in sorted((*_SETTINGS, _FILTERING)))
         return f"Config({', '.join(settings)})"

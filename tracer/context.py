@@ -36,9 +36,16 @@ class Context:
         """The context that differs in `changes`."""
         return _interned(replace(self, **changes)) if changes else self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _context_of, tuple([getattr(self, name) for name in _FIELDS])
+
 
 _FIELDS = tuple([f.name for f in fields(Context)])
 _INTERNED: dict[tuple[Any, ...], Context] = {}
+
+
+def _context_of(*values: Any) -> Context:
+    return _interned(Context(*values))
 
 
 def _interned(context: Context) -> Context:
@@ -97,6 +104,9 @@ class Override(ContextDecorator):
         self._changes = changes
         self._before: list[Settings] = []
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _override, (self._changes,)
+
     def _recreate_cm(self) -> Override:  # called once a call of a decorated function
         return Override(**self._changes)
 
@@ -115,3 +125,7 @@ class Override(ContextDecorator):
         thread.settings = before
         with _lock:
             _overriding.remove(settings)
+
+
+def _override(changes: dict[str, Any]) -> Override:
+    return Override(**changes)

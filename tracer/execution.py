@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
@@ -73,11 +72,7 @@ def runner(
         return results([*map(_buffers, arrays), *extra])
 
     def run_donating(arrays: Sequence[Array]) -> Any:
-        given = [own_buffer(a) if k in kept else a._buffer for k, a in enumerate(arrays)]
-        found = results([*given, *extra])
-        for k in donated:
-            arrays[k].delete()
-        return found
+        return results([*donations(arrays, donated), *extra])
 
     def run_to_one(arrays: Sequence[Array]) -> Array:
         result = new(Array)
@@ -85,8 +80,7 @@ def runner(
         (result._buffer,) = call(list(map(_buffers, arrays)))
         return result
 
-    kept = frozenset(donated)
-    if kept:
+    if donated:
         return run_donating
     if len(avals) == 1 and not extra and tree.treedef_is_leaf(out_tree):
         aval = avals[0]
@@ -97,19 +91,46 @@ def runner(
 _TUPLE_OF = {n: tree.structure((0,) * n) for n in range(32)}
 
 
-def own_buffer(array: Array) -> DeviceBuffer:
+class _Holder:
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: DeviceBuffer) -> None:
+        self.buffer = buffer
+
+
+def donations(arrays: Sequence[Array], donated: Sequence[int]) -> list[DeviceBuffer]:
+    """The buffers for a call that may overwrite those of the `donated` arrays, which are deleted from now on.
+
+    DeletedArrayError if one of the arrays is deleted already; unless another thread has just done that, no array of
+    this call is given up then.
+    """
+    for array in arrays:
+        _ = array._buffer
+    del _
+    buffers: list[Any] = [array._buffer for array in arrays]
+    for k in donated:
+        buffers[k] = None
+    first: dict[int, int] = {}
+    for k in donated:
+        same = first.setdefault(id(arrays[k]), k)
+        buffers[k] = _own_buffer(arrays[k]) if same == k else _copied(buffers[same])
+    return buffers
+
+
+def _own_buffer(array: Array) -> DeviceBuffer:
     """The buffer of an array that is given away: a copy if anything else can see the same memory.
 
-    A user's NumPy view, another Array over it, or a program that captured it can see it. They all hold a reference to
-    the buffer or to the NumPy array that owns the memory.
+    A user's NumPy view, another Array over it, a program that captured it, or a thread that is reading it can see it.
+    They all hold a reference to the buffer or to what owns the memory.
     """
-    _ = array._buffer  # made from the NumPy array, where there is only that
-    del _
-    with suppress(AttributeError):
-        del array._view  # made again from the buffer when it is needed
-    if not (held_alone(array, "_buffer") and array._buffer.is_exclusive()):
-        array._buffer = HostBuffer(array._buffer.__array__(copy=True), array.aval.hlo)
-    return array._buffer
+    holder = _Holder(array.given_up())
+    if held_alone(holder, "buffer") and holder.buffer.is_exclusive():
+        return holder.buffer
+    return _copied(holder.buffer)
+
+
+def _copied(buffer: DeviceBuffer) -> DeviceBuffer:
+    return HostBuffer(buffer.__array__(copy=True), buffer.shape)
 
 
 def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MethodType
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from .arguments import (
     temporary,
 )
 from .array import Array, as_value
+from .by_name import is_global
 from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .context import current_context, thread
 from .core import thread_state
@@ -96,6 +97,7 @@ class JitFunction:
     """A compiled function: call it as the original. Made by `jit`."""
 
     __wrapped__: Callable[..., Any]
+    __qualname__: str
 
     def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, donated: ArgumentSpec, inline: bool) -> None:
         functools.update_wrapper(self, fun)
@@ -171,6 +173,20 @@ class JitFunction:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    # ---- copies: as with Python's functions, a copy is the function itself, and pickles name it
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its own name if it has one; else by its function, whatever the pickler can do with that, and options."""
+        if is_global(self):
+            return self.__qualname__
+        return JitFunction, (self._fun, self._static, self._donated, self._inline)
 
     def __repr__(self) -> str:
         return f"<hloom.jit of {function_line(self._fun)}>"

@@ -64,6 +64,18 @@ class Primitive:
         self.transpose = rule
         return rule
 
+    def __copy__(self) -> Primitive:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Primitive:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self!r} cannot be pickled, nor what refers to it: a primitive is known by identity. Pickle the function "
+            "that uses it, or the HLO module (`lower(...).module`), which has the primitive's meaning."
+        )
+
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
@@ -158,6 +158,18 @@ class Compiled:
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
         return self._signature.out_info()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self!r} cannot be pickled: it is machine code in the memory of this process. Pickle the jitted function "
+            "or what `lower` returned, and call `compile()` where it is loaded: kernels come from the store on disk."
+        )
 
     def __repr__(self) -> str:
         return f"<Compiled {self.executable.module.name}>"

@@ -51,6 +51,10 @@ class LocalClient:
         self._compiler = get_compiler(self.backend)
         self._programs: WeakKeyDictionary[Computation, _Program] = WeakKeyDictionary()
 
+    def __reduce__(self) -> Any:
+        """Without its compiled programs."""
+        return LocalClient, (self.backend, self.target)
+
     # ---- values
 
     def transfer_to_server(self, literal: LiteralValue | ArrayLike) -> GlobalData:

@@ -83,6 +83,7 @@ def _dense(contents: str, sizes: str, type_: str) -> Any:
         raise ValueError("dense attributes in hexadecimal form are not read")
     values = [convert(part) for part in re.split(r"[\[\],\s]+", contents) if part]
     array = np.array(values, dtype=bool if type_ == "i1" else None)
+    array.flags.writeable = False
     return np.broadcast_to(array[0], dimensions) if array.size == 1 else array.reshape(dimensions)
 
 

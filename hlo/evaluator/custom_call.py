@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..custom_calls import bind_custom_call, call_of
 from ..element_type import element_type_of
 from ..opcode import Opcode
 from ..ops.custom_call import CustomCallAttributes
 from ..shape import Shape
+from ..value_tree import leaves_of, value_of
 from .table import EVALUATE, Value
 
 
 @EVALUATE.register(Opcode.CUSTOM_CALL)
 def _custom_call(shape: Shape, attributes: CustomCallAttributes, *operands: Value) -> Any:
-    return bind_custom_call(call_of(attributes, [_shape_of(o) for o in operands], shape))(*operands)
+    result = bind_custom_call(call_of(attributes, [_shape_of(o) for o in operands], shape))(*operands)
+    # The function may have kept what it returned, and may change it.
+    return value_of(shape, iter([np.array(leaf) for leaf in leaves_of(result)]))
 
 
 def _shape_of(value: Value) -> Shape:

@@ -9,9 +9,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..effects import live_instructions
+from ..effects import ACTING, has_side_effect, live_instructions
 from ..errors import ExecutionError
 from ..ir import Attributes, HloComputation, HloInstruction, HloModule
+from ..memory_pressure import relieve
 from ..opcode import Opcode
 from ..physical_array import to_physical
 from ..rules import RuleTable
@@ -42,7 +43,16 @@ def evaluate_op(opcode: Opcode, operands: Sequence[Value], attributes: Attribute
 
     `shape` is the result's, as the op's shape rule infers it (`builder.check_shape`): nothing is checked here.
     """
+    try:
+        return _QUIET.copy().run(EVALUATE[opcode], shape, attributes, *operands)
+    except MemoryError:
+        if opcode in _HAS_EFFECTS or not relieve():
+            raise
     return _QUIET.copy().run(EVALUATE[opcode], shape, attributes, *operands)
+
+
+_HAS_EFFECTS = ACTING | frozenset({Opcode.CUSTOM_CALL, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL})
+"""Ops that may act on the world: they are not tried again when memory is short. What they run tries for itself."""
 
 
 def evaluate_computation(computation: HloComputation, arguments: Sequence[Value]) -> Any:
@@ -100,8 +110,15 @@ def _all_values(computation: HloComputation, arguments: Sequence[Value]) -> dict
 def _value(instruction: HloInstruction, operands: list[Value]) -> Value:
     if instruction.opcode is Opcode.BITCAST:
         operands = [_buffer(operands[0], instruction.operands[0].shape)]
+    rule = EVALUATE[instruction.opcode]
+    value: Value
     try:
-        value: Value = EVALUATE[instruction.opcode](instruction.shape, instruction.attributes, *operands)
+        try:
+            value = rule(instruction.shape, instruction.attributes, *operands)
+        except MemoryError:
+            if has_side_effect(instruction) or not relieve():
+                raise
+            value = rule(instruction.shape, instruction.attributes, *operands)
     except ValueError as error:
         if any(is_beyond_numpy(shape) for shape in (instruction.shape, *(o.shape for o in instruction.operands))):
             what = f"{instruction.opcode.value} of {instruction.shape}"

@@ -129,6 +129,15 @@ class Primitive:
 
         return self._uses.get((meaning,), key, make)
 
+    def __copy__(self) -> Primitive:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Primitive:
+        return self
+
+    def __reduce__(self) -> Any:
+        return self._core.__reduce__()  # which says why it cannot be pickled
+
     # ---- its rules
 
     def def_meaning(self, meaning: F) -> F:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..hlo.memory_pressure import allocating
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import (
     BroadcastAttributes,
@@ -29,6 +30,7 @@ from ..hlo.ops.movement import (
 from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.aval import ShapedArray
+from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.extended_ops import filled
@@ -133,7 +135,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     if attributes is None:
         return x
     if not attributes.dimensions and isinstance(x, Array) and _state.direct and not x.aval.is_extended:
-        return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), np.full(shape, x._view))
+        return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), allocating(np.full, shape, x._view))
     return bind(Opcode.BROADCAST, (x,), attributes, shape=ShapedArray(shape, x.aval.dtype).hlo)
 
 
@@ -156,6 +158,10 @@ def _broadcast_plan(
     if given == shape and dims == tuple(range(len(shape))):
         return kept_shape, None
     return kept_shape, BroadcastAttributes(dims)
+
+
+on_clear(_broadcast_shapes.cache_clear)
+on_clear(_broadcast_plan.cache_clear)
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Value:

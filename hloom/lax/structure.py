@@ -14,6 +14,7 @@ from ..hlo.opcode import Opcode
 from ..tracer import dtypes, tree
 from ..tracer.array import Array, as_value
 from ..tracer.aval import ShapedArray
+from ..tracer.caches import on_clear
 from ..tracer.core import Call, Primitive, Value, bind, bind_call, run_meaning
 from ..tracer.recording import trace_to_computation
 from ..tracer.traced import with_avals
@@ -54,6 +55,9 @@ def stop_gradient(x: T) -> T:
 @lru_cache(maxsize=256)
 def _identity(aval: ShapedArray) -> HloComputation:
     return trace_to_computation(lambda values: values, [aval], "stop_gradient").computation
+
+
+on_clear(_identity.cache_clear)
 
 
 def optimization_barrier(operand: T, /) -> T:

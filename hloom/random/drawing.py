@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..hlo.memory_pressure import allocating
 from ..hlo.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
 from ..tracer.array import Array, with_storage
@@ -68,7 +69,7 @@ class _Draw(Compound):
         """The first elements, in the shape that was asked for."""
         storage = drawn._storage if drawn.aval.is_extended else drawn
         stored = (*shape, *storage.aval.shape[1:])
-        view = storage._view[:size].reshape(stored).copy()
+        view = allocating(storage._view[:size].reshape(stored).copy)
         cut = Array(ShapedArray(stored, storage.aval.dtype, storage.aval.weak_type), view)
         return with_storage(ShapedArray(shape, drawn.aval.dtype), cut) if drawn.aval.is_extended else cut
 

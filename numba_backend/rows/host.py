@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.effects import has_side_effect
 from ...hlo.ir import HloInstruction
+from ...hlo.memory_pressure import allocating
+from ...hlo.opcode import Opcode
 from ...hlo.permutations import inverse
 from ...hlo.shape import Shape
 from .table import RowContext
@@ -20,7 +23,8 @@ from .table import RowContext
 NDArray = np.ndarray[Any, Any]
 
 HostFunction = Callable[[Sequence[NDArray], Sequence[NDArray]], None]
-"""function(operand leaves, result leaves): operands are read-only; results hold arbitrary bytes, to be filled."""
+"""function(operand leaves, result leaves): operands are read-only; results hold arbitrary bytes, to be filled. It acts
+on nothing else before it has all the memory that it needs: it is called again if there was too little."""
 
 
 def host_row(context: RowContext, instruction: HloInstruction, function: HostFunction) -> None:
@@ -28,6 +32,7 @@ def host_row(context: RowContext, instruction: HloInstruction, function: HostFun
     sources = [_Viewer(leaf) for operand in instruction.operands for leaf in operand.shape.leaves()]
     targets = [_Viewer(leaf) for leaf in instruction.shape.leaves()]
     count = len(sources)
+    repeatable = instruction.opcode is not Opcode.CUSTOM_CALL or not has_side_effect(instruction)
 
     def call(words: tuple[int, ...]) -> None:
         inputs = [view(address) for view, address in zip(sources, words)]
@@ -35,7 +40,10 @@ def host_row(context: RowContext, instruction: HloInstruction, function: HostFun
             array.flags.writeable = False
         outputs = [view(address) for view, address in zip(targets, words[count:])]
         with np.errstate(all="ignore"):
-            function(inputs, outputs)
+            if repeatable:
+                allocating(function, inputs, outputs)
+            else:
+                function(inputs, outputs)
 
     context.builder.callback(call, [*context.operands(instruction), *context.results(instruction)])
 

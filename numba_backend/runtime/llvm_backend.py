@@ -109,23 +109,20 @@ def _unlocked(function: Any) -> Any:
     return getattr(function, "_cfn", function)
 
 
-@functools.cache
 def _engine() -> Any:
-    """One engine for all objects. It is never disposed: worker threads may sleep inside its code until the process
-    ends."""
+    """A new engine: LLVM can drop the code of an engine, and not that of one object in it."""
     triple, cpu, features = _native_target()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, jit=True)
     backing = llvm.parse_assembly(f'target triple = "{triple}"\n')
-    engine = llvm.create_mcjit_compiler(backing, machine)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-    return engine
+    return llvm.create_mcjit_compiler(backing, machine)
 
 
-def load_objects(objects: list[tuple[str, bytes]]) -> list[int]:
-    """Load object files [(symbol, code), ...] into this process; returns the symbols' addresses.
+def load_objects(objects: list[tuple[str, bytes]]) -> tuple[object, list[int]]:
+    """Load object files [(symbol, code), ...] into this process; returns what holds their code, and the symbols'
+    addresses.
 
-    The code stays loaded until the process ends. Raises RuntimeError for code that is not an object file, or does not
-    define its symbol.
+    The code stays loaded as long as that object lives. Raises RuntimeError for code that is not an object file, or does
+    not define its symbol.
     """
     with _lock:
         engine = _engine()
@@ -136,4 +133,4 @@ def load_objects(objects: list[tuple[str, bytes]]) -> list[int]:
     for (symbol, _), address in zip(objects, addresses):
         if not address:
             raise RuntimeError(f"the object file does not define {symbol}")
-    return addresses
+    return engine, addresses

@@ -8,20 +8,24 @@ the object. Loading is then a copy into memory that is made executable (and no l
 
 On other systems than Linux on x86-64, and for an object with anything else in it, there is no image, and LLVM loads the
 object.
+
+Whoever may call loaded code holds its `Code`. The memory is given back when nobody holds a `Code` in it any more.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import platform
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...hlo.memory_pressure import allocating
 from .libc import libc_address
 
 _LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
@@ -68,8 +72,53 @@ class Image:
         return Image(data[_PACKED.size : middle], entry, frames, tuple(listed.split("\n") if listed else ()))
 
 
-def load_images(images: Sequence[Image]) -> list[int]:
-    """Load images into this process; the addresses of their entries. The code stays until the process ends."""
+class Code:
+    """Machine code in this process: the address of its entry, as long as the object lives."""
+
+    __slots__ = ("__weakref__", "_memory", "address", "object_bytes")
+
+    def __init__(self, address: int, memory: object, object_bytes: int) -> None:
+        """`memory`: what holds the code, and perhaps the code of others. `object_bytes`: of the object file."""
+        self.address = address
+        self.object_bytes = object_bytes
+        self._memory = memory
+
+    def stay(self) -> None:
+        """Never give the memory back, not even when the process ends: threads that sleep in it are not woken."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
+
+class _Mapping:
+    """Pages that hold the code of some images, and the tables for unwinding that were registered for them."""
+
+    __slots__ = ("address", "frames", "size")
+
+    def __init__(self, code: bytes) -> None:
+        self.frames: list[int] = []
+        self.size = max(len(code), 1)
+        self.address = _executable(code)
+
+    def register(self, frames: int) -> None:
+        _unwinding("__register_frame")(frames)
+        self.frames.append(frames)
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if finalizing() or not hasattr(self, "address"):  # without an address: there was no memory
+            return
+        for frames in self.frames:
+            _unwinding("__deregister_frame")(frames)
+        _unmap(self.address, self.size)
+
+
+@functools.cache
+def _unwinding(name: str) -> Any:
+    function = ctypes.CDLL("libgcc_s.so.1")[name]
+    function.argtypes, function.restype = [ctypes.c_void_p], None
+    return function
+
+
+def load_images(images: Sequence[Image]) -> list[Code]:
+    """Load images into this process, into memory that they share."""
     starts: list[int] = []
     block = bytearray()
     for image in images:
@@ -79,18 +128,18 @@ def load_images(images: Sequence[Image]) -> list[int]:
         for index, name in enumerate(image.externals):
             slot = len(block) - _STUB_BYTES * (len(image.externals) - index) + len(_STUB)
             block[slot : slot + 8] = libc_address(name).to_bytes(8, "little")
-    base = _executable(bytes(block))
+    mapping = _Mapping(bytes(block))
+    base = mapping.address
     for image, start in zip(images, starts):
         if image.frames:
-            ctypes.CDLL("libgcc_s.so.1").__register_frame(ctypes.c_void_p(base + start + image.frames))
-    return [base + start + image.entry for start, image in zip(starts, images)]
+            mapping.register(base + start + image.frames)
+    return [Code(base + start + image.entry, mapping, len(image.code)) for start, image in zip(starts, images)]
 
 
-def load_objects(objects: Sequence[tuple[str, bytes]]) -> list[int]:
-    """Load object files [(symbol, code), ...] with LLVM; the symbols' addresses. The code stays until the process
-    ends."""
-    addresses: list[int] = import_module(".llvm_backend", __package__).load_objects(list(objects))
-    return addresses
+def load_objects(objects: Sequence[tuple[str, bytes]]) -> list[Code]:
+    """Load object files [(symbol, code), ...] with LLVM, into memory that they share."""
+    engine, addresses = import_module(".llvm_backend", __package__).load_objects(list(objects))
+    return [Code(address, engine, len(code)) for (_, code), address in zip(objects, addresses)]
 
 
 def link(symbol: str, code: bytes) -> Image | None:
@@ -186,18 +235,24 @@ class _Object:
 
 
 def _executable(code: bytes) -> int:
-    """A copy of `code` that can be executed. Never freed: worker threads may sleep in it until the process ends."""
+    """A copy of `code` that can be executed."""
     size = max(len(code), 1)
-    address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-    if address in (None, ctypes.c_void_p(-1).value):
-        raise MemoryError(f"the system has no {size} bytes for code")
+    address = allocating(_mapped, size)
     ctypes.memmove(address, code, len(code))
     if _protect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise PermissionError("this system does not let memory be made executable")
+    return address
+
+
+def _mapped(size: int) -> int:
+    address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise MemoryError(f"the system has no {size} bytes for code")
     return int(address)
 
 
 _map = ctypes.CFUNCTYPE(
     ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64
 )(libc_address("mmap"))
+_unmap = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(libc_address("munmap"))
 _protect = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("mprotect"))

@@ -6,13 +6,15 @@ class takes it from there. Memory comes from `mmap`, 64-byte aligned, with trans
 MiB; reused memory is not zeroed.
 
 Blocks of up to 32 KiB are cut from slabs and stay with the process; larger blocks are kept up to `set_pool_limit` bytes
-altogether, and the rest is given back to the system.
+altogether, and the rest is given back to the system. When the system has no more memory, all unused blocks are given
+back, and slabs in which no block is used.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import mmap
 import os
 import threading
@@ -21,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.memory_pressure import on_pressure
 from .libc import libc_address
 
 _SMALL = 32 << 10
@@ -66,8 +69,41 @@ class Block:
         array: np.ndarray = np.asarray(self)[offset : offset + count].view(dtype).reshape(shape)
         return array
 
+    def read_only(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """A row-major array over the first bytes that nobody can make writeable; ValueError if there are too few."""
+        count = dtype.itemsize * math.prod(shape)
+        if count > self.nbytes:
+            raise ValueError(f"{dtype}{list(shape)} does not lie within {self.nbytes} bytes")
+        memory = _ReadOnly()
+        memory.block = self
+        if dtype.isbuiltin == 1:
+            memory.__array_interface__ = {
+                "version": 3, "typestr": dtype.str, "shape": shape, "data": (self.address, True)
+            }  # fmt: skip
+            return np.asarray(memory)
+        memory.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (count,), "data": (self.address, True)
+        }  # fmt: skip
+        array: np.ndarray = np.asarray(memory).view(dtype).reshape(shape)
+        return array
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be copied or pickled: it owns memory of this process. Copy an array over it.")
+
     def __repr__(self) -> str:
         return f"Block({self.nbytes} bytes at {self.address:#x})"
+
+
+class _ReadOnly:
+    """The base of the arrays that `Block.read_only` makes: NumPy cannot write through it."""
+
+    __slots__ = ("__array_interface__", "block")
+    block: Block
+    __array_interface__: dict[str, Any]
+
+    @property
+    def nbytes(self) -> int:
+        return self.block.nbytes
 
 
 class _LargeBlock(Block):
@@ -113,24 +149,32 @@ class _Large:
             self.bytes -= size
         return address
 
-    def clear(self) -> None:
+    def clear(self) -> int:
+        """Give all unused blocks back; returns the number of bytes."""
+        released = 0
         for size, free in list(self.bins.items()):
             while address := self.take(size, free):
                 _unmap(address, size)
+                released += size
+        return released
 
 
 def _fresh_pages(size: int) -> int:
-    """`size` bytes (a multiple of the page size) from the system; MemoryError when it has none.
+    """`size` bytes (a multiple of the page size) from the system; MemoryError when it has none, even after all unused
+    blocks were given back.
 
     Blocks of several huge pages start at one, so that the system can use them.
     """
     extra = _HUGE_PAGE if size >= 2 * _HUGE_PAGE else 0
-    protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    start = _map(None, size + extra, protection, flags, -1, 0)
-    if start is None or start == ctypes.c_void_p(-1).value:
+    start = _mapped(size + extra)
+    if not start and release_unused():
+        start = _mapped(size + extra)
+    if not start and extra:
+        extra, start = 0, _mapped(size)
+    if not start:
         raise MemoryError(f"the system has no {size} bytes")
     if not extra:
-        return int(start)
+        return start
     address: int = (start + extra - 1) & -extra
     if address > start:
         _unmap(start, address - start)
@@ -139,6 +183,13 @@ def _fresh_pages(size: int) -> int:
     if hasattr(mmap, "MADV_HUGEPAGE"):
         _advise(address, size, mmap.MADV_HUGEPAGE)
     return address
+
+
+def _mapped(size: int) -> int:
+    """The address of `size` fresh bytes; 0 if the system has none."""
+    protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    start = _map(None, size, protection, flags, -1, 0)
+    return 0 if start is None or start == ctypes.c_void_p(-1).value else int(start)
 
 
 def size_class(nbytes: int) -> int:
@@ -200,8 +251,38 @@ def _fresh_small(nbytes: int, free: list[int]) -> int:
     """Cut a slab into blocks of the size class; one is returned, the others go to the bin."""
     size = size_class(nbytes)
     slab = _fresh_pages(_SLAB)
+    _slabs.setdefault(size, []).append(slab)
     free.extend(range(slab + size, slab + _SLAB - size + 1, size))
     return slab
+
+
+_slabs: dict[int, list[int]] = {}
+"""Where the slabs of each size class begin."""
+
+
+def _release_slabs() -> int:
+    """Give back the slabs in which no block is used; returns the number of bytes.
+
+    Meanwhile other threads may take blocks and give some back: the addresses that are looked at are out of the bins.
+    """
+    released = 0
+    for size, starts in list(_slabs.items()):
+        free = _bins[size >> 6]
+        unused: set[int] = set()
+        while free:
+            try:
+                unused.add(free.pop())
+            except IndexError:
+                break
+        for slab in list(starts):
+            blocks = range(slab, slab + _SLAB - size + 1, size)
+            if unused.issuperset(blocks):
+                unused.difference_update(blocks)
+                starts.remove(slab)
+                _unmap(slab, _SLAB)
+                released += _SLAB
+        free.extend(unused)
+    return released
 
 
 def set_pool_limit(nbytes: int) -> None:
@@ -213,9 +294,12 @@ def set_pool_limit(nbytes: int) -> None:
         release_unused()
 
 
-def release_unused() -> None:
-    """Give all unused large blocks back to the system."""
-    _large.clear()
+def release_unused() -> int:
+    """Give all unused large blocks back to the system, and slabs without a used block; returns the number of bytes."""
+    return _large.clear() + _release_slabs()
+
+
+on_pressure(release_unused)
 
 
 def pooled_bytes() -> int:

@@ -224,10 +224,10 @@ class ProgramBuilder:
         kernels = [operand for row in self._rows for operand in row.operands if isinstance(operand, KernelSource)]
         own = [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *(POOL_FUNCTIONS if self._parallel else ())]
         if store is None or store is default_store():
-            addresses = default_store().get_many([*kernels, *own])
+            codes = default_store().codes([*kernels, *own])[: len(kernels)]
         else:
-            addresses = store.get_many(kernels)
-        entries = {kernel.identity: address for kernel, address in zip(kernels, addresses)}
+            codes = store.codes(kernels)
+        entries = {kernel.identity: code.address for kernel, code in zip(kernels, codes)}
         rows = (*self._rows, _Row(Op.END, (), ()))
         offsets = [0]
         for row in rows:
@@ -244,7 +244,9 @@ class ProgramBuilder:
                     code.append(offsets[operand.row])
                 else:
                     code.append(operand)
-        return Program(rows, self._arguments, code, self._parallel, self._work < _BRIEF_WORK, self._kept)
+        brief = self._work < _BRIEF_WORK
+        made = {kernel.identity: found.object_bytes for kernel, found in zip(kernels, codes)}
+        return Program(rows, self._arguments, code, self._parallel, brief, [*self._kept, *codes], sum(made.values()))
 
     def _move(self, nbytes: int) -> None:
         self._work += nbytes / _COPIED_BYTES
@@ -282,9 +284,11 @@ class Program:
 
     def __init__(
         self, rows: Sequence[_Row], arguments: Sequence[Argument], code: Sequence[int], parallel: bool, brief: bool,
-        kept: list[object],
+        kept: list[object], code_bytes: int = 0,
     ) -> None:  # fmt: skip
         self._rows = rows
+        self.code_bytes = code_bytes
+        """The size of the machine code of its kernels, each counted once."""
         self.bases = max((argument.base for argument in arguments), default=-1) + 1
         self._parallel = parallel
         values = HEADER_WORDS

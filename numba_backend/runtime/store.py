@@ -3,6 +3,9 @@
 A kernel is looked up in memory, then on disk (store_disk.py), then compiled. Its key is a hash of its source and of
 everything else that decides the machine code, so entries never become stale, only unused.
 
+In memory a kernel's code lives as long as a program uses it. Code that none uses is kept for a while, up to
+`MAX_UNUSED_CODE` bytes, because a function that is jitted again has the same kernels.
+
 The folder is `HLOOM_CACHE_DIR` ("" or "off": no disk), else `$XDG_CACHE_HOME/hloom` or `~/.cache/hloom`. Code is loaded
 only from files that belong to this user, in a folder that nobody else can change: store_disk.py says what is trusted.
 If anything fails with the disk, kernels are compiled and work; a KernelStoreWarning says once what failed.
@@ -14,21 +17,29 @@ import functools
 import importlib.util
 import os
 import time
-from collections.abc import Iterable, Sequence
+import weakref
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 from ...hlo.forking import Order, fork_lock
+from ...hlo.memory_pressure import on_pressure
 from . import compile as compiler
 from .cpus import cpu_description
 from .kernel import KernelSource, digest
-from .loader import link, load_images, load_objects
+from .loader import Code, link, load_images, load_objects
 from .store_disk import Disk, Entry
 
 _lock = fork_lock(Order.STORE)
 """Held by the thread that loads or compiles kernels, in any store: a fork waits for it. It is reentrant, since a signal
 or the end of an object may run Python, and with it a program, in the middle of compiling."""
+
+MAX_UNUSED_CODE = 16 << 20
+"""Bytes of object code that a store keeps in memory, whether a program uses it or not: the code used last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +97,12 @@ class KernelStore:
     def __init__(self, folder: Path | str | None, max_bytes: int = 512 << 20) -> None:
         """`max_bytes` limits the folder; above it, the entries unused for longest are deleted."""
         self._disk = None if folder is None else Disk(Path(folder), max_bytes)
-        self._addresses: dict[str, int] = {}
-        self._sizes: dict[str, int] = {}
+        self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
+        self._recent: OrderedDict[str, Code] = OrderedDict()
+        self._recent_bytes = 0
+        self._staying: dict[str, int] = {}
         self._statistics = StoreStatistics()
+        _stores.add(self)
 
     @property
     def folder(self) -> Path | None:
@@ -101,55 +115,91 @@ class KernelStore:
         return self._statistics
 
     def get(self, kernel: KernelSource) -> int:
-        """The address of the kernel's entry point."""
+        """The address of the kernel's entry point; see `get_many`."""
         return self.get_many([kernel])[0]
 
     def get_many(self, kernels: Sequence[KernelSource]) -> list[int]:
-        """The addresses of the kernels' entry points; missing kernels are loaded or compiled in one batch.
-
-        Addresses stay valid until the process ends. Raises KernelCompilationError when a kernel does not compile.
-        """
-        known = self._addresses
-        if any(kernel.identity not in known for kernel in kernels):
-            missing = {kernel.identity: kernel for kernel in kernels}
-            with _lock:
-                missing = {identity: kernel for identity, kernel in missing.items() if identity not in known}
-                self._obtain(list(missing.values()))
-            self._count(found_in_memory=len(kernels) - len(missing))
+        """The addresses of the kernels' entry points, valid until the process ends: for functions of the runtime."""
+        staying = self._staying
+        if not all(kernel.identity in staying for kernel in kernels):
+            for kernel, code in zip(kernels, self.codes(kernels)):
+                if kernel.identity not in staying:
+                    code.stay()
+                    staying[kernel.identity] = code.address
         else:
             self._count(found_in_memory=len(kernels))
+        return [staying[kernel.identity] for kernel in kernels]
+
+    def codes(self, kernels: Sequence[KernelSource]) -> list[Code]:
+        """The kernels' code; missing kernels are loaded or compiled in one batch. It is valid as long as the caller
+        holds it. Raises KernelCompilationError when a kernel does not compile.
+        """
+        found = {kernel.identity: self._codes.get(kernel.identity) for kernel in kernels}
+        absent = 0
+        if None in found.values():
+            with _lock:
+                missing: dict[str, KernelSource] = {}
+                for kernel in kernels:
+                    if found[kernel.identity] is None:  # perhaps another thread has just made it
+                        found[kernel.identity] = self._codes.get(kernel.identity)
+                        if found[kernel.identity] is None:
+                            missing[kernel.identity] = kernel
+                absent = len(missing)
+                found.update(self._obtain(list(missing.values())))
+        self._count(found_in_memory=len(kernels) - absent)
+        codes = cast(dict[str, Code], found)
+        self._keep(codes)
         if self._disk is not None:
             self._disk.warn()
-        return [known[kernel.identity] for kernel in kernels]
+        return [codes[kernel.identity] for kernel in kernels]
 
-    def code_bytes(self, kernel: KernelSource) -> int:
-        """The size of the object code of a kernel that this store has given out."""
-        return self._sizes[kernel.identity]
+    def release_unused(self) -> int:
+        """Give back the memory of code that no program uses; returns how many bytes of object code were kept."""
+        kept = self._recent_bytes
+        self._recent.clear()
+        self._recent_bytes = 0
+        return kept
+
+    def _keep(self, codes: dict[str, Code]) -> None:
+        """These codes were used last. (No lock: another thread may drop all of them at any time, for want of memory,
+        even this one. Then the count is a little wrong, until the next time.)"""
+        recent = self._recent
+        for identity, code in codes.items():
+            if recent.pop(identity, None) is None:
+                self._recent_bytes += code.object_bytes
+            recent[identity] = code
+        while self._recent_bytes > MAX_UNUSED_CODE and recent:
+            with suppress(KeyError):
+                self._recent_bytes -= recent.popitem(last=False)[1].object_bytes
+        if not recent:
+            self._recent_bytes = 0
 
     def key(self, kernel: KernelSource) -> str:
         """The name of the kernel's entry on disk."""
         return digest([kernel.identity, environment_description()])
 
-    def _obtain(self, kernels: list[KernelSource]) -> None:
+    def _obtain(self, kernels: list[KernelSource]) -> dict[str, Code]:
+        """The codes of kernels that are not in memory."""
         started = time.perf_counter()
-        absent = self._load_stored(kernels)
+        codes, absent = self._load_stored(kernels)
         loaded = time.perf_counter()
         self._count(loaded_from_disk=len(kernels) - len(absent), load_ms=(loaded - started) * 1e3)
         if not absent:
-            return
+            return codes
         objects = compiler.compile_kernels(absent)
         entries = [Entry(code, link(kernel.symbol, code)) for kernel, code in zip(absent, objects)]
-        self._load(absent, entries)
+        codes.update(self._load(absent, entries))
         if self._disk is not None:
             for kernel, entry in zip(absent, entries):
                 self._disk.write(self.key(kernel), kernel, entry)
             self._disk.evict()
         self._count(compiled=len(absent), compile_ms=(time.perf_counter() - loaded) * 1e3)
+        return codes
 
-    def _load_stored(self, kernels: list[KernelSource]) -> list[KernelSource]:
-        """Load the kernels that are on disk; returns the others."""
+    def _load_stored(self, kernels: list[KernelSource]) -> tuple[dict[str, Code], list[KernelSource]]:
+        """The codes of the kernels that are on disk, and the other kernels."""
         if self._disk is None:
-            return kernels
+            return {}, kernels
         found: list[KernelSource] = []
         entries: list[Entry] = []
         absent: list[KernelSource] = []
@@ -160,21 +210,23 @@ class KernelStore:
             else:
                 found.append(kernel)
                 entries.append(entry)
-        self._load(found, entries)
-        return absent
+        return self._load(found, entries), absent
 
-    def _load(self, kernels: list[KernelSource], entries: list[Entry]) -> None:
-        self._sizes.update((kernel.identity, len(entry.object_code)) for kernel, entry in zip(kernels, entries))
-        both = list(zip(kernels, entries))
-        placed = [(kernel, entry.image) for kernel, entry in both if entry.image is not None]
-        others = [(kernel, entry.object_code) for kernel, entry in both if entry.image is None]
-        if placed:
-            self._learn(placed, load_images([image for _, image in placed]))
-        if others:
-            self._learn(others, load_objects([(kernel.symbol, code) for kernel, code in others]))
-
-    def _learn(self, kernels: Iterable[tuple[KernelSource, object]], addresses: list[int]) -> None:
-        self._addresses.update((kernel.identity, address) for (kernel, _), address in zip(kernels, addresses))
+    def _load(self, kernels: list[KernelSource], entries: list[Entry]) -> dict[str, Code]:
+        """Functions of the runtime stay loaded; so they share no memory with kernels."""
+        codes: dict[str, Code] = {}
+        for convention in ("native", "kernel"):
+            both = [(k, entry) for k, entry in zip(kernels, entries) if k.convention == convention]
+            placed = [(kernel, entry.image) for kernel, entry in both if entry.image is not None]
+            others = [(kernel, entry.object_code) for kernel, entry in both if entry.image is None]
+            if placed:
+                loaded = load_images([image for _, image in placed])
+                codes.update((kernel.identity, code) for (kernel, _), code in zip(placed, loaded))
+            if others:
+                loaded = load_objects([(kernel.symbol, code) for kernel, code in others])
+                codes.update((kernel.identity, code) for (kernel, _), code in zip(others, loaded))
+        self._codes.update(codes)
+        return codes
 
     def _count(
         self, compiled: int = 0, loaded_from_disk: int = 0, found_in_memory: int = 0,
@@ -195,3 +247,13 @@ class KernelStore:
 def default_store() -> KernelStore:
     """The process's store, in the folder that the environment names when it is first needed."""
     return KernelStore(default_folder())
+
+
+_stores: weakref.WeakSet[KernelStore] = weakref.WeakSet()
+
+
+def _release_unused() -> int:
+    return sum([store.release_unused() for store in list(_stores)])
+
+
+on_pressure(_release_unused)

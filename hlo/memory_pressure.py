@@ -1,0 +1,37 @@
+"""What to do when the system has no more memory: give back what is kept only for speed, then try again.
+
+A backend that keeps free memory says here how to give it back. All that allocates, NumPy's arrays included, tries a
+second time if that gave something back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_releases: list[Callable[[], int]] = []
+
+
+def on_pressure(release: Callable[[], int]) -> None:
+    """`release` is called when memory is short. It gives back what it can and returns the number of bytes."""
+    _releases.append(release)
+
+
+def relieve() -> int:
+    """Give back all memory that is kept for later use; returns the number of bytes."""
+    return sum([release() for release in _releases])
+
+
+def allocating(make: Callable[..., T], *args: Any, **options: Any) -> T:
+    """`make(*args, **options)`, once more if there was no memory for it and some could be given back.
+
+    `make` must have no effect when it raises MemoryError.
+    """
+    try:
+        return make(*args, **options)
+    except MemoryError:
+        if not relieve():
+            raise
+    return make(*args, **options)
