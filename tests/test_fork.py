@@ -142,8 +142,8 @@ CASES = {
     "a factorisation": (FACTORS, "factor()", "factor()", "0.003", "5"),
     "a row on several threads": (SPLIT, "split()", "split()", "0.003", "6"),
     "settings and registries": (MINOR, "minor()", "minor()", "0.003", "6"),
-    "import": ("", "import hloom.numpy, hloom.nn", "import hloom.numpy as n; assert n.ones(3)[0] == 1", "0.05", "4"),
-    "first call": ("", FIRST, FIRST, "0.15", "4"),
+    "import": ("import hloom", "import hloom.numpy", "import hloom.numpy as n; assert n.ones(3)[0] == 1", "0.05", "4"),
+    "first call": ("import hloom", FIRST, FIRST, "0.15", "4"),
 }  # fmt: skip
 """What runs before, what the other thread does all the time, what a child does; seconds between forks, how many."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -82,9 +83,16 @@ seen = []
 signal.signal(signal.SIGUSR1, lambda *_: seen.append(float(f(x, 10)[0]) + float(g(x)[0])))
 f = forever(lambda x: x + 1)
 x = jnp.zeros(3)
-f(x, 1)
-for delay in (0.1, 0.2, 0.3):
-    after(delay, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+f(x, 1), g(x)
+
+def send():  # the next when the one before was handled: two that wait together are one
+    for k in range(3):
+        while len(seen) < k:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+after(0, send)
 turns = 1 << 20
 while len(seen) < 3:
     assert f(x, turns)[0] == turns
@@ -185,5 +193,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_signals(name: str) -> None:
     code, expected = PROGRAMS[name]
+    if code is CHILD and sys.version_info >= (3, 13):
+        pytest.skip("Python 3.13 runs no handlers in the child of another thread than the main one, hloom or not")
     assert python(START + code).split() == expected
 
