@@ -44,7 +44,7 @@ def compound(*, static: Sequence[str] = ()) -> Callable[[F], F]:
     return decorate
 
 
-class Compound(JitFunction):
+class Compound(JitFunction[..., Any]):
     """A library function that runs as one program. Made by `compound`."""
 
     __qualname__: str
