@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
@@ -33,6 +33,9 @@ RULES = (calls, control_flow, dot, elementwise, from_text, movement, random, red
 """Every family of rules. They register themselves when they are imported: before anything is differentiated."""
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
 
 # --- running a function on flat lists of values
 
@@ -94,6 +97,16 @@ def _at(fun: Function) -> str:
 # --- forward mode
 
 
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> tuple[Any, ...]: ...
 def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """`fun(*primals)` and how it moves when `primals` move along `tangents`. JAX's `jvp`.
 
@@ -162,6 +175,16 @@ def _output_tangent(tangent: Tangent) -> Any:
     return instantiate(tangent)
 
 
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, LinearizedFunction[R], Aux]: ...
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, LinearizedFunction[R]]: ...
+@overload
+def linearize(fun: Function, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """`fun(*primals)` and the function that pushes tangents through at this point. JAX's `linearize`.
 
@@ -173,12 +196,13 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     values = [as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux)
     results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
-    f_jvp = LinearizedFunction(fun, program, structure, [v.aval for v in values], flat.tree, [r.aval for r in results])
+    types = [v.aval for v in values], flat.tree, [r.aval for r in results]
+    f_jvp: LinearizedFunction[Any] = LinearizedFunction(fun, program, structure, *types)
     out = tree.unflatten(flat.tree, results)
     return (out, f_jvp, flat.aux()) if has_aux else (out, f_jvp)
 
 
-class LinearizedFunction:
+class LinearizedFunction(Generic[R]):
     """What `linearize` returns: tangents of the arguments in, tangent of the result out."""
 
     def __init__(
@@ -198,7 +222,7 @@ class LinearizedFunction:
         """`computation`: the linear program as HLO; it takes the tangents and the residuals."""
 
     @boundary
-    def __call__(self, *tangents: Any) -> Any:
+    def __call__(self, *tangents: Any) -> R:
         leaves, structure = tree.flatten(tangents)
         if structure != self._in_tree:
             raise TypeError(f"expected tangents of tree structure {self._in_tree}, got {structure}.{_at(self._fun)}")
@@ -218,7 +242,8 @@ class LinearizedFunction:
         out = [
             _output_tangent(next(moved) if m else Zero(a)) for a, m in zip(self._out_avals, self._moves, strict=True)
         ]
-        return tree.unflatten(self._out_tree, out)
+        moved_result: R = tree.unflatten(self._out_tree, out)
+        return moved_result
 
 
 tree.register_pytree_node(
@@ -254,6 +279,14 @@ def _refuse_custom_vjp(computation: HloComputation) -> None:
 # --- reverse mode
 
 
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, PullbackFunction, Aux]: ...
+@overload
+def vjp(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> tuple[R, PullbackFunction]: ...
+@overload
+def vjp(fun: Function, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """`fun(*primals)` and the function that pulls cotangents back from this point. JAX's `vjp`.
 
@@ -289,7 +322,7 @@ class PullbackFunction:
         self._out_tree, self._out_avals = out_tree, tuple(out_avals)
 
     @boundary
-    def __call__(self, cotangent: Any) -> Any:
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         leaves, structure = tree.flatten(cotangent)
         if structure != self._out_tree:
             raise ValueError(
@@ -297,7 +330,8 @@ class PullbackFunction:
                 f"{structure}, but expected {self._out_tree}.{_at(self._fun)}"
             )
         cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
-        return tree.unflatten(self._in_tree, _pull_back(self._program, self._in_avals, cotangents))
+        pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, _pull_back(self._program, self._in_avals, cotangents))
+        return pulled
 
 
 def _with_values(rest: _Rest, values: Sequence[Any]) -> PullbackFunction:
@@ -344,6 +378,23 @@ def _pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents:
     return out
 
 
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
 def grad(
     fun: Function,
     argnums: int | Sequence[int] = 0,
@@ -378,18 +429,19 @@ def grad(
 
 
 def value_and_grad(
-    fun: Function,
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     *,
     _name: str = "value_and_grad",
-) -> Function:
+) -> Callable[P, tuple[R, Any]]:
     """The function that computes `fun` and its gradient. As `grad`; returns (value, gradient), with `has_aux`
     ((value, aux), gradient). JAX's `value_and_grad`."""
     check_function(fun, _name)
     positions = checked_argnums(argnums)
+    function: Function = fun
 
     @functools.wraps(fun)
     @boundary
@@ -404,7 +456,7 @@ def value_and_grad(
             filled = list(args)
             for i, value in zip(chosen, given, strict=True):
                 filled[i] = value
-            return fun(*filled, **kwargs)
+            return function(*filled, **kwargs)
 
         flat = _Flat(partial, structure, has_aux)
         results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
@@ -414,7 +466,7 @@ def value_and_grad(
         gradient = tree.unflatten(structure, _pull_back(program, [v.aval for v in values], [one]))
         if isinstance(argnums, int):
             (gradient,) = gradient
-        value = (result, flat.aux()) if has_aux else result
+        value: Any = (result, flat.aux()) if has_aux else result
         return value, gradient
 
     return value_and_grad_f

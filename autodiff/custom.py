@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -30,6 +30,11 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from .linearize import Linearized, LinearTrace
 from .tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
+
+P = ParamSpec("P")
+Rest = ParamSpec("Rest")
+R = TypeVar("R", covariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
 
 # --- what a call carries
 
@@ -145,7 +150,7 @@ def _custom_jvp_jvp(
 
 
 @boundaries
-class custom_jvp:
+class custom_jvp(Generic[P, R]):
     """A function with its own JVP rule. JAX's `custom_jvp`.
 
         @custom_jvp
@@ -159,16 +164,16 @@ class custom_jvp:
 
     __qualname__: str
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = ()) -> None:
         functools.update_wrapper(self, fun)
-        self.fun = fun
+        self.fun: Callable[..., Any] = fun
         self.nondiff_argnums = _as_sequence(nondiff_argnums)
         self.jvp: Callable[..., Any] | None = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule; returns it, for use as a decorator. It receives zero tangents as arrays of zeros."""
         if symbolic_zeros:
             raise UnsupportedError("custom_jvp with symbolic_zeros=True: rules get zeros as arrays")
@@ -181,7 +186,8 @@ class custom_jvp:
             raise TypeError("Can't use defjvps with nondiff_argnums.")
 
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-            result = self(*primals)
+            call: Callable[..., Any] = self
+            result = call(*primals)
             parts = [rule(t, result, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
             if not parts:
                 return result, tree.map(lambda leaf: leaf * 0, result)
@@ -189,12 +195,12 @@ class custom_jvp:
 
         self.defjvp(jvp)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {function_line(self.fun)} using defjvp.")
         rule = self.jvp
-        args = _positional(self.fun, args, kwargs)
-        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
+        every = _positional(self.fun, args, kwargs)
+        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
         out = _Outputs()
 
         def meaning(values: Sequence[Value]) -> list[Value]:
@@ -212,10 +218,18 @@ class custom_jvp:
             return out.flatten(results), _checked_tangents(rule, out, results, tangents_out)
 
         results = _bind(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
-        return out.unflatten(results)
+        result: R = out.unflatten(results)
+        return result
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> custom_jvp[P, R]: ...
+    @overload
+    def __get__(
+        self: custom_jvp[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
+    ) -> Callable[Rest, R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        call: Callable[..., Any] = self
+        return self if instance is None else functools.partial(call, instance)
 
 
 def _checked_pair(rule: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
@@ -338,7 +352,7 @@ def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -
 
 
 @boundaries
-class custom_vjp:
+class custom_vjp(Generic[P, R]):
     """A function with its own reverse-mode rule. JAX's `custom_vjp`.
 
         @custom_vjp
@@ -353,9 +367,9 @@ class custom_vjp:
 
     __qualname__: str
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = ()) -> None:
         functools.update_wrapper(self, fun)
-        self.fun = fun
+        self.fun: Callable[..., Any] = fun
         self.nondiff_argnums = _as_sequence(nondiff_argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
@@ -369,12 +383,12 @@ class custom_vjp:
             raise UnsupportedError("custom_vjp with symbolic_zeros=True: rules get zeros as arrays")
         self.fwd, self.bwd = fwd, bwd
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {function_line(self.fun)} using defvjp.")
         fwd, bwd = self.fwd, self.bwd
-        args = _positional(self.fun, args, kwargs)
-        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(args)), args)
+        every = _positional(self.fun, args, kwargs)
+        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
         out = _Outputs()
         def meaning(values: Sequence[Value]) -> list[Value]:
             return out.flatten(self.fun(*given.rebuilt(values)))
@@ -403,10 +417,18 @@ class custom_vjp:
             return _checked_cotangents(bwd, given, given.avals, answer)
 
         results = _bind(CUSTOM_VJP, self.fun, meaning, _VjpRule(forward, backward), given.values)
-        return out.unflatten(results)
+        result: R = out.unflatten(results)
+        return result
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> custom_vjp[P, R]: ...
+    @overload
+    def __get__(
+        self: custom_vjp[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
+    ) -> Callable[Rest, R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        call: Callable[..., Any] = self
+        return self if instance is None else functools.partial(call, instance)
 
 
 def _checked_cotangents(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
@@ -28,6 +28,9 @@ from .linearize import Linearized, LinearTrace, linearize_flat
 from .tangents import Operand, Tangent, Zero
 from .transpose import transpose_program
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 CHECKPOINT = Primitive("checkpoint", evaluate=run_meaning)
 """The parameters of a call: is there a barrier between the computation and its repetition?"""
 
@@ -36,8 +39,8 @@ _TANGENT = Primitive("checkpoint_tangent", evaluate=run_meaning)
 
 
 def checkpoint(
-    fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Any = None, static_argnums: int | Sequence[int] = ()
-) -> Callable[..., Any]:
+    fun: Callable[P, R], *, prevent_cse: bool = True, policy: Any = None, static_argnums: int | Sequence[int] = ()
+) -> Callable[P, R]:
     """`fun`, differentiated with its arguments as the only residuals. JAX's `checkpoint` (`remat`).
 
     `static_argnums` are passed as they are; the other arguments are pytrees of arrays. `prevent_cse` False lets passes
@@ -47,10 +50,11 @@ def checkpoint(
     if policy is not None:
         raise UnsupportedError("checkpoint with a policy: everything but the arguments is computed again")
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    function: Callable[..., Any] = fun
 
     @functools.wraps(fun)
     @boundary
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> Any:
         fixed = {i % len(args): args[i] for i in static}
         leaves, structure = tree.flatten(([a for i, a in enumerate(args) if i not in fixed], kwargs))
         values: list[Value] = [as_value(leaf) for leaf in leaves]
@@ -60,7 +64,7 @@ def checkpoint(
             nonlocal out_tree
             moving, keywords = tree.unflatten(structure, values)
             rest = iter(moving)
-            result = fun(*(fixed[i] if i in fixed else next(rest) for i in range(len(args))), **keywords)
+            result = function(*(fixed[i] if i in fixed else next(rest) for i in range(len(args))), **keywords)
             found, out_tree = tree.flatten(result)
             return [as_value(leaf) for leaf in found]
 

@@ -44,7 +44,7 @@ def compound(*, static: Sequence[str] = ()) -> Callable[[F], F]:
     return decorate
 
 
-class Compound(JitFunction):
+class Compound(JitFunction[..., Any]):
     """A library function that runs as one program. Made by `compound`."""
 
     def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:

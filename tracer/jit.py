@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MethodType
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -48,7 +48,9 @@ from .stages import Lowered, Signature
 from .traced import Traced, trace_function
 from .tracer import Tracer, leaked
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+Rest = ParamSpec("Rest")
+R = TypeVar("R", covariant=True)
 Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
@@ -93,13 +95,13 @@ class _Plan:
         self.has_statics = bool(self.static_places or self.static_keywords)
 
 
-class JitFunction:
+class JitFunction(Generic[P, R]):
     """A compiled function: call it as the original. Made by `jit`."""
 
-    __wrapped__: Callable[..., Any]
+    __wrapped__: Callable[P, R]
     __qualname__: str
 
-    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, donated: ArgumentSpec, inline: bool) -> None:
+    def __init__(self, fun: Callable[P, R], static: ArgumentSpec, donated: ArgumentSpec, inline: bool) -> None:
         functools.update_wrapper(self, fun)
         self._fun = fun
         self._name = getattr(fun, "__name__", None) or type(fun).__name__
@@ -171,6 +173,12 @@ class JitFunction:
             return self._call(args, kwargs)
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...
+    @overload
+    def __get__(
+        self: JitFunction[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
+    ) -> Callable[Rest, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
@@ -298,7 +306,7 @@ _NO_FUNCTION: Any = object()
 
 @overload
 def jit(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     /,
     *,
     static_argnums: Any = ...,
@@ -309,7 +317,7 @@ def jit(
     inline: bool = ...,
     device: Any = ...,
     backend: Any = ...,
-) -> JitFunction: ...
+) -> JitFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -321,7 +329,7 @@ def jit(
     inline: bool = ...,
     device: Any = ...,
     backend: Any = ...,
-) -> Callable[[Callable[..., Any]], JitFunction]: ...
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 def jit(
     fun: Any = _NO_FUNCTION,
     /,
@@ -357,7 +365,7 @@ def jit(
     return JitFunction(fun, static, donated, inline)
 
 
-def make_hlo(fun: Callable[..., Any], static_argnums: Any = ()) -> Callable[..., HloModule]:
+def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, HloModule]:
     """A function that takes fun's arguments and returns the HLO module it is traced to, before any pass."""
     jitted = fun if isinstance(fun, JitFunction) else jit(fun, static_argnums=static_argnums)
 
