@@ -346,7 +346,7 @@ class IndexUpdate:
         x = self._array
         index = parse_index(x.aval.shape, self._index)
         new, combine = _in_one_dtype(x, values, combine)
-        if lax.broadcast_shapes(new.aval.shape, index.result_shape) != index.result_shape:
+        if new.aval.shape and lax.broadcast_shapes(new.aval.shape, index.result_shape) != index.result_shape:
             raise OperandError(
                 f"x.at[...]: values of shape {new.aval.shape} do not broadcast to the shape of x[...], which is "
                 f"{index.result_shape}\n  at {user_line()}",
@@ -368,15 +368,14 @@ def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combi
     Values of a dtype that does not promote to x's (floats into integers) are combined in the common dtype and then
     cut to x's: a FutureWarning, as JAX will refuse them. TypePromotionError if there is no common dtype.
     """
-    given = asarray(values)
+    given = values if isinstance(values, ArrayBase | bool | int | float | complex) else asarray(values)
     own = x.aval.dtype
-    common, _ = dtypes.promote([dtypes.type_of(x), dtypes.type_of(given)])
+    kind = dtypes.type_of(given)
+    common, _ = dtypes.promote([dtypes.type_of(x), kind])
     if common is own:
-        return to_dtype(values if values is not given and isinstance(values, _NUMBERS) else given, own, False), (
-            lambda old, new: to_dtype(combine(old, new), own, False)
-        )
+        return to_dtype(given, own, False), combine
     warnings.warn(
-        f"x.at[...]: values of {given.aval.dtype.name} are converted to {own.name}, the dtype of x, which cannot hold "
+        f"x.at[...]: values of {kind[0].name} are converted to {own.name}, the dtype of x, which cannot hold "
         f"all of them: later versions of JAX refuse this. Convert them, as in values.astype({own.name!r}), or x.\n"
         f"  at {user_line()}",
         FutureWarning,
@@ -385,9 +384,6 @@ def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combi
     return to_dtype(given, common, False), (
         lambda old, new: convert(combine(convert(old, common, False), new), own, False)
     )
-
-
-_NUMBERS = (bool, int, float, complex)
 
 
 def _changed(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
