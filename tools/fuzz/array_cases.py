@@ -57,19 +57,19 @@ def _random_dtype(rng: random.Random, x64: bool) -> str:
 def draw(seed: int) -> Case:
     """The case of a seed."""
     rng = random.Random(seed)
-    smooth = rng.random() < 0.2
+    smooth = rng.random() < 0.25
     x64 = smooth or rng.random() < 0.25
     parameters = []
     for k in range(rng.randint(1, 3)):
         dtype = "float64" if smooth else _random_dtype(rng, x64)
-        shape = tuple(rng.choice(SIZES) for _ in range(rng.choice((0, 1, 1, 2, 2, 3))))
+        shape = tuple(rng.choice(SIZES[1:] if smooth else SIZES) for _ in range(rng.choice((0, 1, 1, 2, 2, 3))))
         parameters.append(Var(f"x{k}", shape, dtype))
     if not smooth and rng.random() < 0.5:
         parameters.append(Var(f"x{len(parameters)}", (), "int32"))
     options: dict[str, Any] = {"x64": x64, "views": [rng.choice(VIEWS) for _ in parameters]}
     with _x64(x64):
         drawer = ProgramDrawer(rng, parameters, rng.choice((0, 1, 1, 2, 2, 3)), {}, x64, smooth)
-        steps = rng.randint(2, 9)
+        steps = rng.randint(3, 12)
         ended = False
         for _ in range(steps):
             try:

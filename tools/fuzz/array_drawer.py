@@ -106,8 +106,10 @@ class ProgramDrawer:
         drawer = ProgramDrawer(
             self.rng, renamed, self.depth - 1, self.names, self.x64, smooth or self.differentiable, outer
         )
-        for _ in range(steps):
+        for _ in range(5 * steps):
             drawer.step()
+            if len(drawer.statements) == steps:
+                break
         results = [drawer.of_type(w) for w in wanted]
         results += [drawer.rng.choice(drawer.values).name for _ in range(extra)]
         if any(r is None for r in results):
@@ -117,13 +119,15 @@ class ProgramDrawer:
 
     def of_type(self, wanted: Var) -> str | None:
         """The name of a value of a type: one that there is, or one made of the last value."""
-        found_values = [v for v in self.values if (v.shape, v.dtype, v.weak) == (wanted.shape, wanted.dtype, False)]
-        if found_values and self.rng.random() < 0.6:
-            return self.rng.choice(found_values[-3:]).name
+        fitting = [v for v in self.values if (v.shape, v.dtype, v.weak) == (wanted.shape, wanted.dtype, False)]
+        made_here = {t.name for s in self.statements for t in s.targets}
+        computed = [v for v in fitting if v.name in made_here]
+        if computed and self.rng.random() < 0.8:
+            return computed[-1].name
         candidates = [v for v in self.values if v.is_float == wanted.is_float and not v.is_complex]
-        if not candidates:
-            return self.rng.choice(found_values).name if found_values else None
-        x = candidates[-1] if self.rng.random() < 0.7 else self.rng.choice(candidates)
+        if not candidates or (fitting and self.rng.random() < 0.15):
+            return self.rng.choice(fitting).name if fitting else None
+        x = candidates[-1] if self.rng.random() < 0.8 else self.rng.choice(candidates)
         before = len(self.values)
         text = f"jnp.broadcast_to({'{0}' if x.shape == wanted.shape else 'jnp.sum({0})'}, {wanted.shape})"
         if x.shape != wanted.shape and self.differentiable:

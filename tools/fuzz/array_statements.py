@@ -105,7 +105,7 @@ class Values:
         found = [v for v in self.values if wanted(v)]
         if not found:
             return None
-        return self.rng.choice(found[-6:] if self.rng.random() < 0.6 else found)
+        return self.rng.choice(found[-3:] if self.rng.random() < 0.6 else found)
 
     def kind(self) -> Callable[[Var], bool]:
         """Floats only, in programs that are differentiated."""

@@ -81,6 +81,8 @@ class ModuleDrawer(NestDrawer):
             self.fusion()
         elif kind < 0.42:
             self.borrowed()
+        elif kind < 0.48:
+            self.rng.choice([self.dynamic_slice, self.dynamic_update_slice, self.in_place])()
         else:
             super().step()
 
@@ -185,13 +187,16 @@ def drawn_module(rng: random.Random) -> HloModule:
         sizes = [s for s in sizes if s] or [5]
     drawer = ModuleDrawer(rng, rng.choice([0, 1, 1, 2, 3]), sizes, rng.random() < 0.4)
     parameters: list[HloInstruction] = []
-    for number in range(rng.randint(1, 5)):
+    for number in range(rng.randint(0, 2)):
+        index = Shape.array(rng.choice((E.S32, E.S32, E.U8, E.S64)))
+        parameters.append(make_parameter(number, index, f"index.{number}"))
+    for number in range(len(parameters), len(parameters) + rng.randint(1, 4)):
         element = rng.choice([E.F32, E.F32, E.F32, E.S32, rng.choice(list(E))])
         shape = Shape.array(element, drawer.dimensions(rng.choice((None, None, None, 0))))
         if excluded_type(element):
             shape = shape.with_element_type(E.F32)
         parameters.append(make_parameter(number, shape, f"argument.{number}"))
-        drawer.values = list(parameters)
+        drawer.values = list(parameters)  # so that sizes agree
     for _ in range(rng.randint(3, 18)):
         drawer.step()
     results = drawer.values[-2:] + rng.choices(drawer.values, k=rng.choice((0, 1, 2, 4)))

@@ -59,7 +59,9 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z_%][\w.\-]*|-?\d+(?:\.\d+)?(?:e
 _NUMBER = re.compile(r"(?<![\w.\-])-?\d+(?:\.\d+)?(?![\w.])")
 _DIMENSIONS = re.compile(r"\b(?:pred|[sufc]\d+|bf16|f8e\w+)\[([\d,]+)\]")
 _ELEMENT = re.compile(r"\b(pred|[su](?:2|4|8|16|32|64)|f16|bf16|f32|f64|c64|c128|f8e\w+|f4\w+)(?=\[)")
-_OPCODE = re.compile(r"(?<=[\s\])}])([a-z][a-z0-9\-]*)\((?=[%\w)])")
+_SHAPE = re.compile(r"(?<=\w)\[([\d,]*)\](?:\{[^{}=]*\})?(?=[\s,)])")
+_IN_CONSTANT = re.compile(r"(?<=constant\()-?\d+(?:\.\d+)?(?=\))|(?<=[{ ])-?\d+(?:\.\d+)?(?=, -?\d)")
+_IN_ATTRIBUTE = re.compile(r"(?<=[=_x:])-?\d+(?![\w.])|(?<==\{)\d+")
 _ATTRIBUTE = re.compile(r", ([a-z_]+)=(\{[^{}]*\}|[^\s,{}()]+)")
 ELEMENTS = (
     "pred", "s2", "s4", "s8", "s16", "s32", "s64", "u2", "u4", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64",
@@ -79,6 +81,8 @@ KINDS: tuple[tuple[str, ...], ...] = (
     ("reduce", "reduce-window", "map", "sort", "scatter"),
 )  # fmt: skip
 """Operations that take the same operands."""
+_OPCODE = re.compile(rf"(?<=[\s\])}}])({'|'.join(sorted((o for kind in KINDS for o in kind), key=len)[::-1])})(?=\()")
+TILES = ("", "", "", ":T(8,128)", ":T(2,2)", ":T(256)", ":T(2,4)(2,1)", ":S(1)", ":T(1)", ":E(4)", ":T(*,3)", ":T(3)")
 
 
 def other_element_everywhere(text: str, rng: random.Random) -> str:
@@ -101,25 +105,28 @@ def other_opcode(text: str, rng: random.Random) -> str:
     """Mostly of the same kind."""
 
     def other(match: re.Match[str]) -> str:
-        old = match.group(1)
-        kinds = [kind for kind in KINDS if old in kind]
-        chosen = rng.choice(kinds) if kinds and rng.random() < 0.9 else rng.choice(KINDS)
-        return f"{rng.choice(chosen)}("
+        chosen = next(kind for kind in KINDS if match.group(1) in kind)
+        return rng.choice(chosen if rng.random() < 0.95 else rng.choice(KINDS))
 
     return _at_one(text, _OPCODE, rng, other)
 
 
-def other_number(text: str, rng: random.Random) -> str:
-    def other(match: re.Match[str]) -> str:
-        old = match.group(0)
-        kind = rng.random()
-        if kind < 0.4:
-            return rng.choice(SIZES)
-        if kind < 0.7 and "." not in old:
-            return str(int(old) + rng.choice((-1, 1, 2)))
-        return rng.choice(NUMBERS)
+def other_constant(text: str, rng: random.Random) -> str:
+    """Another number in a constant, or in an attribute."""
+    return _at_one(text, _IN_ATTRIBUTE if rng.random() < 0.5 else _IN_CONSTANT, rng, lambda m: _near(m.group(0), rng))
 
-    return _at_one(text, _NUMBER, rng, other)
+
+def _near(old: str, rng: random.Random) -> str:
+    kind = rng.random()
+    if kind < 0.4:
+        return rng.choice(SIZES)
+    if kind < 0.8 and "." not in old:
+        return str(int(old) + rng.choice((-1, 1, 2)))
+    return rng.choice(NUMBERS)
+
+
+def other_number(text: str, rng: random.Random) -> str:
+    return _at_one(text, _NUMBER, rng, lambda match: _near(match.group(0), rng))
 
 
 def attribute_gone(text: str, rng: random.Random) -> str:
@@ -197,15 +204,22 @@ def bytes_changed(text: str, rng: random.Random) -> str:
 
 
 def layout_elsewhere(text: str, rng: random.Random) -> str:
-    layouts = ("{0,1}", "{1,0}", "{0}", "{1,0:T(8,128)}", "{0,1:T(2,2)}", "{0:T(256)}", "{1,0:T(2,4)(2,1)}", "{2,0,1}",
-               "{1,0:S(1)}", "{0:E(4)}", "{:T(1)}", "{1,0:T(*,3)}")  # fmt: skip
-    return _at_one(text, re.compile(r"(?<=\])(\{[^{}=]*\})?(?=[\s,)])"), rng, lambda match: rng.choice(layouts))
+    """Another layout of a shape, mostly one that fits."""
+
+    def other(match: re.Match[str]) -> str:
+        rank = len([size for size in match.group(1).split(",") if size])
+        order = list(range(rank if rng.random() < 0.95 else rank + 1))
+        rng.shuffle(order)
+        return f"[{match.group(1)}]{{{','.join(map(str, order))}{rng.choice(TILES)}}}"
+
+    return _at_one(text, _SHAPE, rng, other)
 
 
 MUTATIONS: tuple[tuple[Callable[[str, random.Random], str], int], ...] = (
-    (other_element_everywhere, 5), (other_size_everywhere, 5), (other_opcode, 5), (other_number, 4),
-    (attribute_gone, 1), (attribute_of_another, 2), (attribute_values_swapped, 1), (operand_of_another, 3),
-    (tokens_changed, 3), (lines_changed, 2), (root_elsewhere, 2), (bytes_changed, 1), (layout_elsewhere, 2),
+    (other_element_everywhere, 6), (other_size_everywhere, 6), (other_opcode, 8), (other_constant, 6),
+    (other_number, 1), (attribute_gone, 1), (attribute_of_another, 1), (attribute_values_swapped, 1),
+    (operand_of_another, 4), (tokens_changed, 1), (lines_changed, 1), (root_elsewhere, 2), (bytes_changed, 1),
+    (layout_elsewhere, 4),
 )  # fmt: skip
 
 
@@ -226,7 +240,7 @@ def draw(seed: int) -> Case:
     rng = random.Random(seed)
     text = base_text(rng)
     mutations, weights = zip(*MUTATIONS, strict=True)
-    for mutate in rng.choices(mutations, weights, k=rng.choice((1, 1, 2, 2, 3, 5))):
+    for mutate in rng.choices(mutations, weights, k=rng.choice((1, 1, 1, 2, 2, 4))):
         text = mutate(text, rng) or text
     return Case("text", seed, text, options=module_runs.random_options(rng))
 
