@@ -17,6 +17,7 @@ from tools.fuzz.agreement import How, differences
 from tools.fuzz.array_programs import Block, Statement, Var, smaller_programs, to_source, without_dead
 from tools.fuzz.case import Case, Outcome, Verdict, read, write
 from tools.fuzz.command import Run, main
+from tools.fuzz.definite import is_definite
 from tools.fuzz.minimise import Search, TimeIsUp, without_parts
 from tools.fuzz.sameness import first_difference
 from tools.fuzz.worker import Limits, Worker
@@ -175,6 +176,27 @@ def test_integers_are_equal_or_not() -> None:
     expected = evaluate(module, x)
     assert differences(module, [x], expected, expected, How())[0] is Verdict.OK
     assert differences(module, [x], expected, [x], How())[0] is Verdict.FOUND
+
+
+@pytest.mark.parametrize(
+    ("operation", "line", "definite"),
+    [
+        ("r = f32[] add(a, b)", "reduce(x, c), dimensions={0}, to_apply=f", True),
+        ("r = f32[] subtract(a, b)", "reduce(x, c), dimensions={0}, to_apply=f", False),
+        ("r = f32[] divide(a, b)", "reduce(x, c), dimensions={0}, to_apply=f", False),
+        ("n = f32[] negate(b)  ROOT r = f32[] maximum(a, n)", "reduce(x, c), dimensions={0}, to_apply=f", False),
+        ("r = pred[] compare(a, b), direction=LT", "sort(x), dimensions={0}, to_apply=f", True),
+        ("r = pred[] compare(a, b), direction=LE", "sort(x), dimensions={0}, to_apply=f", False),
+        ("r = pred[] compare(a, b), direction=NE", "sort(x), dimensions={0}, to_apply=f", False),
+    ],
+)
+def test_what_has_a_definite_result(operation: str, line: str, definite: bool) -> None:
+    root = operation if "ROOT" in operation else f"ROOT {operation}"
+    module = parse(
+        f"HloModule m\nf {{ a = f32[] parameter(0)  b = f32[] parameter(1)  {root} }}\n"
+        f"ENTRY e {{ x = f32[8] parameter(0)  c = f32[] constant(0)  ROOT y = {line} }}"
+    )
+    assert is_definite(module) is definite
 
 
 def test_modules_that_say_the_same() -> None:

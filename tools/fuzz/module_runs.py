@@ -28,6 +28,7 @@ from support.random_targets import RandomTarget, with_random_entry
 
 from .agreement import How, differences
 from .case import OK, NDArray, Outcome, Stage, Verdict, found
+from .definite import is_definite
 from .noise import Budget, TooLong, evaluate_within
 from .worker import signature_of
 
@@ -128,6 +129,8 @@ def judged(
 ) -> Outcome:
     """The comparison as an outcome."""
     verdict, text = differences(module, inputs, expected, actual, how)
+    if verdict is Verdict.FOUND and not is_definite(module):
+        return Outcome(Verdict.UNSTABLE, "the order of a reduction or a sort decides")
     if verdict is Verdict.FOUND:
         return found(f"{what} differ", f"{what} and the evaluator: {text}")
     return OK if verdict is Verdict.OK else Outcome(verdict)
