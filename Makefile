@@ -3,6 +3,7 @@
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
+# make fuzz    random programs, run in every way            make fuzz ARGS="--minutes 60 --seed 3 --kind text,hlo,array"
 # make bench   hloom beside JAX, NumPy and Numba             make bench ARGS="--case dispatch"
 #
 # Each makes its own virtual environment in .venv when there is none, and installs into it what it needs.
@@ -13,7 +14,7 @@ ARGS ?=
 BIN = $(VENV)/bin
 LOWEST = $(VENV)-lowest
 
-.PHONY: mnist test test-slow test-lowest lint bench clean
+.PHONY: mnist test test-slow test-lowest lint fuzz bench clean
 
 mnist: $(VENV)/.with-examples
 	$(BIN)/python examples/train_mnist.py $(ARGS)
@@ -30,6 +31,9 @@ test-lowest: $(LOWEST)/.with-test
 lint: $(VENV)/.with-lint
 	$(BIN)/python -m ruff check .
 	$(BIN)/python tools/typecheck.py
+
+fuzz: $(VENV)/.with-test
+	$(BIN)/python -m tools.fuzz $(ARGS)
 
 bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks $(ARGS)

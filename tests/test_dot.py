@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.hlo.element_type import ElementType
-from hloom.hlo.evaluator import evaluate_op
+from hloom.hlo.evaluator import evaluate, evaluate_op
 from hloom.hlo.ir import HloInstruction
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops.dot import DotAttributes
@@ -47,6 +47,21 @@ ENTRY e {
   q = s8[300,200] parameter(1)
   ROOT r = s32[256,200] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }"""
+
+
+@pytest.mark.parametrize(
+    ("contracting", "negative"), [(((), ()), True), (((1,), (0,)), False)], ids=["a product", "a sum of products"]
+)
+def test_minus_zero(contracting: tuple[tuple[int, ...], tuple[int, ...]], negative: bool) -> None:
+    """Without contracting dimensions nothing is added to a product of -0.0, as in XLA."""
+    lines = ["x = f32[2,2] parameter(0)", "y = f32[2,2] parameter(1)"]
+    left, right = ("{" + ",".join(map(str, dims)) + "}" for dims in contracting)
+    result = "f32[2,2,2,2]" if negative else "f32[2,2]"
+    lines.append(f"ROOT d = {result} dot(x, y), lhs_contracting_dims={left}, rhs_contracting_dims={right}")
+    module = parse("HloModule m\nENTRY e {\n" + "\n".join(lines) + "}")
+    x, y = np.zeros((2, 2), np.float32), -np.ones((2, 2), np.float32)
+    for results in (evaluate(module, x, y), NumbaCompiler().compile(module).execute([x, y])):
+        assert (np.signbit(results[0]) == negative).all()
 
 
 def test_integer_dot_needs_no_product_in_memory() -> None:

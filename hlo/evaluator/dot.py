@@ -54,7 +54,8 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
         right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting).swapaxes(-1, -2)
         with PRODUCTS:
-            product = np.matmul(left, right)
+            # Without contracting dimensions nothing is added: a product of -0.0 stays that.
+            product = (np.matmul if lhs_contracting else np.multiply)(left, right)
         product = product.reshape(shape.dimensions)
     return np.asarray(converted(product, shape.element))  # of no dimensions, a small type would be a scalar
 

@@ -1,0 +1,74 @@
+"""Defects that `tests/test_fuzz.py` puts into the child process of the fuzzer, to see that they are found."""
+
+from __future__ import annotations
+
+import os
+
+from hloom.autodiff.rules import elementwise as derivatives
+from hloom.hlo.ir import HloInstruction, HloModule
+from hloom.hlo.opcode import Opcode
+from hloom.hlo.passes.patterns import binary
+from hloom.hlo.passes.rules import RuleSet, rule
+from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier
+from hloom.numba_backend import pipeline
+from hloom.numba_backend.emit import elementwise, movement
+
+
+def wrong_rule() -> None:
+    """a - b = b - a."""
+
+    def wrong_subtract(i: HloInstruction) -> HloInstruction | None:
+        a, b = i.operands
+        return binary(Opcode.SUBTRACT, b, a) if a.opcode is not Opcode.SUBTRACT and a is not b else None
+
+    rules = RuleSet((rule(wrong_subtract, Opcode.SUBTRACT), *RULES))
+    pipeline.AlgebraicSimplifier = lambda: AlgebraicSimplifier(rules=rules)  # type: ignore[misc,assignment]
+
+
+def wrong_kernel() -> None:
+    """The larger of two numbers is the smaller one, in compiled code."""
+    elementwise._FUNCTIONS[Opcode.MAXIMUM] = "minimum"
+
+
+def wrong_memory() -> None:
+    """Slices and updates at runtime indices are not kept inside of their arrays."""
+
+    def unclamped(e: object, instruction: HloInstruction, first: int) -> list[object]:
+        return [e.value(start, ()) for start in instruction.operands[first:]]  # type: ignore[attr-defined]
+
+    movement.clamped_starts = unclamped  # type: ignore[assignment]
+
+
+def wrong_derivative() -> None:
+    """The derivative of the hyperbolic tangent is that of the sine."""
+    derivatives.JVP._rules[Opcode.TANH] = derivatives.JVP._rules[Opcode.SIN]
+
+
+_to_text = HloModule.to_text
+
+
+def wrong_text() -> None:
+    """A greater-than is printed as a less-than."""
+    HloModule.to_text = lambda self: _to_text(self).replace("direction=GT", "direction=LT")  # type: ignore[method-assign]
+
+
+def crash() -> None:
+    """A module with an addition ends the process when it is printed."""
+
+    def to_text(self: HloModule) -> str:
+        if any(i.opcode is Opcode.ADD for i in self.instructions()):
+            os.abort()
+        return _to_text(self)
+
+    HloModule.to_text = to_text  # type: ignore[method-assign,assignment]
+
+
+def hang() -> None:
+    """A module with a tanh is printed for ever."""
+
+    def to_text(self: HloModule) -> str:
+        while any(i.opcode is Opcode.TANH for i in self.instructions()):
+            pass
+        return _to_text(self)
+
+    HloModule.to_text = to_text  # type: ignore[method-assign,assignment]

@@ -1,0 +1,292 @@
+"""The fuzzer (`tools/fuzz/`): defects that are put in are found and made small; nothing else is a defect to it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hloom.hlo.evaluator import evaluate
+from hloom.hlo.text.parser import parse
+
+from tools.fuzz import kinds
+from tools.fuzz.agreement import How, differences
+from tools.fuzz.array_programs import Block, Statement, Var, smaller_programs, to_source, without_dead
+from tools.fuzz.case import Case, Outcome, Verdict, read, write
+from tools.fuzz.command import Run, main
+from tools.fuzz.definite import is_definite
+from tools.fuzz.minimise import Search, TimeIsUp, without_parts
+from tools.fuzz.sameness import first_difference
+from tools.fuzz.worker import Limits, Worker
+
+HAS_JAX = importlib.util.find_spec("jax") is not None
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(oracle=False) as made:
+        yield made
+
+
+def found_by(kind: str, defect: str, start: int) -> tuple[Case, Outcome]:
+    """The smallest case, and its outcome, of the first case of a kind that shows a defect."""
+    with Worker(prepare=f"support.fuzz_defects:{defect}", oracle=False) as worker:
+        for seed in range(start, start + 400):
+            outcome = worker.check((kind, seed))
+            if outcome.verdict is Verdict.FOUND:
+                assert worker.last_case is not None
+                search = Search(worker, worker.last_case, outcome, 10)
+                search.run(kinds.KINDS[kind].minimised)
+                with Worker(oracle=False) as healthy:
+                    assert healthy.check(search.case).verdict is not Verdict.FOUND, "found without the defect, too"
+                return search.case, search.outcome
+    raise AssertionError(f"{defect} is not found by cases of {kind}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "defect", "start", "signature", "most"),
+    [
+        ("text", "wrong_kernel", 57, "compiled code differ", 9),
+        ("text", "wrong_text", 35, "text: not read as it was printed", 6),
+        ("text", "crash", 10, "crash in printer", 9),
+        ("hlo", "wrong_rule", 61, "passes differ", 9),
+        ("hlo", "wrong_kernel", 5, "compiled code differ", 9),
+        ("hlo", "wrong_memory", 17, "compiled code", 8),
+        ("array", "wrong_kernel", 4, "jit differs", 5),
+        ("array", "wrong_derivative", 51, "jvp and differences differ", 6),
+    ],
+)
+def test_a_defect_is_found_and_made_small(kind: str, defect: str, start: int, signature: str, most: int) -> None:
+    """`start`: a seed not long before one that shows it. `most`: lines of the smallest program, or its instructions."""
+    case, outcome = found_by(kind, defect, start)
+    assert signature in outcome.signature
+    if kind == "array":
+        assert case.program.count("\n") <= most, case.program
+    else:
+        assert case.program.count(" = ") <= most, case.program
+
+
+def test_a_hang_is_found() -> None:
+    text = "HloModule m\nENTRY e { x = f32[2] parameter(0)  ROOT y = f32[2] tanh(x) }"
+    with Worker(Limits(processor=1.0), prepare="support.fuzz_defects:hang", oracle=False) as worker:
+        outcome = worker.check(Case("text", 0, text))
+        assert outcome.verdict is Verdict.FOUND and "hang in printer" in outcome.signature
+        assert "to_text" in outcome.message, "it says where the child was"
+        assert worker.check(Case("text", 0, text.replace("tanh", "cosine"))).verdict is Verdict.OK
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_a_seed_is_a_case(kind: str, worker: Worker) -> None:
+    """The same one in another process, whose hashes are others."""
+    for seed in (3, 17, 101):
+        worker.check((kind, seed))
+        theirs, mine = worker.last_case, kinds.KINDS[kind].draw(seed)
+        assert theirs is not None and theirs.program == mine.program and theirs.options == mine.options
+        for a, b in zip(theirs.inputs, mine.inputs, strict=True):
+            assert a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_some_cases_find_nothing(kind: str, worker: Worker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(worker, tmp_path, minimise_seconds=0)
+    for seed in range(5_000_000, 5_000_025):
+        run.one(kind, seed)
+    assert not run.found, capsys.readouterr().out
+    assert run.counts[kind, Verdict.OK] >= 2
+    assert f"{kind}:5000003 " in capsys.readouterr().out
+    assert run.counts[kind, Verdict.UNSTABLE] <= 3, "what is unstable is not checked"
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--no-jax", "--minimise", "10", "--out", str(tmp_path), "--most", "1"]
+    broken = ["--prepare", "support.fuzz_defects:wrong_kernel"]
+    assert main(["--kind", "hlo", "--cases", "100", *options, *broken]) == 1
+    out = capsys.readouterr().out
+    (path,) = tmp_path.glob("*.hlo")
+    assert f"--replay {path}" in out and "compiled code differ" in out
+    assert main(["--replay", str(path), "--no-jax", *broken]) == 1
+    seed = path.stem.replace("_", ":")
+    assert main(["--replay", seed, "--no-jax", *broken]) == 1
+    assert main(["--replay", str(path), "--no-jax"]) == 0
+    assert main(["--kind", "poetry"]) == 2
+
+
+# ---- what is a difference
+
+_CHAOS = """HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  one = f32[] constant(3)
+  c = f32[4] broadcast(one), dimensions={}
+  y = f32[4] multiply(x, c)
+  z = f32[4] sine(y)
+  big = f32[] constant(1e6)
+  b = f32[4] broadcast(big), dimensions={}
+  w = f32[4] multiply(z, b)
+  ROOT r = f32[4] ROOT_OP(w)
+}
+"""
+X = np.linspace(0.1, 1, 4, dtype=np.float32)
+
+
+def verdict_of(operation: str, change: object) -> Verdict:
+    """For the results of a program, changed."""
+    module = parse(_CHAOS.replace("ROOT_OP", operation))
+    (expected,) = evaluate(module, X)
+    return differences(module, [X], [expected], [np.asarray(change(expected))], How())[0]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("operation", "change", "verdict"),
+    [
+        ("negate", lambda y: y, Verdict.OK),
+        ("negate", lambda y: np.nextafter(y, np.float32(np.inf)), Verdict.OK),
+        ("negate", lambda y: y * np.float32(1 + 2e-6), Verdict.OK),  # as far as errors of the sine go
+        ("negate", lambda y: y * np.float32(1 + 1e-4), Verdict.FOUND),
+        ("negate", lambda y: y + np.float32([0, 0, 0, 100]), Verdict.FOUND),
+        ("negate", lambda y: np.where(y == y[1], np.nan, y).astype(np.float32), Verdict.FOUND),
+        ("negate", lambda y: y.astype(np.float64), Verdict.FOUND),
+        ("negate", lambda y: y[:3], Verdict.FOUND),
+        ("sine", lambda y: -y, Verdict.OK),  # of some 1e6, with errors of 0.1 and more
+        ("sine", lambda y: y + 5, Verdict.FOUND),  # never
+        ("floor", lambda y: y + 1, Verdict.UNSTABLE),
+        ("sign", lambda y: -y, Verdict.FOUND),  # far from where it jumps
+    ],
+)
+def test_differences(operation: str, change: object, verdict: Verdict) -> None:
+    assert verdict_of(operation, change) is verdict
+
+
+def test_zeros_and_subnormal_numbers() -> None:
+    module = parse("HloModule m\nENTRY e { x = f32[2] parameter(0)  ROOT y = f32[2] multiply(x, x) }")
+    x = np.float32([0, 1e-20])
+    expected = evaluate(module, x)
+    other = [np.float32([-0.0, 0])]
+    assert differences(module, [x], expected, other, How())[0] is Verdict.FOUND
+    assert differences(module, [x], expected, other, How(signed_zeros=False))[0] is Verdict.FOUND
+    assert differences(module, [x], expected, other, How(signed_zeros=False, flush=True))[0] is Verdict.OK
+
+
+def test_integers_are_equal_or_not() -> None:
+    module = parse("HloModule m\nENTRY e { x = s4[3] parameter(0)  ROOT y = s4[3] negate(x) }")
+    x = np.array([1, 2, 3]).astype(parse(module.to_text()).entry.parameters[0].shape.element.dtype)
+    expected = evaluate(module, x)
+    assert differences(module, [x], expected, expected, How())[0] is Verdict.OK
+    assert differences(module, [x], expected, [x], How())[0] is Verdict.FOUND
+
+
+@pytest.mark.parametrize(
+    ("operation", "line", "definite"),
+    [
+        ("r = f32[] add(a, b)", "reduce(x, c), dimensions={0}, to_apply=f", True),
+        ("r = f32[] subtract(a, b)", "reduce(x, c), dimensions={0}, to_apply=f", False),
+        ("r = f32[] divide(a, b)", "reduce(x, c), dimensions={0}, to_apply=f", False),
+        ("n = f32[] negate(b)  ROOT r = f32[] maximum(a, n)", "reduce(x, c), dimensions={0}, to_apply=f", False),
+        ("r = pred[] compare(a, b), direction=LT", "sort(x), dimensions={0}, to_apply=f", True),
+        ("r = pred[] compare(a, b), direction=LE", "sort(x), dimensions={0}, to_apply=f", False),
+        ("r = pred[] compare(a, b), direction=NE", "sort(x), dimensions={0}, to_apply=f", False),
+    ],
+)
+def test_what_has_a_definite_result(operation: str, line: str, definite: bool) -> None:
+    root = operation if "ROOT" in operation else f"ROOT {operation}"
+    module = parse(
+        f"HloModule m\nf {{ a = f32[] parameter(0)  b = f32[] parameter(1)  {root} }}\n"
+        f"ENTRY e {{ x = f32[8] parameter(0)  c = f32[] constant(0)  ROOT y = {line} }}"
+    )
+    assert is_definite(module) is definite
+
+
+def test_modules_that_say_the_same() -> None:
+    module = parse(_CHAOS.replace("ROOT_OP", "negate"))
+    assert first_difference(module, parse(module.to_text())) == ""
+    for old, new in (("ROOT_OP", "sine"), ("constant(3)", "constant(4)"), ("(w)", "(b)"), ("y = ", "name = ")):
+        text = _CHAOS.replace(old, new).replace("ROOT_OP", "negate")
+        other = parse(text.replace("(y)", "(name)") if "name" in new else text)
+        assert bool(first_difference(module, other)) is (old != "y = ")
+    assert first_difference(module, replace(module, is_scheduled=True))
+
+
+# ---- making small
+
+
+def test_delta_debugging() -> None:
+    tried = []
+
+    def holds(parts: list[int]) -> bool:
+        tried.append(parts)
+        return {3, 77} <= set(parts)
+
+    assert without_parts(range(100), holds) == [3, 77]
+    assert len(tried) < 120
+    assert without_parts([1, 2, 3], lambda parts: True) == []
+    assert without_parts([1, 2, 3], lambda parts: len(parts) == 3) == [1, 2, 3]
+
+
+def _statement(target: str, template: str, *arguments: str, blocks: tuple[Block, ...] = ()) -> Statement:
+    return Statement((Var(target, (3,), "float32"),), template, arguments, blocks)
+
+
+_BODY = Block(("i", "c"), (_statement("d", "jnp.tanh({0})", "c"), _statement("e", "{0} * 2", "d")), ("e",), "{}")
+_PROGRAM = Block(
+    ("x",),
+    (
+        _statement("a", "jnp.sin({0})", "x"),
+        _statement("b", "{0} + {0}", "a"),
+        _statement("l", "lax.fori_loop(0, 3, {f0}, {0})", "b", blocks=(_BODY,)),
+        _statement("r", "jnp.exp({0})", "l"),
+    ),
+    ("r", "a"),
+)
+
+
+def test_smaller_programs_run() -> None:
+    """Each is a program, and one of them is the smallest with a tanh in a loop."""
+    x = np.ones(3, np.float32)
+    program, smaller = _PROGRAM, True
+    while smaller:
+        smaller = False
+        for candidate in smaller_programs(program):
+            source = to_source(candidate)
+            run = kinds.KINDS["array"].check(Case("array", 0, source, (x,)), lambda name: None)
+            assert run.verdict is Verdict.OK, source
+            if candidate != program and "tanh" in source:
+                program, smaller = candidate, True
+                break
+    assert to_source(program).count("\n") == 8, to_source(program)
+    assert [s.targets[0].name for s in without_dead(replace(_PROGRAM, results=("b",))).statements] == ["a", "b"]
+
+
+def test_a_search_ends_when_its_time_is_up(worker: Worker) -> None:
+    search = Search(worker, Case("text", 0, "x"), Outcome(Verdict.FOUND, "", "s"), -1.0)
+    with pytest.raises(TimeIsUp):
+        search.shows(Case("text", 0, "y"))
+    search.run(kinds.KINDS["text"].minimised)
+    assert search.case.program == "x"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int4", "complex64", "bool", "float8_e5m2"])
+def test_a_reproduction_is_the_case(dtype: str, tmp_path: Path) -> None:
+    import ml_dtypes
+
+    array = np.arange(6).reshape(2, 3).astype(getattr(ml_dtypes, dtype, dtype))
+    case = Case("text", 7, "HloModule m \udc80\n", (array, array[0, 0]), {"target": "tpu"})
+    again = read(write(tmp_path, "case", case, Outcome(Verdict.FOUND, "message", "signature")))
+    assert (again.kind, again.seed, again.program, again.options) == ("text", 7, case.program, case.options)
+    for a, b in zip(again.inputs, case.inputs, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# ---- ten minutes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("oracle", [True, False], ids=["beside JAX", "alone"])
+def test_five_minutes_find_nothing(oracle: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if oracle and not HAS_JAX:
+        pytest.skip("JAX is not installed")
+    options = ["--minutes", "5", "--seed", "8" if oracle else "9", "--out", str(tmp_path), "--quiet"]
+    code = main([*options, *([] if oracle else ["--no-jax"])])
+    assert code == 0, capsys.readouterr().out

@@ -1,0 +1,310 @@
+"""Cases of array programs: what users write, at the level of `hloom.numpy`, run in every way.
+
+Outside of jit, under jit (on inputs in odd memory: strides, views, read-only), and in JAX where it is installed; all
+compared with the evaluator on the traced program. Programs that are differentiated are also checked against themselves:
+forward mode against reverse mode, and against differences in double precision.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from hloom.hlo.errors import HloError, UnsupportedError
+from hloom.hlo.ir import HloModule
+
+import hloom
+import hloom.numpy
+
+from .agreement import How, differences
+from .array_derivatives import check_derivatives
+from .array_drawer import HLOOM, Ends, ProgramDrawer
+from .array_programs import (
+    Block,
+    Var,
+    compiled,
+    free_names,
+    namespace_of,
+    simpler_inputs,
+    smaller_programs,
+    to_source,
+    without_dead,
+)
+from .array_statements import DTYPES
+from .attempt import Raised, attempt, flat
+from .case import OK, Case, NDArray, Outcome, Stage, Verdict, dtype_named, found
+from .minimise import Shows, fewer_options
+from .noise import Budget, TooLong, evaluate_within
+from .worker import signature_of
+
+use_oracle = False
+"""Whether to compare with JAX; the child sets it."""
+SIZES = (0, 1, 1, 2, 3, 3, 4, 5, 8)
+VIEWS = ("plain", "plain", "array", "array", "fortran", "reversed", "strided", "read-only", "transposed", "unaligned")
+"""How an input lies in memory. "array": it is the library's own."""
+
+
+def _random_dtype(rng: random.Random, x64: bool) -> str:
+    dtype = rng.choice(DTYPES)
+    return dtype if x64 or dtype not in ("float64", "int64") else "float32"
+
+
+def draw(seed: int) -> Case:
+    """The case of a seed."""
+    rng = random.Random(seed)
+    smooth = rng.random() < 0.25
+    x64 = smooth or rng.random() < 0.25
+    parameters = []
+    for k in range(rng.randint(1, 3)):
+        dtype = "float64" if smooth else _random_dtype(rng, x64)
+        shape = tuple(rng.choice(SIZES[1:] if smooth else SIZES) for _ in range(rng.choice((0, 1, 1, 2, 2, 3))))
+        parameters.append(Var(f"x{k}", shape, dtype))
+    if not smooth and rng.random() < 0.5:
+        parameters.append(Var(f"x{len(parameters)}", (), "int32"))
+    options: dict[str, Any] = {"x64": x64, "views": [rng.choice(VIEWS) for _ in parameters]}
+    with _x64(x64):
+        drawer = ProgramDrawer(rng, parameters, rng.choice((0, 1, 1, 2, 2, 3)), {}, x64, smooth)
+        steps = rng.randint(3, 12)
+        ended = False
+        for _ in range(steps):
+            try:
+                drawer.step(refused=not smooth)
+            except Ends:
+                ended = True
+                break
+        names = [v.name for v in drawer.values if v not in parameters]
+        results = list(dict.fromkeys(names[-2:] + rng.sample(names, min(len(names), 2)))) or ["x0"]
+        if ended:
+            results = [t.name for t in drawer.statements[-1].targets]
+        block = Block(tuple(p.name for p in parameters), tuple(drawer.statements), tuple(results))
+        if smooth:
+            options["derivatives"] = True
+            block = _floats_only(block, drawer)
+    block = without_dead(block)
+    if rng.random() < 0.1 and not ended:
+        options["donate"] = rng.randrange(len(parameters))
+    generator = np.random.default_rng(seed)
+    special = 0.2 if not smooth and rng.random() < 0.25 else 0.0
+    inputs = tuple(_random_input(p, generator, special) for p in parameters)
+    return Case("array", seed, to_source(block), inputs, options, block)
+
+
+def _floats_only(block: Block, drawer: ProgramDrawer) -> Block:
+    floats = [n for n in block.results if drawer.scope[n].is_float]
+    return replace(block, results=tuple(floats) or ("x0",))
+
+
+def _random_input(var: Var, generator: np.random.Generator, special: float) -> NDArray:
+    dtype = dtype_named(var.dtype)
+    if var.dtype == "bool":
+        return generator.integers(0, 2, var.shape).astype(bool)
+    if var.is_integer:
+        info = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+        values = np.asarray(generator.integers(max(-4, int(info.min)), 6, var.shape))
+        if special:
+            edge = generator.choice([float(info.min), float(info.max), 0.0, 1.0], var.shape)
+            with np.errstate(all="ignore"):
+                values = np.where(generator.random(var.shape) < special, edge.astype(dtype), values.astype(dtype))
+        return np.asarray(values).astype(dtype)
+    values = np.asarray(generator.standard_normal(var.shape))
+    if special:
+        odd = generator.choice([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 1e30, 1e-30], var.shape)
+        values = np.where(generator.random(var.shape) < special, odd, values)
+    with np.errstate(all="ignore"):
+        if var.is_complex:
+            return np.asarray(values + 1j * generator.standard_normal(var.shape)).astype(dtype)
+        return np.asarray(values).astype(dtype)
+
+
+# ---- running
+
+
+def _x64(on: bool) -> AbstractContextManager[Any]:
+    context: AbstractContextManager[Any] = hloom.enable_x64(on)
+    return context
+
+
+def viewed(array: NDArray, view: str) -> Any:
+    """An equal array that lies otherwise in memory."""
+    if array.ndim == 0 and view != "array":
+        return array
+    match view:
+        case "array":
+            return hloom.numpy.asarray(array)
+        case "fortran":
+            return np.asfortranarray(array)
+        case "reversed":
+            where = (slice(None, None, -1),) * array.ndim
+            return np.ascontiguousarray(array[where])[where]
+        case "strided":
+            wide = np.zeros(tuple(2 * n + 1 for n in array.shape), array.dtype)
+            part = wide[tuple(slice(1, 2 * n + 1, 2) for n in array.shape)]
+            part[...] = array
+            return part
+        case "read-only":
+            array = array.copy()
+            array.flags.writeable = False
+            return array
+        case "transposed":
+            return np.ascontiguousarray(array.T).T
+        case "unaligned":
+            raw = np.zeros(array.nbytes + 1, np.uint8)
+            part = raw[1:].view(array.dtype).reshape(array.shape)
+            part[...] = array
+            return part
+    return array
+
+
+_BUGS = (AssertionError, KeyError, AttributeError, UnboundLocalError, RecursionError, SystemError, UnicodeError)
+"""What a refusal never is."""
+
+
+def check(case: Case, stage: Stage) -> Outcome:
+    """All ways to run it, compared."""
+    x64 = bool(case.options.get("x64"))
+    views = case.options.get("views") or ["plain"] * len(case.inputs)
+    function = compiled(case.program, HLOOM)
+    with _x64(x64):
+        inputs = [viewed(a, v) for a, v in zip(case.inputs, views, strict=False)]
+        stage("tracer")
+        lowered = attempt(lambda: hloom.jit(function).lower(*inputs))
+        stage("outside of jit")
+        eager = attempt(lambda: flat(function(*map(hloom.numpy.asarray, inputs))))
+        stage("jit")
+        compiled_results = attempt(lambda: flat(_jitted(function, case)(*inputs)))
+    made = {"lower": lowered, "outside of jit": eager, "jit": compiled_results}
+    raised = {name: r for name, r in made.items() if isinstance(r, Raised)}
+    if raised:
+        return _judge_refusal(case, raised, len(made), stage)
+    stage("evaluator")
+    # Arrays that the program has made while it was traced are parameters of the module, after the others.
+    traced = _Traced(lowered.module, [*case.inputs, *map(np.asarray, lowered._captured)], case.seed)
+    try:
+        expected = evaluate_within(traced.module, traced.arguments, Budget())
+    except TooLong:
+        return Outcome(Verdict.SKIPPED, "runs too long")
+    verdict = OK
+    for what, actual in (("outside of jit", eager), ("jit", compiled_results)):
+        outcome = traced.judged(what, expected, actual)
+        if outcome.verdict is Verdict.FOUND:
+            return outcome
+        verdict = outcome if outcome is not OK else verdict
+    if case.options.get("derivatives"):
+        stage("derivatives")
+        outcome = check_derivatives(function, case.inputs, case.seed)
+        if outcome.verdict is Verdict.FOUND:
+            return outcome
+    if use_oracle:
+        outcome = _beside_jax(case, traced, expected, stage)
+        if outcome is not OK:
+            return outcome
+    return verdict
+
+
+def _jitted(function: Callable[..., Any], case: Case) -> Callable[..., Any]:
+    donated = case.options.get("donate")
+    return hloom.jit(function) if donated is None else hloom.jit(function, donate_argnums=donated)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """The program as the tracer sees it."""
+
+    module: HloModule
+    arguments: list[NDArray]
+    seed: int
+
+    def judged(self, what: str, expected: Sequence[NDArray], actual: Sequence[NDArray], **how: bool) -> Outcome:
+        verdict, text = differences(self.module, self.arguments, expected, actual, How(seed=self.seed, **how))
+        if verdict is Verdict.FOUND:
+            return found(f"{what} differs", f"{what}, and the evaluator on the traced program: {text}")
+        return OK if verdict is Verdict.OK else Outcome(verdict)
+
+
+def _judge_refusal(case: Case, raised: dict[str, Raised], ways: int, stage: Stage) -> Outcome:
+    """The library raised: rightly, if JAX raises too."""
+    first = next(iter(raised.values()))
+    text = "\n".join(f"{n}: {r}" for n, r in raised.items())
+    if any(isinstance(r.error, UnsupportedError) for r in raised.values()):
+        return Outcome(Verdict.REFUSED, str(first)[:150])
+    bug = next((r for r in raised.values() if isinstance(r.error, _BUGS) or not str(r.error)), None)
+    if bug is not None and not isinstance(bug.error, HloError):
+        return found(signature_of(bug.error), text)
+    if use_oracle:
+        stage("jax")
+        result = _run_jax(case)
+        if not isinstance(result, Raised):
+            return found(f"JAX has a result: {signature_of(first.error)}", text)
+    if len(raised) < ways:
+        return found(f"raises only in {', '.join(raised)}: {signature_of(first.error)}", text)
+    return Outcome(Verdict.REFUSED, str(first)[:150])
+
+
+def _run_jax(case: Case) -> Any:
+    import jax
+    import jax.numpy
+
+    names = namespace_of(jax, jax.numpy, jax.lax, jax.nn)
+    function = compiled(case.program, names)
+
+    def run() -> list[NDArray]:
+        with jax.enable_x64(bool(case.options.get("x64"))):
+            return [np.asarray(r) for r in jax.tree.leaves(jax.jit(function)(*case.inputs))]
+
+    return attempt(run)
+
+
+def _beside_jax(case: Case, traced: _Traced, expected: Sequence[NDArray], stage: Stage) -> Outcome:
+    stage("jax")
+    actual = _run_jax(case)
+    stage("compared with JAX")
+    if isinstance(actual, Raised):
+        return Outcome(Verdict.ONLY_HERE, str(actual))
+    return traced.judged("JAX", expected, actual, flush=True, signed_zeros=False, formulas=True)
+
+
+# ---- smaller cases
+
+
+def minimised(case: Case, shows: Shows) -> Case:
+    """Fewer options, fewer statements, simpler inputs."""
+    case = fewer_options(case, shows)
+    block = case.parts
+    if not isinstance(block, Block):
+        return case
+    smaller = True
+    while smaller:
+        smaller = False
+        for candidate in smaller_programs(block):
+            if candidate == block:
+                continue
+            changed = case.but(program=to_source(candidate), parts=candidate)
+            if shows(changed):
+                case, block, smaller = changed, candidate, True
+                break
+    case = _without_unused(case, block, shows)
+    simpler_inputs(case.inputs, lambda inputs: shows(case.but(inputs=inputs)))
+    return case
+
+
+def _without_unused(case: Case, block: Block, shows: Shows) -> Case:
+    """Without the parameters that nothing uses."""
+    used = free_names(replace(block, parameters=()))
+    kept = [k for k, name in enumerate(block.parameters) if name in used]
+    if len(kept) == len(block.parameters):
+        return case
+    fewer = replace(block, parameters=tuple(block.parameters[k] for k in kept))
+    options = {k: v for k, v in case.options.items() if k != "donate"}
+    if "views" in options:
+        options["views"] = [options["views"][k] for k in kept]
+    changed = case.but(
+        program=to_source(fewer), parts=fewer, inputs=tuple(case.inputs[k] for k in kept), options=options
+    )
+    return changed if shows(changed) else case
+
+

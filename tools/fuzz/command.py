@@ -1,0 +1,137 @@
+"""The command: draws cases, has them checked, makes what is found small, and writes it down.
+
+    python -m tools.fuzz --minutes 10 --seed 0 --kind text,hlo,array      exit code 1 if anything is found
+    python -m tools.fuzz --replay hlo:1000042                             one case again, from its seed
+    python -m tools.fuzz --replay out/fuzz/hlo_1000042.hlo                one from its file
+
+Case number n of a run with seed s has seed 1,000,000 s + n, whatever the kinds; the kinds take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count, cycle
+from pathlib import Path
+
+from .case import Case, Outcome, Verdict, read, write
+from .minimise import Search
+from .worker import ROOT, Limits, Worker
+
+KINDS = ("text", "hlo", "array")
+CASES_PER_SEED = 1_000_000
+
+
+@dataclass
+class Run:
+    """What a run is to do, and what it has found."""
+
+    worker: Worker
+    folder: Path
+    minimise_seconds: float = 60.0
+    quiet: bool = False
+    most: int = 20
+    """Reproductions after which the run ends."""
+    counts: Counter[tuple[str, Verdict]] = field(default_factory=Counter)
+    each: int = 3
+    """Of findings with one signature, how many are written down: they may be different defects."""
+    signatures: Counter[str] = field(default_factory=Counter)
+    found: list[tuple[str, Path]] = field(default_factory=list)
+
+    def one(self, kind: str, seed: int) -> Outcome:
+        """Check one case, and write down what it shows, unless that is known from an earlier one."""
+        started = time.monotonic()
+        outcome = self.worker.check((kind, seed))
+        self.counts[kind, outcome.verdict] += 1
+        if not self.quiet or outcome.verdict is Verdict.FOUND:
+            about = f" {outcome.message.splitlines()[0]}" if outcome.message else ""
+            print(f"{kind}:{seed} {outcome.verdict.value} {time.monotonic() - started:.2f} s{about[:150]}", flush=True)
+        if outcome.verdict is Verdict.FOUND:
+            self.signatures[outcome.signature] += 1
+            if self.signatures[outcome.signature] <= self.each:
+                case = self.worker.last_case or Case(kind, seed, "# the generator failed: use the seed")
+                self.found.append((outcome.signature, self.write_down(case, outcome)))
+        return outcome
+
+    def write_down(self, case: Case, outcome: Outcome) -> Path:
+        """The smallest case that shows the same, as files; prints it."""
+        from . import kinds
+
+        search = Search(self.worker, case, outcome, self.minimise_seconds)
+        if self.minimise_seconds:
+            search.run(kinds.KINDS[case.kind].minimised)
+        path = write(self.folder, case.id.replace(":", "_"), search.case, search.outcome)
+        print(f"\n{search.outcome.signature}\n{search.outcome.message}\n")
+        print(f"{search.case.program}\noptions: {dict(search.case.options)}\n")
+        print(f"{path}: again with  python -m tools.fuzz --replay {path}\n", flush=True)
+        return path
+
+    def summary(self) -> str:
+        """How many cases of each kind had which verdict."""
+        lines = []
+        for kind in KINDS:
+            verdicts = {v.value: self.counts[kind, v] for v in Verdict if self.counts[kind, v]}
+            if verdicts:
+                lines.append(f"{kind}: {sum(verdicts.values())} cases: {verdicts}")
+        if self.worker.oracle_crashes:
+            lines.append(f"XLA or JAX crashed {self.worker.oracle_crashes} times")
+        lines += [f"FOUND {signature}: {path}" for signature, path in self.found]
+        return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; 1 if a defect was found, 2 if it was called wrongly."""
+    options = _parser().parse_args(arguments)
+    kinds = options.kind.split(",")
+    if not set(kinds) <= set(KINDS):
+        print(f"--kind must be some of {','.join(KINDS)}, with commas between", file=sys.stderr)
+        return 2
+    limits = Limits(options.limit, 5 * options.limit)
+    with Worker(limits, prepare=options.prepare, oracle=not options.no_jax) as worker:
+        if options.replay:
+            return _replay(worker, options.replay)
+        run = Run(worker, Path(options.out), options.minimise, options.quiet, options.most, each=options.each)
+        end = time.monotonic() + 60 * options.minutes
+        for number, kind in zip(count(options.start), cycle(kinds)):
+            if time.monotonic() > end or number - options.start == options.cases or len(run.found) >= run.most:
+                break
+            run.one(kind, options.seed * CASES_PER_SEED + number)
+        print(run.summary())
+        return 1 if run.found else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("tools.fuzz", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long to look (default 10)")
+    parser.add_argument("--cases", type=int, default=-1, help="how many cases at most")
+    parser.add_argument("--seed", type=int, default=0, help="another seed, other cases (default 0)")
+    parser.add_argument("--start", type=int, default=0, help="the number of the first case (default 0)")
+    parser.add_argument("--kind", default=",".join(KINDS), help=f"some of {','.join(KINDS)}; default all")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of processor time for one case (default 60)")
+    parser.add_argument("--minimise", type=float, default=60.0, metavar="SECONDS", help="for each defect (default 60)")
+    parser.add_argument("--most", type=int, default=20, help="reproductions after which to stop (default 20)")
+    parser.add_argument("--each", type=int, default=3, help="reproductions with one signature at most (default 3)")
+    parser.add_argument("--out", default=str(ROOT / "out" / "fuzz"), help="folder for reproductions (default out/fuzz)")
+    parser.add_argument("--no-jax", action="store_true", help="do not compare with JAX")
+    parser.add_argument("--quiet", action="store_true", help="print only what is found")
+    parser.add_argument("--replay", metavar="FILE|KIND:SEED", help="one case again; nothing is made smaller")
+    parser.add_argument("--prepare", default="", help=argparse.SUPPRESS)  # for tests: breaks something in the child
+    return parser
+
+
+def _replay(worker: Worker, what: str) -> int:
+    path = Path(what)
+    if path.exists():
+        outcome = worker.check(read(path))
+    else:
+        kind, _, seed = what.partition(":")
+        outcome = worker.check((kind, int(seed)))
+    case = worker.last_case
+    if case is not None:
+        print(case.program)
+    print(f"{outcome.verdict.value} {outcome.signature}\n{outcome.message}")
+    return 1 if outcome.verdict is Verdict.FOUND else 0

@@ -1,0 +1,105 @@
+"""Does HLO say what a program computes? The order of a reduction is open, and so is that of a sort without an order.
+
+Mutated text has reducers that subtract and comparators that are true both ways. Such programs must be read and run, but
+what they give is not compared. Whether a computation is associative and commutative, or an order, is tried on numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hloom.hlo.comparing import random_array
+from hloom.hlo.errors import HloError
+from hloom.hlo.evaluator import evaluate_computation
+from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
+from hloom.hlo.opcode import Opcode
+from hloom.hlo.value_tree import leaves_of
+
+_REDUCES = frozenset(
+    {Opcode.REDUCE, Opcode.REDUCE_WINDOW, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER, Opcode.SELECT_AND_SCATTER}
+)
+_TRIES = 24
+_NEAR = 1e-2
+
+
+def is_definite(module: HloModule) -> bool:
+    """False if the result of some reduction or sort depends on an order that nobody has chosen."""
+    return all(map(_is_definite, module.instructions()))
+
+
+def _is_definite(instruction: HloInstruction) -> bool:
+    attributes = instruction.attributes
+    try:
+        if instruction.opcode in _REDUCES:
+            reducer = getattr(attributes, "to_apply", None) or attributes.scatter
+            select = getattr(attributes, "select", None)
+            return _is_associative(reducer) and (select is None or _chooses(select))
+        if instruction.opcode is Opcode.SORT:
+            return _is_order(attributes.to_apply)
+    except (HloError, AttributeError):
+        return True
+    return True
+
+
+def _scalars(computation: HloComputation, rng: np.random.Generator, count: int) -> list[list[Any]]:
+    """`count` values for the first half of the parameters."""
+    half = computation.parameters[: len(computation.parameters) // 2]
+    return [[random_array(p.shape, rng) for p in half] for _ in range(count)]
+
+
+def _call(computation: HloComputation, *values: Sequence[Any]) -> list[Any]:
+    return list(leaves_of(evaluate_computation(computation, [x for value in values for x in value])))
+
+
+def _is_associative(reducer: HloComputation) -> bool:
+    rng = np.random.default_rng(0)
+    for _ in range(_TRIES):
+        a, b, c = _scalars(reducer, rng, 3)
+        once = _call(reducer, a, b)
+        if not _near(once, _call(reducer, b, a)):
+            return False
+        if not _near(_call(reducer, once, c), _call(reducer, a, _call(reducer, b, c))):
+            return False
+    return True
+
+
+def _is_order(comparator: HloComputation) -> bool:
+    """Never true both ways, and transitive. The parameters come in pairs."""
+    rng = np.random.default_rng(0)
+    halves = [comparator.parameters[::2], comparator.parameters[1::2]]
+
+    def before(a: list[Any], b: list[Any]) -> bool:
+        pairs = [x for pair in zip(a, b, strict=True) for x in pair]
+        return bool(_call(comparator, pairs)[0])
+
+    for _ in range(_TRIES):
+        a, b, c = ([random_array(p.shape, rng) for p in halves[0]] for _ in range(3))
+        if before(a, a) or (before(a, b) and before(b, a)) or (before(a, b) and before(b, c) and not before(a, c)):
+            return False
+    return True
+
+
+def _chooses(select: HloComputation) -> bool:
+    """Is the selected one of several always the same, whatever the order? It is the largest or the smallest."""
+    rng = np.random.default_rng(0)
+    return all(
+        bool(_call(select, a, b)[0]) != bool(_call(select, b, a)[0])
+        for a, b in (_scalars(select, rng, 2) for _ in range(_TRIES))
+    )
+
+
+def _near(a: list[Any], b: list[Any]) -> bool:
+    for x, y in zip(a, b, strict=True):
+        wide, other = np.asarray(x), np.asarray(y)
+        if wide.dtype.kind in "biu":
+            if (wide != other).any():
+                return False
+            continue
+        kind = np.complex128 if wide.dtype.kind == "c" else np.float64
+        wide, other = wide.astype(kind), other.astype(kind)
+        allowed = _NEAR * (1 + np.abs(wide)) * (1 if np.asarray(x).dtype.itemsize >= 4 else 30)
+        if not (np.abs(wide - other) <= allowed).all():
+            return False
+    return True

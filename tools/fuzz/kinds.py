@@ -1,0 +1,29 @@
+"""The kinds of cases by name, and the paths that their files need: imported in the child."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+_TESTS = str(Path(__file__).resolve().parent.parent.parent / "tests")
+if _TESTS not in sys.path:
+    sys.path.append(_TESTS)  # the generators build on `tests/support`
+
+from . import array_cases, module_cases, text_cases  # noqa: E402
+from .known import is_known  # noqa: E402
+
+if TYPE_CHECKING:
+    from .case import Kind
+
+KINDS: dict[str, Kind] = {"text": text_cases, "hlo": module_cases, "array": array_cases}
+HAS_JAX = importlib.util.find_spec("jax") is not None
+
+__all__ = ["HAS_JAX", "KINDS", "is_known", "use_oracle"]
+
+
+def use_oracle(wanted: bool) -> None:
+    """Whether to compare with JAX, where it is installed."""
+    for kind in (array_cases, module_cases):
+        kind.use_oracle = wanted and HAS_JAX
