@@ -3,6 +3,7 @@ which is asked too where JAX is installed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from itertools import product
@@ -17,6 +18,7 @@ from support.op_values import NDArray
 
 NAN, INF = float("nan"), float("inf")
 PARTS = (NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0)
+REAL = np.array(PARTS)
 COMPLEX = np.array([complex(a, b) for a in PARTS for b in PARTS])
 TYPES = {"c64": np.complex64, "c128": np.complex128}
 REAL_TYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -95,6 +97,34 @@ def test_real_power(x: float, y: float, expected: float, element_type: str, dims
     text = f"ENTRY e {{ x = {kind} parameter(0)  y = {kind} parameter(1)  ROOT r = {kind} power(x, y) }}"
     arguments = [np.full(shape, value, REAL_TYPES[element_type]) for value in (x, y)]
     assert_same(run(text, arguments), np.full(shape, expected))
+
+
+DOTS = {
+    "matrices": ("[N,1]", "[1,N]", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+    "vectors": ("[N]", "[N]", "lhs_contracting_dims={}, rhs_contracting_dims={}"),
+    "two dimensions": ("[1,N,1]", "[1,1,N]", "lhs_contracting_dims={0,2}, rhs_contracting_dims={0,1}"),
+}
+
+
+@pytest.mark.parametrize("form", DOTS)
+@pytest.mark.parametrize("element_type", [*TYPES, *REAL_TYPES])
+def test_a_dot_of_one_term_is_a_product(element_type: str, form: str, run: Run) -> None:
+    """No sum with 0.0 loses the sign of a zero, and no library's product of complex numbers makes NaN of infinities."""
+    values = COMPLEX.astype(TYPES[element_type]) if element_type in TYPES else REAL.astype(REAL_TYPES[element_type])
+    left, right, dimensions = DOTS[form]
+    text = (
+        f"ENTRY e {{ x = t{left} parameter(0)  y = t{right} parameter(1)  ROOT r = t[N,N] dot(x, y), {dimensions} }}"
+    )
+    text = re.sub(r"\bN\b", str(values.size), re.sub(r"\bt\[", f"{element_type}[", text))
+    shapes = [[int(d) for d in sizes[1:-1].replace("N", str(values.size)).split(",")] for sizes in (left, right)]
+    expected = np.empty((values.size, values.size), np.complex128)
+    a, b = values[:, None].astype(np.complex128), values.astype(np.complex128)
+    with np.errstate(all="ignore"):
+        expected.real, expected.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+    if element_type in REAL_TYPES:
+        with np.errstate(all="ignore"):
+            expected = values[:, None] * values
+    assert_same(run(text, [values.reshape(shape) for shape in shapes]), expected)
 
 
 NUMBERS = [t for t in ElementType if t is not ElementType.PRED and not t.is_complex and t is not ElementType.F8E8M0FNU]

@@ -40,12 +40,16 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
         computed = ElementType.S8 if computed.is_signed else ElementType.U8  # the upper bits do not matter
     lhs, rhs = converted(lhs, computed), converted(rhs, computed)
     lhs_contracting, rhs_contracting = attributes.lhs_contracting_dims, attributes.rhs_contracting_dims
-    if lhs.ndim == rhs.ndim == 2 and len(lhs_contracting) == 1 and not attributes.lhs_batch_dims:
+    if math.prod([lhs.shape[d] for d in lhs_contracting]) == 1:  # no sum, which would make 0.0 of -0.0
+        left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
+        right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting)
+        product: NDArray = np.multiply(left, right.swapaxes(-1, -2)).reshape(shape.dimensions)
+    elif lhs.ndim == rhs.ndim == 2 and len(lhs_contracting) == 1 and not attributes.lhs_batch_dims:
         # The same as below, for matrices: these are common in eager execution.
         left = lhs if lhs_contracting == (1,) else lhs.T
         right = rhs if rhs_contracting == (0,) else rhs.T
         with PRODUCTS:
-            product: NDArray = np.matmul(left, right)
+            product = np.matmul(left, right)
     else:
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
         right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting).swapaxes(-1, -2)

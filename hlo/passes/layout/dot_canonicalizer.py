@@ -1,7 +1,8 @@
 """dot-canonicalization: afterwards the backend can multiply every dot's operands in the layout that they have.
 
 Where it cannot, the smallest set of operands is transposed first, by instructions that fuse with what computes the
-operand. A dot without contracting dimensions is not a matrix product but a multiplication of broadcasts.
+operand. A dot of one term (without contracting dimensions, or with such of size 1) is not a matrix product but a
+multiplication of broadcasts, as in XLA: no sum makes -0.0 of it 0.0, and no BLAS makes infinite complex numbers NaN.
 Source of the idea: XLA's DotDecomposer and TransposeFolding.
 """
 
@@ -15,7 +16,7 @@ from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
-from ..patterns import broadcast, convert, transpose
+from ..patterns import broadcast, convert, reshape, transpose
 from ..rewrite import map_each_computation, rewrite_computation
 from ..simplify.loops import unchanged_elements
 
@@ -52,8 +53,8 @@ class DotCanonicalizer:
     def canonical(self, dot: HloInstruction, invariant: Collection[HloInstruction] = ()) -> HloInstruction:
         """`dot` in a form that the backend accepts. Transposes of `invariant` operands cost nothing: they leave the
         loop."""
-        if not dot.attributes.lhs_contracting_dims:
-            return outer_product(dot)
+        if all(dot.operands[0].shape.dimensions[d] == 1 for d in dot.attributes.lhs_contracting_dims):
+            return outer_product(_without_contracting(dot))
         if self.can_multiply(dot):
             return dot
         candidates = []
@@ -73,6 +74,25 @@ class DotCanonicalizer:
 
 def _free(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> list[int]:
     return [d for d in range(shape.rank) if d not in batch and d not in contracting]
+
+
+def _without_contracting(dot: HloInstruction) -> HloInstruction:
+    """The dot on operands without their contracting dimensions, whose sizes are 1."""
+    a = dot.attributes
+    if not a.lhs_contracting_dims:
+        return dot
+    operands, batches = [], []
+    for operand, batch, contracting in (
+        (dot.operands[0], a.lhs_batch_dims, a.lhs_contracting_dims),
+        (dot.operands[1], a.rhs_batch_dims, a.rhs_contracting_dims),
+    ):
+        kept = [d for d in range(operand.shape.rank) if d not in contracting]
+        operands.append(reshape(operand, tuple(operand.shape.dimensions[d] for d in kept)))
+        batches.append(tuple(map(kept.index, batch)))
+    attributes = replace(
+        a, lhs_batch_dims=batches[0], rhs_batch_dims=batches[1], lhs_contracting_dims=(), rhs_contracting_dims=()
+    )
+    return make_instruction(Opcode.DOT, operands, attributes, dot.shape)
 
 
 def outer_product(dot: HloInstruction) -> HloInstruction:
