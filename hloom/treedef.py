@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .tracer import tree as _tree
+from .tracer.errors import TreeDefError
+from .tracer.source import user_line
 
 __all__ = ["PyTreeDef", "flatten", "flatten_with_path", "structure", "transpose", "unflatten"]
 
@@ -99,5 +101,7 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
 
 def _treedef(value: Any) -> PyTreeDef:
     if not isinstance(value, PyTreeDef):
-        raise TypeError(f"a PyTreeDef is needed, as hloom.tree.structure makes it, not {type(value).__name__}")
+        raise TreeDefError(
+            f"a PyTreeDef is needed, as hloom.tree.structure makes it, not {type(value).__name__}\n  at {user_line()}"
+        )
     return value

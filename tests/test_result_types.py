@@ -19,7 +19,7 @@ NOT_COMPLEX = {
 """These may refuse complex numbers, which JAX orders."""
 MISSING = {
     *(("numpy.iscomplexobj", "[xx] 1"), ("numpy.isrealobj", "[xx] 1"), ("numpy.size", "xi 1")),
-    *(("numpy.roll", "xx 1"), ("numpy.roll", "x1.5 1")),
+    *(("numpy.roll", "xx 1"), ("numpy.roll", "x1.5 1"), ("lax.select_n", "xx 1")),
 }
 """Calls that may raise where JAX has a result."""
 

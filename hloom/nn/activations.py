@@ -12,7 +12,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..extend.core import Primitive
 from ..lax.movement import canonical_axis
-from ..numpy.promotion import promote_inexact, strong
+from ..numpy.promotion import promote_inexact, strong, strong_array
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
@@ -126,7 +126,7 @@ def tanh(x: Any, /) -> Value:
 def softplus(x: Any) -> Value:
     """log(1 + exp(x)) without overflow."""
     value = promote_inexact("softplus", x, 0)[0]
-    result: Value = _softplus.bind(strong(value) if dtypes.is_complex(value.aval.dtype) else value)
+    result: Value = _softplus.bind(strong_array(value) if dtypes.is_complex(value.aval.dtype) else value)
     return result
 
 

@@ -31,7 +31,6 @@ from .promotion import (
     promote_dtypes_inexact,
     promote_inexact,
     scalars_apart,
-    strong,
     strong_array,
     to_dtype,
 )
@@ -257,7 +256,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log(exp(x) + exp(y)) without overflow. Two equal infinities have derivatives of 1/2."""
     result: Value = _logaddexp.bind(*promote_inexact("logaddexp", x, y))
-    return strong(result) if dtypes.is_complex(result.aval.dtype) else result
+    return strong_array(result) if dtypes.is_complex(result.aval.dtype) else result
 
 
 _logaddexp = Primitive("logaddexp")
