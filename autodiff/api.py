@@ -132,7 +132,7 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     if structure != tangent_structure:
         raise TypeError(
             "primal and tangent arguments to jvp must have the same tree structure; primals have tree structure "
-            f"{structure} whereas tangents have tree structure {tangent_structure}.{_at(fun)}"
+            f"{tree.shown(structure)} whereas tangents have tree structure {tree.shown(tangent_structure)}.{_at(fun)}"
         )
     values = [as_value(leaf) for leaf in leaves]
     moves = [_input_tangent(v, t, fun) for v, t in zip(values, directions, strict=True)]
@@ -225,7 +225,10 @@ class LinearizedFunction(Generic[R]):
     def __call__(self, *tangents: Any) -> R:
         leaves, structure = tree.flatten(tangents)
         if structure != self._in_tree:
-            raise TypeError(f"expected tangents of tree structure {self._in_tree}, got {structure}.{_at(self._fun)}")
+            raise TypeError(
+                f"expected tangents of tree structure {tree.shown(self._in_tree)}, got {tree.shown(structure)}."
+                f"{_at(self._fun)}"
+            )
         _refuse_custom_vjp(self.computation)
         given = []
         for aval, leaf in zip(self._in_avals, leaves, strict=True):
@@ -327,7 +330,7 @@ class PullbackFunction:
         if structure != self._out_tree:
             raise ValueError(
                 "unexpected tree structure of argument to vjp function: got "
-                f"{structure}, but expected {self._out_tree}.{_at(self._fun)}"
+                f"{tree.shown(structure)}, but expected {tree.shown(self._out_tree)}.{_at(self._fun)}"
             )
         cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
         pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, _pull_back(self._program, self._in_avals, cotangents))
@@ -350,12 +353,15 @@ tree.register_pytree_node(
 
 
 def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | None:
+    """The user's cotangent of a result of type `aval`. That of an integer has its shape, any dtype, and no effect."""
     wanted = aval.str_short() if is_inexact(aval.dtype) else f"float0[{','.join(map(str, aval.shape))}]"
     if getattr(leaf, "dtype", None) == float0:
         got, value = f"float0[{','.join(map(str, leaf.shape))}]", None
     else:
         value = as_value(leaf)
         got = value.aval.str_short()
+        if not is_inexact(aval.dtype) and value.aval.shape == aval.shape:
+            return None
     if got != wanted:
         raise ValueError(
             f"unexpected type (shape, dtype) of argument to vjp function: got {got}, but expected {wanted} because "
@@ -515,7 +521,8 @@ def _check_scalar_output(results: Sequence[Value], structure: Any, fun: Function
     """TypeError unless the output is one real scalar (complex if `holomorphic`)."""
     if structure != tree.structure(0):
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output was a pytree: {structure}.{_at(fun)}"
+            f"Gradient only defined for scalar-output functions. Output was a pytree: {tree.shown(structure)}."
+            f"{_at(fun)}"
         )
     (result,) = results
     if result.aval.shape != ():

@@ -22,6 +22,7 @@ from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.by_name import is_global
+from ..tracer.context import Override, current_context
 from ..tracer.core import Call, Primitive, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
 from ..tracer.ops import full, is_inexact
@@ -80,7 +81,6 @@ class _Arguments:
         """All arguments in order, with `values` in place of the leaves."""
         moving = iter(self.unflatten(values))
         return tuple(self._static[i] if i in self._static else next(moving) for i in range(self._count))
-
 
     def unflatten(self, values: Sequence[Value]) -> Any:
         """The arguments that are differentiated, with `values` in place of the leaves."""
@@ -248,7 +248,7 @@ def _checked_tangents(rule: Callable[..., Any], out: _Outputs, results: Any, tan
     if structure != out.tree:
         raise TypeError(
             f"Custom JVP rule {function_line(rule)} must produce primal and tangent outputs with equal container "
-            f"(pytree) structures, but got {out.tree} and {structure} respectively."
+            f"(pytree) structures, but got {tree.shown(out.tree)} and {tree.shown(structure)} respectively."
         )
     found: list[Tangent] = []
     for primal, leaf in zip(primals, leaves, strict=True):
@@ -390,6 +390,8 @@ class custom_vjp(Generic[P, R]):
         every = _positional(self.fun, args, kwargs)
         given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
         out = _Outputs()
+        x64 = current_context().enable_x64
+
         def meaning(values: Sequence[Value]) -> list[Value]:
             return out.flatten(self.fun(*given.rebuilt(values)))
 
@@ -413,7 +415,8 @@ class custom_vjp(Generic[P, R]):
                 for a, ct in zip(found.out_avals, cotangents, strict=True)
             ]
             cotangent = tree.unflatten(found.out_tree, full_cotangents)
-            answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
+            with Override(enable_x64=x64):  # as the forward pass had it, wherever the gradient is taken
+                answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
             return _checked_cotangents(bwd, given, given.avals, answer)
 
         results = _bind(CUSTOM_VJP, self.fun, meaning, _VjpRule(forward, backward), given.values)
@@ -452,7 +455,7 @@ def _checked_cotangents(
         if structure != tree.structure(places):
             raise TypeError(
                 f"Custom VJP bwd rule {function_line(bwd)} must produce cotangents with the same container (pytree) "
-                f"structure as the arguments: {tree.structure(places)}, but got {structure}."
+                f"structure as the arguments: {tree.shown(tree.structure(places))}, but got {tree.shown(structure)}."
             )
         for i, leaf in zip(positions, leaves, strict=True):
             if leaf is None or not is_inexact(avals[i].dtype):

@@ -19,6 +19,7 @@ from .tracer.errors import (
     TracerArrayConversionError as TracerArrayConversionError,
     TracerBoolConversionError as TracerBoolConversionError,
     TracerIntegerConversionError as TracerIntegerConversionError,
+    TreeDefError as TreeDefError,
     TreeStructureError as TreeStructureError,
     UnexpectedTracerError as UnexpectedTracerError,
     UnsupportedElementTypeError as UnsupportedElementTypeError,

@@ -20,7 +20,7 @@ from .arguments import abstract
 from .array import as_value
 from .aval import ShapedArray
 from .context import current_context
-from .core import Value, bind_conditional, bind_while, eval_computation
+from .core import Tracer, Value, bind_conditional, bind_while, eval_computation
 from .errors import TreeStructureError
 from .ops import clamp, compare, convert, scalar_like
 from .recording import returns_element, takes_one_tuple, trace_to_computation
@@ -98,6 +98,13 @@ def check_tree(what: str, fun: Callable[..., Any], wanted: Any, found: Any) -> N
         )
 
 
+def runs_in_python(*trees: Any) -> bool:
+    """Whether a loop or branch runs as the Python it is: `disable_jit` is on, and the values are known."""
+    if not current_context().disable_jit:
+        return False
+    return all(not isinstance(x, Tracer) or x.to_concrete_value() is not None for x in tree.leaves(trees))
+
+
 # ---- while
 
 
@@ -106,10 +113,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Shapes and dtypes of the carry stay what they are: TreeStructureError, with both types, otherwise.
     """
-    if current_context().disable_jit:
-        carry = init_val
+    if runs_in_python(init_val):
+        carry = tree.map(as_value, init_val)  # not the caller's NumPy arrays, which the body could write to
         while cond_fun(carry):
-            carry = body_fun(carry)
+            carry = tree.map(as_value, body_fun(carry))
         return carry
     values, treedef = arguments_of(body_fun, init_val)
     carry_tree = tree.structure(init_val)
@@ -178,7 +185,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
     value = as_value(pred)
     if value.aval.shape:
         raise TreeStructureError(f"Pred must be a scalar, got {value.aval.str_short()}\n  at {user_line()}")
-    if current_context().disable_jit:
+    if runs_in_python(value):
         return true_fun(*operands) if value else false_fun(*operands)
     if value.aval.dtype != np.bool_:
         value = compare(value, "NE", scalar_like(value, 0))
@@ -205,7 +212,7 @@ def switch(
     if value.aval.shape or not dtypes.is_integer(value.aval.dtype):
         raise TreeStructureError(f"Index must be an integer scalar, got {value.aval.str_short()}\n  at {user_line()}")
     last = len(branches) - 1
-    if current_context().disable_jit:
+    if runs_in_python(value):
         return branches[builtins.min(builtins.max(int(value), 0), last)](*operands)
     if not last:
         return branches[0](*operands)

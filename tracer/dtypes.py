@@ -19,6 +19,7 @@ from .context import thread
 from .errors import OperandError, TypePromotionError
 from .extended import ExtendedDType, extended
 from .operators import ArrayBase
+from .source import warn_user
 
 DType: TypeAlias = np.dtype[Any]
 
@@ -35,6 +36,7 @@ _NARROWER: dict[DType, DType] = {
     float64: float32,
     complex128: complex64,
 }
+_NARROWED = frozenset(_NARROWER.values())
 _PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
@@ -116,18 +118,37 @@ def _join(nodes: frozenset[str], strict: bool = False) -> str:
 def canonical_dtype(dtype: DTypeLike) -> DType:
     """The dtype that arrays get: 64-bit narrowed unless x64 is on. UnsupportedElementTypeError for strings etc."""
     x64 = thread.settings.context.enable_x64
-    found = _CANONICAL.get((dtype, x64))  # type: ignore[arg-type]
+    found = _CANONICAL.get((dtype, x64))
     if found is None:
         if isinstance(dtype, ExtendedDType):
             return dtype
         found = element_type_of(dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)).dtype
         found = found if x64 else _NARROWER.get(found, found)
-        if isinstance(dtype, np.dtype):
+        if isinstance(dtype, np.dtype | str | type) and len(_CANONICAL) < _MAX_SPECS:
             _CANONICAL[dtype, x64] = found
     return found
 
 
-_CANONICAL: dict[tuple[DType, bool], DType] = {}
+_CANONICAL: dict[tuple[Any, bool], DType] = {}
+_MAX_SPECS = 1000
+
+
+def requested_dtype(dtype: DTypeLike, function: str) -> DType:
+    """`canonical_dtype` of a dtype that the user asks `function` for.
+
+    UserWarning where it is narrowed; not for Python's int, float and complex, which mean the default types.
+    """
+    found = canonical_dtype(dtype)
+    if found in _NARROWED and not thread.settings.context.enable_x64 and not any(dtype is t for t in _PYTHON_SCALARS):
+        asked = np.dtype(dtype)
+        if asked != found:
+            message = (
+                f"Explicitly requested dtype {asked.name} requested in {function} is not available, and will be "
+                f"truncated to dtype {found.name}. To have 64-bit dtypes, set the jax_enable_x64 configuration option "
+                "or the JAX_ENABLE_X64 environment variable, or use `with hloom.enable_x64():`."
+            )
+            warn_user(message)
+    return found
 
 
 def _dtype_of_spec(dtype: DTypeLike) -> DType:
@@ -206,8 +227,19 @@ def result_type(*args: Any) -> DType:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
-    """The dtype that two dtypes promote to; Python scalar types are weak."""
-    return promote([type_of(a), type_of(b)])[0]
+    """The dtype that two dtypes promote to; narrowed only if neither is of 64 bits. Python scalar types are weak."""
+    types = frozenset([_spec_type(a), _spec_type(b)])
+    dtype, _ = _promoted(types, thread.settings.context.numpy_dtype_promotion == "strict")
+    return dtype if any(given in _NARROWER for given, _ in types) else canonical_dtype(dtype)
+
+
+def _spec_type(spec: Any) -> tuple[Any, bool]:
+    """(dtype, weak type) of a dtype or a Python scalar type; nothing is narrowed."""
+    if spec is int or spec is float or spec is complex:
+        return _PYTHON_SCALARS[spec], True
+    if isinstance(spec, ExtendedDType):
+        return spec, False
+    return element_type_of(_dtype_of_spec(spec)).dtype, False
 
 
 def default_float() -> DType:
@@ -221,8 +253,10 @@ def default_int() -> DType:
 
 
 def to_inexact(dtype: DType) -> DType:
-    """The dtype itself if it is a float or complex, else the default float."""
-    return dtype if is_inexact(dtype) else default_float()
+    """The dtype itself if it is a float or complex; float64 for 64-bit integers, float32 for others."""
+    if is_inexact(dtype):
+        return dtype
+    return float64 if dtype.itemsize == 8 and not is_extended(dtype) else float32
 
 
 def real_of(dtype: DType) -> DType:
@@ -232,13 +266,13 @@ def real_of(dtype: DType) -> DType:
 
 def finfo(dtype: DTypeLike) -> Any:
     """numpy.finfo, for ml_dtypes' floats too."""
-    return ml_dtypes.finfo(canonical_dtype(dtype))  # type: ignore[no-untyped-call]
+    return ml_dtypes.finfo(element_type_of(_dtype_of_spec(dtype)).dtype)  # type: ignore[no-untyped-call]
 
 
 def iinfo(dtype: DTypeLike) -> Any:
     """numpy.iinfo, for ml_dtypes' integers too."""
-    canonical = canonical_dtype(dtype)
-    return ml_dtypes.iinfo(canonical) if element_type_of(canonical).is_small else np.iinfo(canonical)  # type: ignore[no-untyped-call]
+    element = element_type_of(_dtype_of_spec(dtype))
+    return ml_dtypes.iinfo(element.dtype) if element.is_small else np.iinfo(element.dtype)  # type: ignore[no-untyped-call]
 
 
 def is_extended(dtype: Any) -> bool:
@@ -264,13 +298,18 @@ def is_integer(dtype: DType) -> bool:
     return not is_extended(dtype) and element_type_of(dtype).is_integral
 
 
+def is_unsigned(dtype: DType) -> bool:
+    """True for unsigned integers; not for bool. (`kind` is "V" for those of less than 8 bits.)"""
+    return is_integer(dtype) and not element_type_of(dtype).is_signed
+
+
 _OWN_SCALARS = frozenset(getattr(ml_dtypes, n) for n in ("bfloat16", "int1", "uint1", *_SMALL_INTEGERS, *_SMALL_FLOATS))
 _KINDS: dict[Any, Any] = {
     np.generic: lambda d: True,
     np.number: lambda d: d != bool_,
     np.integer: is_integer,
     np.signedinteger: lambda d: is_integer(d) and element_type_of(d).is_signed,
-    np.unsignedinteger: lambda d: is_integer(d) and not element_type_of(d).is_signed,
+    np.unsignedinteger: is_unsigned,
     np.inexact: is_inexact,
     np.floating: is_floating,
     np.complexfloating: is_complex,

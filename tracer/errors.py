@@ -23,6 +23,7 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TreeDefError",
     "TreeStructureError",
     "UnexpectedTracerError",
     "UnsupportedElementTypeError",
@@ -72,6 +73,10 @@ class AxisError(ValueError, IndexError):
 
 class TreeStructureError(TypeError, ValueError):
     """Two containers that must have the same structure (and their arrays the same types) differ."""
+
+
+class TreeDefError(TypeError, AttributeError):
+    """A tree's structure was needed, and something else was given."""
 
 
 class UnexpectedTracerError(ValueError):

@@ -146,7 +146,7 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
     if aval.dtype is dtype:
         return x if aval.weak_type is weak_type else reinterpret_weak(x, weak_type)
     if aval.dtype.kind == "c" and dtype.kind != "c":
-        x = compare(x, "NE", full_like(x, 0)) if dtype.kind == "b" else unary(Opcode.REAL, x)
+        x = unary(Opcode.REAL, x)
         if x.aval.dtype is dtype:
             return x
     if isinstance(x, Array) and x.aval.size == 1 and not x.aval.shape:

@@ -18,8 +18,7 @@ from ..hlo.ir import HloComputation
 from . import dtypes, ops, tree
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
-from .context import current_context
-from .control_flow import arguments_of, avals_of, check_tree, settled_carry, while_loop
+from .control_flow import arguments_of, avals_of, check_tree, runs_in_python, settled_carry, while_loop
 from .core import Call, Primitive, Value, bind_call, eval_computation
 from .errors import TreeStructureError
 from .execution import run_call
@@ -69,7 +68,7 @@ def scan(
     arrays, xs_tree = tree.flatten(xs)
     inputs = [as_value(x) for x in arrays]
     count = _length(inputs, length)
-    if current_context().disable_jit:
+    if count and runs_in_python(init, inputs):
         return _scan_in_python(f, init, inputs, xs_tree, count, reverse)
     carry, _ = arguments_of(f, init)
     carry_tree = tree.structure(init)
@@ -190,12 +189,11 @@ def _row(x: Value, place: Value) -> Value:
 def _scan_in_python(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Value], xs_tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    carry, ys = init, []
+    carry, ys = tree.map(as_value, init), []
     for i in range(length)[:: -1 if reverse else 1]:
         carry, y = f(carry, tree.unflatten(xs_tree, [x[i] for x in inputs]))
+        carry = tree.map(as_value, carry)
         ys.append(y)
-    if not ys:
-        raise ValueError("scan over length 0 cannot run without jit: the results' types are not known")
     ordered = ys[::-1] if reverse else ys
 
     def stack(*leaves: Any) -> Value:
@@ -230,10 +228,10 @@ def fori_loop(
         )
     dtype, weak = dtypes.promote(types)
     start, stop = (convert(as_value(b), dtype, weak) for b in (lower, upper))
-    if current_context().disable_jit:
-        carry = init_val
+    if runs_in_python(start, stop, init_val):
+        carry = tree.map(as_value, init_val)
         for i in range(int(start), int(stop)):
-            carry = body_fun(convert(array_from_scalar(i), dtype, weak), carry)
+            carry = tree.map(as_value, body_fun(convert(array_from_scalar(i), dtype, weak), carry))
         return carry
     if isinstance(start, Array) and isinstance(stop, Array):
         return _counted_scan(start, builtins.max(0, int(stop) - int(start)), body_fun, init_val)

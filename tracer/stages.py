@@ -47,7 +47,10 @@ class Signature:
         found, in_tree = tree.flatten((dynamic, keywords))
         avals = [abstract(x, lambda: f"an argument of {function_line(self.fun)}") for x in found]
         if in_tree != self.in_tree or statics != self.statics:
-            self._differ(f"arguments {self.in_tree} with static {self.statics}", f"{in_tree} with static {statics}")
+            self._differ(
+                f"arguments {tree.shown(self.in_tree)} with static {self.statics}",
+                f"{tree.shown(in_tree)} with static {statics}",
+            )
         for k, (aval, wanted) in enumerate(zip(avals, self.in_avals, strict=True)):
             if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
                 self._differ(f"{wanted.str_short()} as leaf {k}", aval.str_short())

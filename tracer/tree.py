@@ -178,3 +178,8 @@ def describe(treedef: PyTreeDef) -> str:
     """A structure for messages: ``(*, [*, *])``, with a star for each leaf."""
     text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
     return text.removesuffix(f", namespace={_NAMESPACE!r}")
+
+
+def shown(treedef: PyTreeDef) -> str:
+    """A structure as users see it: ``PyTreeDef((*, [*, *]))``."""
+    return f"PyTreeDef({describe(treedef)})"

@@ -85,6 +85,7 @@ from .elementwise import (
     tanh as tanh,
 )
 from .indexing import (
+    GatherScatterMode as GatherScatterMode,
     dynamic_index_in_dim as dynamic_index_in_dim,
     dynamic_slice as dynamic_slice,
     dynamic_slice_in_dim as dynamic_slice_in_dim,

@@ -84,7 +84,7 @@ def dot_general(
     )
     if preferred_element_type is None:
         return bind(Opcode.DOT, (x, y), attributes)
-    element_type = element_type_of(dtypes.canonical_dtype(preferred_element_type))
+    element_type = element_type_of(dtypes.requested_dtype(preferred_element_type, "a product"))
     dims = _result_dimensions(x, y, attributes)
     return bind(Opcode.DOT, (x, y), attributes, shape=Shape.array(element_type, dims), weak_type=False)
 

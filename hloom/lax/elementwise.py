@@ -214,7 +214,6 @@ def _matched(name: str, *values: Value) -> tuple[Value, ...]:
 
 abs = _unary("abs", Opcode.ABS, "|x|; for complex numbers the modulus, of the real dtype.")
 neg = _unary("neg", Opcode.NEGATE, "-x; unsigned integers wrap.")
-sign = _unary("sign", Opcode.SIGN, "-1, 0 (with its sign) or 1; NaN for NaN; x/|x| for complex numbers.")
 floor = _unary("floor", Opcode.FLOOR, "The largest integral value not above x.")
 ceil = _unary("ceil", Opcode.CEIL, "The smallest integral value not below x.")
 exp = _unary("exp", Opcode.EXP, "e**x.")
@@ -304,6 +303,14 @@ def conj(x: Any) -> Value:
     return complex(real(x), neg(imag(x)))
 
 
+def sign(x: Any) -> Value:
+    """-1, 0 (with its sign) or 1; NaN for NaN; x/|x| for complex numbers."""
+    x = as_value(x)
+    if dtypes.is_unsigned(x.aval.dtype):  # HLO has it for signed types only
+        return convert(ne(x, full_like(x, 0)), x.aval.dtype, x.aval.weak_type)
+    return bind(Opcode.SIGN, (x,))
+
+
 def square(x: Any) -> Value:
     """x * x."""
     x = as_value(x)
@@ -331,8 +338,8 @@ def exp2(x: Any) -> Value:
 def pow(x: Any, y: Any) -> Value:
     """x**y, for an integer or floating x; y may be an integer where x is not."""
     x, y = as_value(x), as_value(y)
-    if dtypes.is_inexact(x.aval.dtype) and y.aval.dtype.kind in "iub":
-        y = convert_element_type(y, x.aval.dtype)
+    if dtypes.is_inexact(x.aval.dtype) and not dtypes.is_inexact(y.aval.dtype):
+        y = convert(y, x.aval.dtype)
     return bind(Opcode.POWER, _matched("pow", x, y))
 
 
@@ -417,12 +424,12 @@ def convert_element_type(operand: Any, new_dtype: DTypeLike | None) -> Value:
     """
     if new_dtype is None:
         raise ValueError("convert_element_type: a dtype must be given")
-    return convert(as_value(operand), dtypes.canonical_dtype(new_dtype), False)
+    return convert(as_value(operand), dtypes.requested_dtype(new_dtype, "convert_element_type"), False)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: DTypeLike) -> Value:
     """The same bits as another dtype. A narrower one adds a last dimension, a wider one removes it."""
-    x, dtype = as_value(operand), dtypes.canonical_dtype(new_dtype)
+    x, dtype = as_value(operand), dtypes.requested_dtype(new_dtype, "bitcast_convert_type")
     shape, old = x.aval.shape, x.aval.dtype
     if dtypes.is_extended(dtype) or x.aval.is_extended:
         refused = dtype if dtypes.is_extended(dtype) else old

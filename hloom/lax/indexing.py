@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from .elementwise import add, lt, select
 from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim, squeeze
 
 __all__ = [
+    "GatherScatterMode",
     "dynamic_index_in_dim",
     "dynamic_slice",
     "dynamic_slice_in_dim",
@@ -30,6 +32,27 @@ __all__ = [
     "dynamic_update_slice",
     "dynamic_update_slice_in_dim",
 ]
+
+
+class GatherScatterMode(Enum):
+    """What becomes of indices out of bounds in `x.at[...]`: see `hloom.numpy.indexing.IndexUpdate`."""
+
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise_in_bounds"
+
+    @staticmethod
+    def from_any(s: GatherScatterMode | str | None) -> GatherScatterMode:
+        """A mode by its name; "drop" is "fill", and so is None. ValueError for other names."""
+        if isinstance(s, GatherScatterMode):
+            return s
+        if s is None or s == "drop":
+            return GatherScatterMode.FILL_OR_DROP
+        try:
+            return GatherScatterMode(s)
+        except ValueError:
+            known = ", ".join(repr(name) for name in ("clip", "fill", "drop", "promise_in_bounds"))
+            raise ValueError(f"Unknown gather mode {s!r}: it is one of {known}\n  at {user_line()}") from None
 
 
 Negative: TypeAlias = "bool | Sequence[bool]"
@@ -147,7 +170,7 @@ def start_index(start: Any, size: int, dtype: np.dtype[Any], from_end: bool = Tr
         number = int(start) + size if start < 0 and from_end else int(start)
         return array_from_scalar(builtins.max(0, builtins.min(number, size)), dtype)
     index = convert(as_value(start), dtype, False)
-    if dtype.kind == "u" or not from_end:
+    if dtypes.is_unsigned(dtype) or not from_end:
         return index
     zero, end = (array_from_scalar(n, dtype) for n in (0, size))
     return select(lt(index, zero), add(index, end), index)

@@ -322,7 +322,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
 def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Value:
     """An array of one value; `dtype` defaults to the value's, weak type included."""
     sizes = canonical_shape(shape)
-    value = as_value(fill_value) if dtype is None else _as_dtype(fill_value, dtypes.canonical_dtype(dtype))
+    value = as_value(fill_value) if dtype is None else _as_dtype(fill_value, dtypes.requested_dtype(dtype, "full"))
     if value.aval.shape:
         raise OperandError(f"full needs a scalar, not {value.aval.str_short()}\n  at {user_line()}", "full_c1")
     return broadcast_in_dim(value, sizes, ())
@@ -332,7 +332,7 @@ def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Value:
     if dtypes.is_extended(dtype):
         return convert(value, dtype) if isinstance(value, ArrayBase) else filled(value, ShapedArray((), dtype))
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
-        return array_from_scalar(value, dtype)
+        return _number_as(value, dtype)
     if isinstance(value, np.ndarray | np.generic):
         refuse_masked(value)
         return array_from_numpy(np.asarray(value).astype(dtype))
@@ -340,6 +340,18 @@ def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Value:
     if found.aval.dtype is dtype and not found.aval.weak_type:
         return found
     return bind(Opcode.CONVERT, (found,), shape=ShapedArray(found.aval.shape, dtype).hlo, weak_type=False)
+
+
+def _number_as(value: complex, dtype: np.dtype[Any]) -> Array:
+    """A Python number as a scalar of `dtype`: integers wrap, and floats saturate, where they do not fit."""
+    if dtypes.is_integer(dtype) and not isinstance(value, builtins.complex):
+        limits = dtypes.iinfo(dtype)
+        if isinstance(value, float):
+            value = 0 if math.isnan(value) else int(min(max(value, int(limits.min)), int(limits.max)))
+        elif not limits.min <= value <= limits.max:
+            size = int(limits.max) - int(limits.min) + 1
+            value = (value - int(limits.min)) % size + int(limits.min)
+    return array_from_scalar(value, dtype)
 
 
 def full_like(x: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Value:
@@ -361,7 +373,7 @@ def iota(dtype: DTypeLike, size: int) -> Value:
 
 def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int) -> Value:
     """An array whose elements are their own index along `dimension`."""
-    sizes, found = canonical_shape(shape), dtypes.canonical_dtype(dtype)
+    sizes, found = canonical_shape(shape), dtypes.requested_dtype(dtype, "iota")
     if dtypes.is_extended(found):
         raise OperandError(f"iota does not accept dtype {found.name}\n  at {user_line()}", "iota_c1")
     attributes = IotaAttributes(canonical_axis(dimension, len(sizes)))

@@ -174,21 +174,25 @@ _EXTREMA = {
 def reduce_and(operand: Any, axes: Sequence[int]) -> Value:
     """Bitwise (for bool: logical) and over `axes`."""
     x = as_value(operand)
-    return reduce_monoid(Opcode.AND, x, x.aval.dtype == np.bool_ or _all_bits(x.aval.dtype), axes)
+    return _strong(reduce_monoid(Opcode.AND, x, x.aval.dtype == np.bool_ or _all_bits(x.aval.dtype), axes))
+
+
+def _strong(x: Value) -> Value:
+    return convert(x, x.aval.dtype, False)
 
 
 def _all_bits(dtype: np.dtype[Any]) -> int:
-    return -1 if dtype.kind == "i" else limits(dtype)[1]
+    return limits(dtype)[1] if dtypes.is_unsigned(dtype) else -1
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Value:
     """Bitwise (for bool: logical) or over `axes`."""
-    return reduce_monoid(Opcode.OR, operand, 0, axes)
+    return _strong(reduce_monoid(Opcode.OR, operand, 0, axes))
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Value:
     """Bitwise (for bool: logical) exclusive or over `axes`."""
-    return reduce_monoid(Opcode.XOR, operand, 0, axes)
+    return _strong(reduce_monoid(Opcode.XOR, operand, 0, axes))
 
 
 _MONOIDS: dict[Any, Opcode] = {
@@ -211,7 +215,9 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     leaves, treedef = tree.flatten(operands)
     inits, init_treedef = tree.flatten(init_values)
     if treedef != init_treedef:
-        raise OperandError(f"reduce: operands are {treedef}, but init_values {init_treedef}", "reduce_c1")
+        raise OperandError(
+            f"reduce: operands are {tree.shown(treedef)}, but init_values {tree.shown(init_treedef)}", "reduce_c1"
+        )
     arrays = [as_value(a) for a in leaves]
     starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
     dims = tuple(canonical_axis(d, arrays[0].aval.ndim) for d in dimensions)
@@ -237,7 +243,9 @@ def _traced_reducer(
         result = computation(tree.unflatten(treedef, values[:count]), tree.unflatten(treedef, values[count:]))
         found, out_treedef = tree.flatten(result)
         if out_treedef != treedef:
-            raise OperandError(f"reduce: the computation returns {out_treedef}, not {treedef}", "reduce_c6")
+            raise OperandError(
+                f"reduce: the computation returns {tree.shown(out_treedef)}, not {tree.shown(treedef)}", "reduce_c6"
+            )
         return [convert(as_value(r), s.dtype, False) for r, s in zip(found, scalars, strict=True)]
 
     traced = trace_to_computation(flat, [*scalars, *scalars], getattr(computation, "__name__", "reducer"))
@@ -269,7 +277,7 @@ def _arg_reducer(opcode: Opcode, value: np.dtype[Any], index: np.dtype[Any]) -> 
 
 
 def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
-    x, dtype = as_value(operand), dtypes.canonical_dtype(index_dtype)
+    x, dtype = as_value(operand), dtypes.requested_dtype(index_dtype, "argmin or argmax")
     axis = canonical_axis(axis, x.aval.ndim)
     if x.aval.shape[axis] == 0:
         raise ValueError(f"an argmax or argmin over axis {axis} of size 0 has no value\n  at {user_line()}")

@@ -127,4 +127,5 @@ def nextafter(x1: Any, x2: Any) -> Value:
     smallest = sign | one  # the step from either zero
     moved = bitcast_convert_type(select(x == zero, smallest, step), x.dtype)
     result = select(x == target, target, moved)
-    return select((x != x) | (target != target), full_like(x, math.nan), result)
+    result = select((x != x) | (target != target), full_like(x, math.nan), result)
+    return convert(result, result.aval.dtype, x.aval.weak_type and target.aval.weak_type)

@@ -12,7 +12,8 @@ from .. import lax
 from .. import numpy as jnp
 from ..extend.core import Primitive
 from ..lax.movement import canonical_axis
-from ..numpy.promotion import promote_inexact
+from ..numpy.promotion import promote_inexact, strong, strong_array
+from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -52,12 +53,12 @@ def identity(x: Any) -> Value:
 
 
 def relu(x: Any) -> Value:
-    """max(x, 0); NaN for NaN, -0.0 for -0.0. Its derivative at 0 is 0."""
+    """max(x, 0); NaN for NaN. Its derivative at 0 is 0."""
     result: Value = _relu.bind(x)
     return result
 
 
-_relu = Primitive("relu", lambda x: jnp.where(x < 0, 0, x))  # one instruction of a CPU; a maximum tests for NaN
+_relu = Primitive("relu", lambda x: jnp.where(x <= 0, 0, x))  # a maximum would take more instructions to test for NaN
 
 
 @_relu.def_jvp
@@ -124,7 +125,8 @@ def tanh(x: Any, /) -> Value:
 @compound()
 def softplus(x: Any) -> Value:
     """log(1 + exp(x)) without overflow."""
-    result: Value = _softplus.bind(*promote_inexact("softplus", x))
+    value = promote_inexact("softplus", x, 0)[0]
+    result: Value = _softplus.bind(strong_array(value) if dtypes.is_complex(value.aval.dtype) else value)
     return result
 
 
@@ -161,7 +163,7 @@ swish = silu
 @compound()
 def mish(x: Any) -> Value:
     """x * tanh(softplus(x))."""
-    (value,) = promote_inexact("mish", x)
+    value = as_value(x)
     return value * jnp.tanh(softplus(value))
 
 
@@ -191,7 +193,7 @@ def selu(x: Any) -> Value:
 @compound(static=("approximate",))
 def gelu(x: Any, approximate: bool = True) -> Value:
     """x times the normal distribution function of x; by tanh if `approximate`."""
-    (value,) = promote_inexact("gelu", x)
+    value = strong(*promote_inexact("gelu", x))
     if not approximate:
         return 0.5 * value * (lax.erf(value * math.sqrt(0.5)) + 1)
     cubic = value + 0.044715 * value**3
@@ -213,5 +215,5 @@ def glu(x: Any, axis: int = -1) -> Value:
 @compound()
 def squareplus(x: Any, b: Any = 4) -> Value:
     """(x + sqrt(x**2 + b)) / 2."""
-    (value,) = promote_inexact("squareplus", x)
-    return (value + jnp.sqrt(lax.square(value) + b)) * 0.5
+    value = as_value(x)
+    return (value + jnp.sqrt(jnp.square(value) + b)) / 2

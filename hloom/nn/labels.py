@@ -21,7 +21,7 @@ __all__ = ["one_hot"]
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Value:
     """1 at index x along a new axis of `num_classes`, else 0; all 0 for an x out of range."""
     value = as_value(x)
-    found = dtypes.canonical_dtype(dtypes.default_float() if dtype is None else dtype)
+    found = dtypes.requested_dtype(dtypes.default_float() if dtype is None else dtype, "one_hot")
     place = canonical_axis(axis, value.ndim + 1)
     shape = list(value.shape)
     shape.insert(place, num_classes)

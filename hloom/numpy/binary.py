@@ -31,6 +31,7 @@ from .promotion import (
     promote_dtypes_inexact,
     promote_inexact,
     scalars_apart,
+    strong_array,
     to_dtype,
 )
 
@@ -156,7 +157,7 @@ bitwise_left_shift = left_shift
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x / 2**y rounded down: arithmetic for signed integers, logical for unsigned ones."""
     a, b = numbers(*promote("right_shift", x, y))
-    return (lax.shift_right_logical if a.aval.dtype.kind == "u" else lax.shift_right_arithmetic)(a, b)
+    return (lax.shift_right_logical if dtypes.is_unsigned(a.aval.dtype) else lax.shift_right_arithmetic)(a, b)
 
 
 bitwise_right_shift = right_shift
@@ -166,17 +167,17 @@ bitwise_right_shift = right_shift
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x / y rounded down."""
     a, b = promote("floor_divide", x, y)
-    kind = a.aval.dtype.kind
-    if kind == "b":
+    dtype = a.aval.dtype
+    if dtype.kind == "b":
         return floor_divide(*numbers(a, b))
-    if kind == "u":
+    if dtypes.is_unsigned(dtype):
         return lax.div(a, b)
-    if kind == "i":
+    if dtypes.is_integer(dtype):
         quotient = lax.div(a, b)
         inexact = lax.rem(a, b) != 0
         differ = lax.sign(a) != lax.sign(b)
         return lax.select(differ & inexact, quotient - 1, quotient)
-    if kind == "c":
+    if dtype.kind == "c":
         raise OperandError(f"floor_divide does not support complex numbers\n  at {user_line()}", "floor_divide")
     return _float_divmod(a, b)[0]
 
@@ -193,11 +194,11 @@ def _float_divmod(a: Value, b: Value) -> tuple[Value, Value]:
 
 @compound()
 def mod(x: ArrayLike, y: ArrayLike, /) -> Value:
-    """The remainder that has the sign of y."""
-    a, b = promote("mod", x, y)
-    a, b = numbers(a, b)
+    """The remainder that has the sign of y; of integers by 0, 0."""
+    a, b = numbers(*promote("mod", x, y))
+    b = _without_zeros(b)
     remainder = lax.rem(a, b)
-    if a.aval.dtype.kind == "u":
+    if dtypes.is_unsigned(a.aval.dtype):
         return remainder
     zero = lax.full_like(a, 0)
     differ = (remainder < zero) != (b < zero)
@@ -207,10 +208,18 @@ def mod(x: ArrayLike, y: ArrayLike, /) -> Value:
 remainder = mod
 
 
+@compound()
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Value:
-    """The remainder that has the sign of x."""
+    """The remainder that has the sign of x; of integers by 0, 0."""
     a, b = numbers(*promote("fmod", x, y))
-    return lax.rem(a, b)
+    return lax.rem(a, _without_zeros(b))
+
+
+def _without_zeros(divisor: Value) -> Value:
+    """Integers with 1 in the place of 0, by which nothing remains; others as they are."""
+    if not dtypes.is_integer(divisor.aval.dtype):
+        return divisor
+    return lax.select(divisor == 0, lax.full_like(divisor, 1), divisor)
 
 
 @compound()
@@ -226,6 +235,8 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
         base = as_value(x)
         dtype, weak = dtypes.promote([dtypes.type_of(base), dtypes.type_of(y)])
         if y >= 0 or dtypes.is_inexact(dtype):
+            if base.aval.dtype.kind == "b":
+                return lax.integer_pow(numbers(base)[0], y)
             return lax.integer_pow(to_dtype(base, dtype, weak), y)
     a, b = numbers(*promote("power", x, y))
     result = lax.pow(a, b)
@@ -245,7 +256,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log(exp(x) + exp(y)) without overflow. Two equal infinities have derivatives of 1/2."""
     result: Value = _logaddexp.bind(*promote_inexact("logaddexp", x, y))
-    return result
+    return strong_array(result) if dtypes.is_complex(result.aval.dtype) else result
 
 
 _logaddexp = Primitive("logaddexp")
@@ -275,7 +286,7 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
     large, small = maximum(a, b), minimum(a, b)
     ratio = small / lax.select(large == 0, lax.full_like(large, 1), large)
     length = large * lax.sqrt(1 + lax.square(ratio))
-    return lax.select(isinf(a) | isinf(b), lax.full_like(length, math.inf), length)
+    return strong_array(lax.select(isinf(a) | isinf(b), lax.full_like(length, math.inf), length))
 
 
 @compound()
@@ -307,7 +318,7 @@ def heaviside(x: ArrayLike, y: ArrayLike, /) -> Value:
     real_only("heaviside", a)
     zero = lax.full_like(a, 0)
     step = lax.select(a < zero, zero, lax.full_like(a, 1))
-    return lax.select(isnan(a), a, lax.select(a == zero, b, step))
+    return strong_array(lax.select(isnan(a), a, lax.select(a == zero, b, step)))
 
 
 def _logical(name: str, function: Callable[[Any, Any], Value]) -> Callable[[ArrayLike, ArrayLike], Value]:
@@ -329,4 +340,4 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log2(2**x + 2**y) without overflow."""
     a, b = promote_inexact("logaddexp2", x, y)
     ln2 = lax.full_like(a, math.log(2))
-    return logaddexp(a * ln2, b * ln2) / ln2
+    return strong_array(logaddexp(a * ln2, b * ln2) / ln2)

@@ -20,7 +20,7 @@ from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line
 from .binary import equal, maximum, minimum
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
-from .promotion import ArrayLike, broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact
+from .promotion import ArrayLike, broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact, strong
 
 __all__ = [
     "allclose",
@@ -100,10 +100,11 @@ def _as_array(x: Any) -> Value:
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Value:
-    """x with another dtype, strongly typed; complex numbers drop their imaginary part."""
+    """x with another dtype, strongly typed; complex numbers drop their imaginary part, but for bool."""
     check_arraylike("astype", x)
     value = as_value(x)
-    return lax.convert_element_type(value, dtypes.default_float() if dtype is None else dtype)
+    target = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "astype")
+    return to_bool(value) if target == dtypes.bool_ else lax.convert_element_type(value, target)
 
 
 def view(x: ArrayLike, dtype: Any = None, type: None = None) -> Value:
@@ -117,7 +118,7 @@ def view(x: ArrayLike, dtype: Any = None, type: None = None) -> Value:
     value = as_value(x)
     if dtype is None:
         return value
-    new, old = dtypes.canonical_dtype(dtype), value.aval.dtype
+    new, old = dtypes.requested_dtype(dtype, "view"), value.aval.dtype
     if new is old:
         return value
     width, shape = _bits(new), value.aval.shape
@@ -205,4 +206,4 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Value:
     result = lax.full_like(point, 0)
     for k in range(coefficients.aval.shape[0]):
         result = result * point + lax.index_in_dim(coefficients, k, 0, False)
-    return result
+    return strong(result)

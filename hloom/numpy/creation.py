@@ -15,7 +15,7 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, as_value, refuse_masked
+from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
@@ -54,12 +54,14 @@ def asarray(
 
     Python scalars stay weakly typed unless `dtype` is given. NumPy data is copied, unless `copy` is False.
     """
-    target = None if dtype is None else dtypes.canonical_dtype(dtype)
+    target = None if dtype is None else dtypes.requested_dtype(dtype, "asarray")
     if isinstance(a, ArrayBase):
         value = as_value(a)
         return value if target is None else to_dtype(value, target, False)
     if isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
-        return as_value(a) if target is None else to_dtype(a, target, False)
+        if target is None or dtypes.is_extended(target):
+            return as_value(a) if target is None else to_dtype(a, target, False)
+        return array_from_scalar(a, target)
     if copy is False and isinstance(a, np.ndarray) and (target is None or target == a.dtype):
         return array_from_numpy(a, copy=False)
     if isinstance(a, list | tuple):
@@ -140,12 +142,12 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, *, device: Any = 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
     """Zeros, float32 by default."""
-    return lax.full(shape, 0, dtypes.default_float() if dtype is None else dtype)
+    return lax.full(shape, 0, dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "zeros"))
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
     """Ones, float32 by default."""
-    return lax.full(shape, 1, dtypes.default_float() if dtype is None else dtype)
+    return lax.full(shape, 1, dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "ones"))
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
@@ -193,7 +195,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     given = [start, *[b for b in (stop, step) if b is not None]]
     for bound in given:
         _check_bound(bound)
-    target = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.result_type(*given)
+    target = dtypes.requested_dtype(dtype, "arange") if dtype is not None else dtypes.result_type(*given)
     if not (dtypes.is_integer(target) or dtypes.is_inexact(target)):
         raise OperandError(
             f"arange does not make {target.name}: give dtype=int, and convert the result\n  at {user_line()}",
@@ -245,7 +247,7 @@ def _linspace(
     if count < 0:
         raise ValueError(f"linspace: the number of values must not be negative: {count}")
     a, b = promote_dtypes_inexact(start, stop)
-    result = dtypes.canonical_dtype(dtype) if dtype is not None else a.aval.dtype
+    result = dtypes.requested_dtype(dtype, "linspace") if dtype is not None else a.aval.dtype
     shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
     a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     intervals = count - 1 if endpoint else count
@@ -281,7 +283,7 @@ def logspace(
     """base ** linspace(start, stop)."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     values = lax.pow(lax.full_like(exponents, base), exponents)
-    return values if dtype is None else to_dtype(values, dtypes.canonical_dtype(dtype), False)
+    return values if dtype is None else to_dtype(values, dtypes.requested_dtype(dtype, "logspace"), False)
 
 
 def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:
@@ -335,7 +337,7 @@ def _only(sizes: list[int], place: int) -> list[int]:
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
     """The index of each element along each dimension, stacked; a tuple of broadcastable arrays if `sparse`."""
     sizes = canonical_shape(dimensions)
-    found = dtypes.default_int() if dtype is None else dtypes.canonical_dtype(dtype)
+    found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, "indices")
     if sparse:
         return tuple([lax.reshape(lax.iota(found, s), _only(list(sizes), d)) for d, s in enumerate(sizes)])
     if not sizes:

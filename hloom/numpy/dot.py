@@ -15,7 +15,7 @@ from ..tracer.source import user_line
 from .binary import multiply
 from .elementwise import conj
 from .movement import moveaxis, stack
-from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, no_out, promote_dtypes
+from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, no_out, promote_dtypes, strong
 
 __all__ = [
     "cross",
@@ -180,11 +180,11 @@ def cross(
     )
     third: Value = multiply(x0, y1) - multiply(x1, y0)
     if sizes == [2, 2]:
-        return third
+        return strong(third)
     (xz,), (yz,) = (z or [lax.full_like(z0, 0)] for z, z0 in ((x2, x0), (y2, y0)))
     first: Value = multiply(x1, yz) - multiply(xz, y1)
     second: Value = multiply(xz, y0) - multiply(x0, yz)
-    return stack([first, second, third], canonical_axis(axisc, third.aval.ndim + 1))
+    return strong(stack([first, second, third], canonical_axis(axisc, third.aval.ndim + 1)))
 
 
 @compound()

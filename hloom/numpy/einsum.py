@@ -95,7 +95,7 @@ def _sizes(labels: Sequence[str], values: Sequence[Value]) -> dict[str, int]:
                 raise OperandError(
                     f"einsum: {label!r} has sizes {known} and {size}\n  at {user_line()}", "einsum_sizes"
                 )
-            sizes[label] = max(known, size)
+            sizes[label] = size if known == 1 else known
     return sizes
 
 

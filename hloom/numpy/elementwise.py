@@ -22,7 +22,7 @@ from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.source import user_line
-from .promotion import ArrayLike, check_arraylike, named_function, no_out, promote_inexact
+from .promotion import ArrayLike, check_arraylike, named_function, no_out, promote_inexact, strong_array
 
 __all__ = [
     "abs",
@@ -166,7 +166,7 @@ def abs(x: ArrayLike, /) -> Value:
     """|x|; the modulus of complex numbers."""
     check_arraylike("abs", x)
     value = as_value(x)
-    return value if value.aval.dtype.kind in "ub" else lax.abs(value)
+    return value if value.aval.dtype.kind == "b" or dtypes.is_unsigned(value.aval.dtype) else lax.abs(value)
 
 
 absolute = abs
@@ -194,7 +194,7 @@ def sign(x: ArrayLike, /) -> Value:
     """-1, 0 or 1; x/|x| for complex numbers."""
     check_arraylike("sign", x)
     value = as_value(x)
-    if value.aval.dtype.kind == "u":
+    if dtypes.is_unsigned(value.aval.dtype):
         zero = lax.full_like(value, 0)
         return lax.select(value == zero, zero, lax.full_like(value, 1))
     return lax.sign(value)
@@ -226,7 +226,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
     wide = lax.convert_element_type(x, dtypes.float32) if narrow else x
     factor = lax.full_like(wide, 10.0**digits)
     scaled = lax.round(wide * factor, even) / factor
-    return lax.convert_element_type(scaled, x.aval.dtype) if narrow else scaled
+    return convert(scaled, x.aval.dtype, x.aval.weak_type and not x.aval.shape)
 
 
 around = round
@@ -301,7 +301,7 @@ def signbit(x: ArrayLike, /) -> Value:
     check_arraylike("signbit", x)
     value = real_only("signbit", numbers_only("signbit", as_value(x)))
     if not dtypes.is_floating(value.aval.dtype):
-        return value < 0 if value.aval.dtype.kind == "i" else isinf(value)
+        return value < 0 if dtypes.is_integer(value.aval.dtype) else isinf(value)
     bits = lax.bitcast_convert_type(value, f"int{8 * value.aval.dtype.itemsize}")
     return bits < 0
 
@@ -331,9 +331,12 @@ conjugate = conj
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Value:
-    """The argument of complex numbers, in at least float32."""
-    (value,) = promote_inexact("angle", z)
-    value = lax.convert_element_type(value, dtypes.promote_types(value.aval.dtype, np.float32))
+    """The argument of complex numbers; of integers and of single floats in the default float type."""
+    check_arraylike("angle", z)
+    value = as_value(z)
+    dtype = value.aval.dtype
+    if not dtypes.is_inexact(dtype) or (dtypes.is_floating(dtype) and not value.aval.shape):
+        value = convert(value, dtypes.default_float(), False)
     result = lax.atan2(imag(value), real(value))
     return rad2deg(result) if deg else result
 
@@ -341,13 +344,13 @@ def angle(z: ArrayLike, deg: bool = False) -> Value:
 def deg2rad(x: ArrayLike, /) -> Value:
     """Degrees to radians."""
     (value,) = promote_inexact("deg2rad", x)
-    return value * (math.pi / 180)
+    return strong_array(value * (math.pi / 180))
 
 
 def rad2deg(x: ArrayLike, /) -> Value:
     """Radians to degrees."""
     (value,) = promote_inexact("rad2deg", x)
-    return value * (180 / math.pi)
+    return strong_array(value * (180 / math.pi))
 
 
 radians, degrees = deg2rad, rad2deg
@@ -372,18 +375,14 @@ def numbers(*values: Value) -> tuple[Value, ...]:
     """Booleans as integers, as for arithmetic that has no meaning for truth values; others as they are."""
     if values[0].aval.dtype.kind != "b":
         return values
-    return tuple([lax.convert_element_type(v, dtypes.default_int()) for v in values])
+    return tuple([convert(v, dtypes.int32, False) for v in values])
 
 
 def rint(x: ArrayLike, /) -> Value:
     """The nearest integral value, as a float; halves go to the even neighbour."""
-    (value,) = promote_inexact("rint", x)
-    return round(value) if dtypes.is_complex(value.aval.dtype) else _strong_if_integer(x, round(value))
-
-
-def _strong_if_integer(x: ArrayLike, result: Value) -> Value:
-    inexact = dtypes.is_inexact(dtypes.type_of(x)[0])
-    return result if inexact else lax.convert_element_type(result, result.aval.dtype)
+    check_arraylike("rint", x)
+    value = as_value(x)
+    return round(value if dtypes.is_inexact(value.aval.dtype) else convert(value, dtypes.default_float(), False))
 
 
 def to_bool(x: Value) -> Value:
@@ -402,7 +401,7 @@ def sinc(x: ArrayLike, /) -> Value:
     scaled = value * math.pi
     at_zero = value == 0
     safe = lax.select(at_zero, lax.full_like(scaled, 1), scaled)  # so that 0 / 0 makes no NaN in derivatives
-    return lax.select(at_zero, _sinc_at_zero.bind(scaled, order=0), lax.sin(safe) / safe)
+    return strong_array(lax.select(at_zero, _sinc_at_zero.bind(scaled, order=0), lax.sin(safe) / safe))
 
 
 _sinc_at_zero = Primitive("sinc_at_zero")

@@ -1,41 +1,45 @@
 """Indexing as far as slices can express it: x[1:, ::-2, None, ..., i] and x.at[...].set(y).
 
 Integers may be traced; slices, None, Ellipsis and boolean scalars are known while tracing. Out of bounds integers are
-clamped when reading and ignored when writing, as in JAX. Indexing by arrays needs gather and scatter: UnsupportedError.
+clamped when reading and ignored when writing, as in JAX, unless `mode` of a method of `x.at[...]` says otherwise.
+Indexing by arrays needs gather and scatter: UnsupportedError.
 """
 
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from .. import lax
 from ..hlo.tracebacks import boundaries
-from ..lax.indexing import start_index
+from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes
 from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, thread_state
 from ..tracer.errors import (
+    ConcretizationTypeError,
     IndexKindError,
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
     OperandError,
     UnsupportedError,
 )
+from ..tracer.extended_ops import filled
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.overlay import overlaid
-from ..tracer.source import user_line
+from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
+from .binary import divide, power
 from .creation import asarray
 from .promotion import broadcast_to_shape, to_dtype
 
+_CLIP = GatherScatterMode.CLIP
 _INDEX = np.dtype(np.int32)
 
 
@@ -50,7 +54,9 @@ class _Range:
     @property
     def low(self) -> int:
         """The smallest index."""
-        return self.start if self.step > 0 or not self.count else self.start + (self.count - 1) * self.step
+        if not self.count:
+            return max(self.start, 0)  # backwards from the end of nothing starts at -1
+        return self.start if self.step > 0 else self.start + (self.count - 1) * self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +86,21 @@ class _Index:
     def is_dynamic(self) -> bool:
         return any(not isinstance(e, _Range) for e in self.entries)
 
+    @property
+    def has_steps(self) -> bool:
+        return any(isinstance(e, _Range) and abs(e.step) != 1 for e in self.entries)
 
-def parse_index(shape: tuple[int, ...], index: Any) -> _Index:
-    """What an index means for an array of `shape`. IndexError, TypeError or UnsupportedError if it cannot be."""
+
+def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index:
+    """What an index means for an array of `shape`. IndexError, TypeError or UnsupportedError if it cannot be.
+
+    wrap: negative integers count from the end; else they are out of bounds.
+    """
     items = list(index) if isinstance(index, tuple) else [index]
     for item in items:
         _check(item)
     if any(map(_is_boolean, items)):
-        return _with_booleans(shape, items)
+        return _with_booleans(shape, items, wrap)
     used = sum(item is not None and item is not Ellipsis for item in items)
     if used > len(shape):
         raise IndexError(
@@ -106,7 +119,11 @@ def parse_index(shape: tuple[int, ...], index: Any) -> _Index:
             result.append(1)
             continue
         size = shape[len(entries)]
-        entry = _entry(item, size)
+        entry = _entry(item, size, wrap)
+        if not size and not isinstance(item, slice):
+            raise IndexError(
+                f"index is out of bounds: dimension {len(entries)} of the array has size 0\n  at {user_line()}"
+            )
         entries.append(entry)
         dropped.append(not isinstance(item, slice))
         if isinstance(item, slice):
@@ -122,10 +139,10 @@ def _is_boolean(item: Any) -> bool:
     )
 
 
-def _with_booleans(shape: tuple[int, ...], items: list[Any]) -> _Index:
+def _with_booleans(shape: tuple[int, ...], items: list[Any], wrap: bool) -> _Index:
     """Booleans take no dimension of the array. Together with all integers they make one new dimension of the result,
     of size 1 if all are true and else 0: where the first of them stands, or in front if other entries are between."""
-    rest = parse_index(shape, tuple([item for item in items if not _is_boolean(item)]))
+    rest = parse_index(shape, tuple([item for item in items if not _is_boolean(item)]), wrap)
     joint = [k for k, item in enumerate(items) if not (item is None or item is Ellipsis or isinstance(item, slice))]
     place = 0
     if joint[-1] - joint[0] == len(joint) - 1:
@@ -171,7 +188,7 @@ def _check(item: Any) -> None:
         raise TypeError(f"an index must have an integer type, not {item.dtype.name}\n  at {user_line()}")
 
 
-def _entry(item: Any, size: int) -> _Range | Value:
+def _entry(item: Any, size: int, wrap: bool) -> _Range | Value:
     if isinstance(item, slice):
         for bound in (item.start, item.stop, item.step):
             if isinstance(bound, Tracer) and bound.to_concrete_value() is None:
@@ -186,9 +203,9 @@ def _entry(item: Any, size: int) -> _Range | Value:
         return _Range(start, len(range(start, stop, step)), step)
     if isinstance(item, Tracer) and item.to_concrete_value() is None:
         dtype = item.aval.dtype if item.aval.dtype.itemsize >= 4 else _INDEX
-        return start_index(item, size, dtype)
+        return start_index(item, size, dtype) if wrap else convert(item, dtype, False)
     number = operator.index(item)
-    return _Range(number + size if number < 0 else number, 1, 1)
+    return _Range(number + size if number < 0 and wrap else number, 1, 1)
 
 
 def index_get(x: Any, index: Any) -> Value:
@@ -207,12 +224,49 @@ def index_get(x: Any, index: Any) -> Value:
             if view is found and value._view.nbytes > MAX_KEPT_ALIVE:
                 view = detached(view)
             return Array(ShapedArray(found.shape, value.aval.dtype, value.aval.weak_type), view)
-    parsed = parse_index(shape, index)
-    if any(d == 0 and dropped for d, dropped in zip(shape, parsed.dropped)):
-        raise IndexError(f"an integer index into a dimension of size 0: shape {shape}\n  at {user_line()}")
-    if 0 in parsed.result_shape:  # also where a boolean index is false
-        return lax.full_like(value, 0, shape=parsed.result_shape)
-    return lax.reshape(_block(value, _clamped(parsed, shape)), parsed.result_shape)
+    return _get(value, parse_index(shape, index), _CLIP, None)
+
+
+def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> Value:
+    """The elements at the index."""
+    shape = x.aval.shape
+    if 0 in index.result_shape:  # also where a boolean index is false
+        return lax.full_like(x, 0, shape=index.result_shape)
+    found = lax.reshape(_block(x, _clamped(index, shape)), index.result_shape)
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        return found
+    if not _in_bounds(index, shape):
+        return _filler(found, fill_value)
+    inside = _dynamic_in_bounds(index, shape)
+    return found if inside is None else lax.select(inside, found, _filler(found, fill_value))
+
+
+def _filler(like: Value, fill_value: Any) -> Value:
+    """An array of what is read out of bounds: NaN, the least signed or largest unsigned integer, or True."""
+    dtype = like.aval.dtype
+    if dtypes.is_extended(dtype):
+        return filled(np.iinfo(np.uint32).max, like.aval)
+    if fill_value is None:
+        if dtypes.is_inexact(dtype):
+            fill_value = np.nan
+        elif dtype.kind == "b":
+            fill_value = True
+        else:
+            signed = dtypes.issubdtype(dtype, np.signedinteger)
+            fill_value = int(dtypes.iinfo(dtype).min if signed else dtypes.iinfo(dtype).max)
+    return lax.full_like(like, fill_value)
+
+
+def _check_fill(fill_value: Any) -> Any:
+    """A fill value as a concrete scalar; ValueError if it is no scalar, ConcretizationTypeError if it is traced."""
+    if isinstance(fill_value, Tracer) and fill_value.to_concrete_value() is None:
+        raise ConcretizationTypeError(
+            f"fill_value of x.at[...].get() must be known while tracing, not {fill_value.aval.str_short()}\n"
+            f"  at {user_line()}\n  Read with mode='clip', and choose with hloom.numpy.where."
+        )
+    if np.ndim(fill_value):
+        raise ValueError(f"fill_value of x.at[...].get() must be a scalar\n  at {user_line()}")
+    return fill_value
 
 
 def _key_get(keys: Array, index: Any) -> Value:
@@ -267,6 +321,28 @@ def _starts(entries: tuple[_Range | Value, ...]) -> list[Value]:
 
 # ---- x.at[index].set(y)
 
+Mode = GatherScatterMode | str | None
+
+
+class Options(TypedDict, total=False):
+    """What all methods of `x.at[index]` take besides `mode`."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    wrap_negative_indices: bool
+    out_sharding: None
+
+
+def _wraps(options: Options) -> bool:
+    """Whether negative integers count from the end; TypeError for an option that does not exist."""
+    for name in options:
+        if name not in Options.__annotations__:
+            known = ", ".join(("mode", *Options.__annotations__))
+            raise TypeError(f"x.at[...]: unexpected option {name!r}; known: {known}\n  at {user_line()}")
+    if options.get("out_sharding") is not None:
+        raise UnsupportedError(f"x.at[...]: out_sharding must be None, there is one device\n  at {user_line()}")
+    return options.get("wrap_negative_indices", True)
+
 
 @boundaries
 class IndexUpdateHelper:
@@ -285,8 +361,13 @@ class IndexUpdateHelper:
 class IndexUpdate:
     """`x.at[index]`: each method gives a copy of x in which the elements named by the index are changed.
 
-    The extra arguments that JAX has (indices_are_sorted, unique_indices, mode, fill_value) are accepted; for
-    slices they make no difference.
+    Options, for all methods:
+
+    mode: what becomes of integers out of bounds. "clip": moved into bounds. "drop" or "fill": nothing is written there,
+        and `fill_value` is read. "promise_in_bounds": as "clip" when reading, as "drop" when writing. Or a
+        `hloom.lax.GatherScatterMode`. By default reading clips, writing drops.
+    wrap_negative_indices: False makes negative integers out of bounds.
+    indices_are_sorted, unique_indices: what the user promises of indices that are arrays. Without effect here.
     """
 
     __slots__ = ("_array", "_index")
@@ -295,56 +376,68 @@ class IndexUpdate:
         self._array = array
         self._index = index
 
-    def get(self, **options: Any) -> Value:
-        """x[index]."""
-        return index_get(self._array, self._index)
+    def get(self, *, mode: Mode = None, fill_value: Any = None, **options: Unpack[Options]) -> Value:
+        """x[index]. `fill_value`: what is read out of bounds in mode "fill" (by default NaN, the least signed or
+        largest unsigned integer, True)."""
+        found = _CLIP if mode is None else GatherScatterMode.from_any(mode)
+        index = parse_index(self._array.aval.shape, self._index, _wraps(options))
+        return _get(self._array, index, found, None if fill_value is None else _check_fill(fill_value))
 
-    def set(self, values: Any, **options: Any) -> Value:
+    def set(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = values."""
-        return self._update(values, lambda old, new: new)
+        return self._update(values, lambda old, new: new, mode, options)
 
-    def add(self, values: Any, **options: Any) -> Value:
+    def add(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] += values."""
-        return self._update(values, lax.add)
+        return self._update(values, lax.add, mode, options)
 
-    def subtract(self, values: Any, **options: Any) -> Value:
+    def subtract(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] -= values."""
-        return self._update(values, lax.sub)
+        return self._update(values, lax.sub, mode, options)
 
-    def multiply(self, values: Any, **options: Any) -> Value:
+    def multiply(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] *= values."""
-        return self._update(values, lax.mul)
+        return self._update(values, lax.mul, mode, options)
 
     mul = multiply
 
-    def divide(self, values: Any, **options: Any) -> Value:
-        """x[index] /= values; of integers, all of x as floats."""
-        x = self._array
-        if not dtypes.is_inexact(x.aval.dtype):
-            divisors = IndexUpdate(lax.full_like(x, 1), self._index).multiply(values, **options)
-            return x / divisors
-        return self._update(values, lambda old, new: old / new)
+    def divide(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
+        """x[index] /= values. Integers become floats everywhere, so that all elements have one dtype."""
+        if not dtypes.is_inexact(self._array.aval.dtype):
+            return divide(self._array, self._beside_ones(values, mode, options))
+        return self._update(self._converted(values), lax.div, mode, options)
 
-    def power(self, values: Any, **options: Any) -> Value:
-        """x[index] **= values."""
-        return self._update(values, lambda old, new: old**new)
+    def power(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
+        """x[index] **= values. Booleans become integers everywhere."""
+        if self._array.aval.dtype.kind == "b":
+            return power(self._array, self._beside_ones(values, mode, options))
+        return self._update(self._converted(values), power, mode, options)
 
-    def min(self, values: Any, **options: Any) -> Value:
+    def _converted(self, values: Any) -> Value:
+        return convert(_in_one_dtype(self._array, values, lax.mul)[0], self._array.aval.dtype, False)
+
+    def _beside_ones(self, values: Any, mode: Mode, options: Options) -> Value:
+        """Values of x's dtype at the index, and 1 elsewhere."""
+        ones = lax.full_like(self._array, 1)
+        return IndexUpdate(ones, self._index).set(self._converted(values), mode=mode, **options)
+
+    def min(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = minimum(x[index], values)."""
-        return self._update(values, lax.min)
+        return self._update(values, lax.min, mode, options)
 
-    def max(self, values: Any, **options: Any) -> Value:
+    def max(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = maximum(x[index], values)."""
-        return self._update(values, lax.max)
+        return self._update(values, lax.max, mode, options)
 
-    def apply(self, function: Callable[[Any], Any], **options: Any) -> Value:
-        """x[index] = function(x[index])."""
-        x = self._array
-        return self._update(0, lambda old, new: to_dtype(function(old), x.aval.dtype, False))
+    def apply(self, func: Callable[[Any], Any], *, mode: Mode = None, **options: Unpack[Options]) -> Value:
+        """x[index] = func(x[index])."""
+        return self._update(lax.full_like(self._array, 0, shape=()), lambda old, new: func(old), mode, options)
 
-    def _update(self, values: Any, combine: Callable[[Value, Value], Value]) -> Value:
+    def _update(self, values: Any, combine: Callable[[Value, Value], Value], mode: Mode, options: Options) -> Value:
+        """The values are promoted with x, combined with its elements, and the results get x's dtype."""
         x = self._array
-        index = parse_index(x.aval.shape, self._index)
+        clips = GatherScatterMode.from_any(mode) is _CLIP
+        index = parse_index(x.aval.shape, self._index, _wraps(options))
         new, combine = _in_one_dtype(x, values, combine)
         if new.aval.shape and lax.broadcast_shapes(new.aval.shape, index.result_shape) != index.result_shape:
             raise OperandError(
@@ -353,10 +446,12 @@ class IndexUpdate:
                 "at_shape",
             )
         new = broadcast_to_shape(new, index.result_shape)
+        if clips:
+            index = _clamped(index, x.aval.shape)
         if 0 in index.result_shape or not _in_bounds(index, x.aval.shape):
             return x
         new = lax.reshape(new, index.sizes)
-        return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine)
+        return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine, clips)
 
 
 Combine = Callable[[Value, Value], Value]
@@ -369,46 +464,45 @@ def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combi
     cut to x's: a FutureWarning, as JAX will refuse them. TypePromotionError if there is no common dtype.
     """
     given = values if isinstance(values, ArrayBase | bool | int | float | complex) else asarray(values)
-    own = x.aval.dtype
+    own, weak = x.aval.dtype, x.aval.weak_type
     kind = dtypes.type_of(given)
     common, _ = dtypes.promote([dtypes.type_of(x), kind])
-    if common is own:
-        return to_dtype(given, own, False), combine
-    warnings.warn(
-        f"x.at[...]: values of {kind[0].name} are converted to {own.name}, the dtype of x, which cannot hold "
-        f"all of them: later versions of JAX refuse this. Convert them, as in values.astype({own.name!r}), or x.\n"
-        f"  at {user_line()}",
-        FutureWarning,
-        stacklevel=4,
-    )
+    if common is not own:
+        warn_user(
+            f"x.at[...]: values of {kind[0].name} are converted to {own.name}, the dtype of x, which cannot hold "
+            f"all of them: later versions of JAX refuse this. Convert them, as in values.astype({own.name!r}), or x.",
+            FutureWarning,
+        )
     return to_dtype(given, common, False), (
-        lambda old, new: convert(combine(convert(old, common, False), new), own, False)
+        lambda old, new: convert(combine(convert(old, common, False), new), own, weak)
     )
 
 
-def _changed(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
+def _changed(x: Value, index: _Index, new: Value, combine: Combine, clips: bool) -> Value:
     """x with combine(old, new) at a forward index; `new` has all dimensions of the array."""
-    if any(s != 1 for s in index.strides):
+    if index.has_steps:
         if index.is_dynamic:  # the block that the integers choose, changed and written back
             row_index = _only_values(index, x.aval.shape)
-            return _changed(x, row_index, new, lambda row, n: _changed(row, _only_ranges(index), n, combine))
-        return _masked(x, index, new, combine)
+            only_ranges = _only_ranges(index)
+            return _changed(x, row_index, new, lambda row, n: _spread(row, only_ranges, n, combine), clips)
+        return _spread(x, index, new, combine)
     old = _block(x, index)
     block = combine(old, new)
-    inside = _dynamic_in_bounds(index, x.aval.shape)
+    inside = None if clips else _dynamic_in_bounds(index, x.aval.shape)
     if inside is not None:
         block = lax.select(inside, block, old)
     return write_block(x, block, _starts(index.entries))
 
 
-def _masked(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
-    """For steps other than 1: the new elements spread over the array by padding, and chosen by a mask."""
+def _spread(x: Value, index: _Index, new: Value, combine: Callable[[Value, Value], Value]) -> Value:
+    """For steps other than 1: the changed elements spread over the array by padding, and chosen by a mask."""
     config = []
     for e, size in zip(index.entries, x.aval.shape, strict=True):
         assert isinstance(e, _Range)
         config.append((e.start, size - 1 - (e.start + (e.count - 1) * e.step), e.step - 1))
     mask = lax.pad(lax.full(index.sizes, True, np.bool_), np.False_, config)
-    return lax.select(mask, combine(x, lax.pad(new, lax.full_like(new, 0, shape=()), config)), x)
+    block = combine(_block(x, index), new)
+    return lax.select(mask, lax.pad(block, lax.full_like(block, 0, shape=()), config), x)
 
 
 def _only_values(index: _Index, shape: tuple[int, ...]) -> _Index:

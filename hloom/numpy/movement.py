@@ -35,6 +35,7 @@ from .promotion import (
     index_tuple,
     no_out,
     promote_dtypes,
+    strong,
     to_dtype,
 )
 
@@ -222,7 +223,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
     items = _sequence("concatenate", arrays)
     check_arraylike("concatenate", *items)
     if dtype is not None:
-        values = [to_dtype(a, dtypes.canonical_dtype(dtype), False) for a in items]
+        values = [to_dtype(a, dtypes.requested_dtype(dtype, "stack or concatenate"), False) for a in items]
     else:
         values = promote_dtypes(*items)
     if axis is None:
@@ -430,7 +431,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_va
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Value:
     """Ones at and below diagonal k (which may be traced), else zeros; [N, M]."""
     mask = triangle("tri", N, N if M is None else M, k)
-    return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
+    return lax.convert_element_type(mask, dtypes.float32 if dtype is None else dtype)
 
 
 def triangle(name: str, rows: int, columns: int, k: Any) -> Value:
@@ -495,8 +496,10 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> V
     limit = start + (size - 1) * (columns + 1) + 1 if size else start
     starts, limits = [0] * len(batch) + [min(start, limit)], [*batch, limit]
     if size == 0:
-        return lax.slice(flat, [0] * (len(batch) + 1), [*batch, 0])
-    return lax.slice(flat, starts, limits, [1] * len(batch) + [columns + 1])
+        found = lax.slice(flat, [0] * (len(batch) + 1), [*batch, 0])
+    else:
+        found = lax.slice(flat, starts, limits, [1] * len(batch) + [columns + 1])
+    return found if offset else strong(found)  # as in JAX
 
 
 def diag(v: ArrayLike, k: int = 0) -> Value:
@@ -520,9 +523,11 @@ def trace(
     """The sum of a diagonal."""
     no_out("trace", out)
     found = diagonal(a, offset, axis1, axis2)
-    if found.aval.dtype.kind in "iub" and dtype is None:
-        found = to_dtype(found, dtypes.promote_types(found.aval.dtype, dtypes.default_int()), False)
-    total = lax.reduce_sum(found, [found.aval.ndim - 1])
+    own = found.aval.dtype
+    if dtype is None and own.kind in "iub":
+        wide = dtypes.canonical_dtype(np.uint64 if dtypes.is_unsigned(own) else np.int64)
+        found = to_dtype(found, wide, False)
+    total = lax.reduce_sum(strong(found), [found.aval.ndim - 1])
     return total if dtype is None else lax.convert_element_type(total, dtype)
 
 

@@ -92,6 +92,16 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
     return convert(as_value(x), dtype, weak)
 
 
+def strong(x: Value) -> Value:
+    """The value, its dtype no longer weak."""
+    return convert(x, x.aval.dtype, False)
+
+
+def strong_array(x: Value) -> Value:
+    """The value, no longer weak if it has dimensions: JAX's result where a weak array meets a constant of its dtype."""
+    return strong(x) if x.aval.shape else x
+
+
 def promote_dtypes(*args: Any) -> list[Value]:
     """Values of the dtype to which all promote."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])

@@ -5,7 +5,6 @@ Source for names and meaning: NumPy, and jax.numpy where they differ.
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,7 +93,7 @@ class _Reduction:
         x = as_value(a)
         axes = canonical_axes(axis, x.aval.ndim)
         own = x.aval.dtype if not promote_integers else self._result_dtype(x.aval.dtype)
-        result = dtypes.canonical_dtype(dtype) if dtype is not None else own
+        result = dtypes.requested_dtype(dtype, self.name) if dtype is not None else own
         narrow = self.identity is not None and dtypes.is_floating(result) and result.itemsize < 4
         x = to_dtype(x, dtypes.float32 if narrow else result, False)
         start = self._start(x, axes, initial, where)
@@ -252,7 +251,7 @@ def mean(
     check_arraylike("mean", a)
     x = as_value(a)
     axes = canonical_axes(axis, x.aval.ndim)
-    result = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.to_inexact(x.aval.dtype)
+    result = dtypes.requested_dtype(dtype, "mean") if dtype is not None else dtypes.to_inexact(x.aval.dtype)
     wide = dtypes.float32 if dtypes.is_floating(result) and result.itemsize < 4 else result
     total = sum(x, axes, wide, keepdims=keepdims, where=where)
     average = total / _count(x, axes, where, keepdims, wide)
@@ -313,7 +312,7 @@ def var(
     mean: ArrayLike = None,
     correction: float | None = None,
 ) -> Value:
-    """The mean squared distance from the mean, over n - ddof (or n - correction).
+    """The mean squared distance from the mean, over n - ddof (or n - correction); NaN unless that is positive.
 
     `mean`: the mean, with the reduced axes as dimensions of size 1, if it is known.
     """
@@ -324,7 +323,7 @@ def var(
     own = dtypes.to_inexact(x.aval.dtype)
     if dtype is not None and not dtypes.is_inexact(dtypes.canonical_dtype(dtype)):
         raise OperandError(f"var: dtype must be a floating or complex one, not {dtype!r}\n  at {user_line()}", "var")
-    result = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.real_of(own)
+    result = dtypes.requested_dtype(dtype, "var") if dtype is not None else dtypes.real_of(own)
     wide = dtypes.float32 if dtypes.is_floating(own) and own.itemsize < 4 else own
     if dtype is not None and dtypes.is_floating(own):
         wide = dtypes.promote_types(wide, result)
@@ -334,8 +333,10 @@ def var(
     squares = ew.square(ew.abs(centered)) if dtypes.is_complex(wide) else ew.square(centered)
     total = sum(squares, axes, keepdims=keepdims, where=where)
     freedom = _count(x, axes, where, keepdims, total.dtype) - (ddof if correction is None else correction)
-    freedom = bi.maximum(freedom, 0) if isinstance(freedom, ArrayBase) else builtins.max(freedom, 0)
-    return to_dtype(total / freedom, result, False)
+    spread = total / freedom
+    if isinstance(freedom, ArrayBase) or freedom <= 0:
+        spread = select(bi.greater(freedom, 0), spread, math.nan)
+    return to_dtype(spread, result, False)
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims", "correction"))
@@ -400,7 +401,7 @@ def _cumulative(
         x, axis = lax.reshape(x, (x.aval.size,)), 0
     result = x.aval.dtype
     if dtype is not None:
-        result = dtypes.canonical_dtype(dtype)
+        result = dtypes.requested_dtype(dtype, name)
     elif result.kind == "b":
         result = dtypes.default_int()
     if result.kind == "b":

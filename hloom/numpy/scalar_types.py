@@ -1,9 +1,14 @@
-"""The dtypes by name: NumPy's scalar types, and ml_dtypes' where NumPy has none. Constants."""
+"""The dtypes by name, which also make arrays: ``float32(3)``. NumPy's abstract types. Constants."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
+
+from ..tracer.core import Value
+from .creation import asarray
 
 __all__ = [
     "bfloat16",
@@ -56,19 +61,60 @@ __all__ = [
     "unsignedinteger",
 ]
 
-bool = bool_ = np.bool_
-int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
-uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
-float16, float32, float64 = np.float16, np.float32, np.float64
-bfloat16 = ml_dtypes.bfloat16
-float4_e2m1fn, float8_e3m4, float8_e4m3 = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e3m4, ml_dtypes.float8_e4m3
-float8_e4m3b11fnuz, float8_e4m3fn = ml_dtypes.float8_e4m3b11fnuz, ml_dtypes.float8_e4m3fn
-float8_e4m3fnuz, float8_e5m2 = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2
-float8_e5m2fnuz, float8_e8m0fnu = ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8m0fnu
-int2, int4, uint2, uint4 = ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4
-complex64, complex128 = np.complex64, np.complex128
-int_, uint, float_, complex_ = np.int64, np.uint64, np.float64, np.complex128
-"""The default types: 32-bit unless x64 is on, like all 64-bit types."""
+
+class ScalarType(type):
+    """The class of `float32` and its like, which have no instances: a call makes an array without dimensions.
+
+    Each is a dtype wherever NumPy or this library wants one, and equal to NumPy's type of that name.
+    """
+
+    dtype: np.dtype[Any]
+
+    @property
+    def __numpy_dtype__(cls) -> np.dtype[Any]:
+        """What newer NumPys ask for."""
+        return cls.dtype
+
+    def __call__(cls, x: Any) -> Value:
+        """`asarray(x)` of this dtype, for numbers, sequences, arrays and traced values."""
+        return asarray(x, cls.dtype)
+
+    def __eq__(cls, other: object) -> Any:
+        return cls is other or cls.dtype.type == other
+
+    def __ne__(cls, other: object) -> Any:
+        return not cls == other
+
+    def __hash__(cls) -> Any:
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, instance: object) -> Any:
+        return isinstance(instance, cls.dtype.type)
+
+
+def _scalar_type(scalar: type) -> ScalarType:
+    found = ScalarType(
+        scalar.__name__, (), {"dtype": np.dtype(scalar), "__doc__": f"Arrays of dtype {scalar.__name__}."}
+    )
+    found.__module__ = "hloom.numpy"
+    return found
+
+
+bool = bool_ = _scalar_type(np.bool_)
+int2, int4 = _scalar_type(ml_dtypes.int2), _scalar_type(ml_dtypes.int4)
+int8, int16, int32, int64 = (_scalar_type(t) for t in (np.int8, np.int16, np.int32, np.int64))
+uint2, uint4 = _scalar_type(ml_dtypes.uint2), _scalar_type(ml_dtypes.uint4)
+uint8, uint16, uint32, uint64 = (_scalar_type(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
+float4_e2m1fn, float8_e3m4 = _scalar_type(ml_dtypes.float4_e2m1fn), _scalar_type(ml_dtypes.float8_e3m4)
+float8_e4m3, float8_e4m3b11fnuz = _scalar_type(ml_dtypes.float8_e4m3), _scalar_type(ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn, float8_e4m3fnuz = _scalar_type(ml_dtypes.float8_e4m3fn), _scalar_type(ml_dtypes.float8_e4m3fnuz)
+float8_e5m2, float8_e5m2fnuz = _scalar_type(ml_dtypes.float8_e5m2), _scalar_type(ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = _scalar_type(ml_dtypes.float8_e8m0fnu)
+bfloat16, float16 = _scalar_type(ml_dtypes.bfloat16), _scalar_type(np.float16)
+float32, float64 = _scalar_type(np.float32), _scalar_type(np.float64)
+complex64, complex128 = _scalar_type(np.complex64), _scalar_type(np.complex128)
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+"""64-bit, and so narrowed with a warning unless x64 is on; Python's int, float and complex mean the default types."""
 dtype, generic, number = np.dtype, np.generic, np.number
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
 inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating

@@ -28,7 +28,7 @@ __all__ = ["exponential", "gumbel", "laplace", "logistic", "normal", "truncated_
 
 
 def _float_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
-    found = dtypes.default_float() if dtype is None else dtypes.canonical_dtype(dtype)
+    found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "random")
     if not dtypes.is_floating(found):
         raise OperandError(f"{what} makes floating-point numbers, not {found.name}\n  at {user_line()}", what)
     return found
@@ -74,7 +74,7 @@ def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Normal of mean 0 and variance 1; complex dtypes: both parts have variance 1/2."""
     key = single_key("normal", key)
     if dtype is not None and dtypes.is_complex(dtypes.canonical_dtype(dtype)):
-        found = dtypes.canonical_dtype(dtype)
+        found = dtypes.requested_dtype(dtype, "normal")
         real, imaginary = (normal(k, shape, dtypes.real_of(found)) for k in split(key))
         return lax.div(lax.complex(real, imaginary), lax.full((), math.sqrt(2), found))
     found = _float_dtype(dtype, "normal")

@@ -34,7 +34,7 @@ __all__ = ["bernoulli", "bits", "categorical", "permutation", "rademacher", "ran
 @compound_draw()
 def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Random unsigned integers, uint32 by default."""
-    found = dtypes.canonical_dtype(np.uint32 if dtype is None else dtype)
+    found = dtypes.requested_dtype(np.uint32 if dtype is None else dtype, "bits")
     if found.kind != "u":
         raise OperandError(f"bits makes unsigned integers, not {found.name}\n  at {user_line()}", "bits")
     return random_bits(single_key("bits", key), 8 * found.itemsize, canonical_shape(shape))
@@ -53,7 +53,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Value:
 @compound_draw()
 def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """-1 or 1, each with probability 1/2."""
-    found = dtypes.canonical_dtype(dtypes.default_int() if dtype is None else dtype)
+    found = dtypes.requested_dtype(dtypes.default_int() if dtype is None else dtype, "rademacher")
     heads: Any = convert(bernoulli(single_key("rademacher", key), 0.5, canonical_shape(shape)), found, False)
     drawn: Value = heads * 2 - 1
     return drawn
@@ -62,7 +62,10 @@ def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Val
 @compound(static=("shape", "dtype"))
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None) -> Value:
     """Integers in [minval, maxval), from twice as many random bits as they have; minval if the range is empty."""
-    key, found = single_key("randint", key), dtypes.canonical_dtype(dtypes.default_int() if dtype is None else dtype)
+    key, found = (
+        single_key("randint", key),
+        dtypes.requested_dtype(dtypes.default_int() if dtype is None else dtype, "randint"),
+    )
     if not dtypes.is_integer(found):
         raise OperandError(f"randint makes integers, not {found.name}\n  at {user_line()}", "randint")
     if found.itemsize < 4:  # drawn from 32 bits, which makes the bias of the remainder small

@@ -55,7 +55,9 @@ def variance_scaling(
 
     @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
-        found = dtypes.canonical_dtype(default if dtype is None else dtype) if dtype or default else None
+        found = (
+            dtypes.requested_dtype(default if dtype is None else dtype, "an initializer") if dtype or default else None
+        )
         sizes = canonical_shape(shape)
         fan_in, fan_out = _fans(sizes, in_axis, out_axis, batch_axis)
         fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}

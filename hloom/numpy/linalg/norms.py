@@ -7,13 +7,14 @@ from typing import Any
 
 from ... import lax
 from ...tracer import dtypes
+from ...tracer.array import as_value
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import UnsupportedError
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from .. import reduce as red
-from ..promotion import ArrayLike, Axis, canonical_axes, promote_dtypes_inexact
+from ..promotion import ArrayLike, Axis, canonical_axes, check_arraylike, promote_dtypes_inexact, to_dtype
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
@@ -91,7 +92,10 @@ def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> V
 @compound(static=("axis", "keepdims", "ord"))
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Value:
     """The vector norm over `axis`, of all elements by default."""
-    (a,) = promote_dtypes_inexact(x)
+    check_arraylike("vector_norm", x)
+    a = as_value(x)
+    if not dtypes.is_inexact(a.aval.dtype):
+        a = to_dtype(a, dtypes.default_float(), False)
     return _vector_norm(a, ord, canonical_axes(axis, a.aval.ndim), keepdims)
 
 
