@@ -10,10 +10,11 @@ from ...tracer import dtypes
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import UnsupportedError
+from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from .. import reduce as red
-from ..promotion import ArrayLike, Axis, canonical_axes, promote_dtypes_inexact
+from ..promotion import Axis, canonical_axes, promote_dtypes_inexact
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 

@@ -7,14 +7,16 @@ from typing import Any
 
 from ... import lax
 from ...tracer import dtypes
+from ...tracer.array import as_value
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import OperandError, UnsupportedError
+from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from ..dot import matmul
 from ..movement import moveaxis
-from ..promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes, promote_dtypes_inexact
+from ..promotion import broadcast_to_shape, check_arraylike, promote_dtypes, promote_dtypes_inexact
 
 __all__ = ["matrix_power", "multi_dot", "vecdot"]
 
@@ -22,7 +24,7 @@ __all__ = ["matrix_power", "multi_dot", "vecdot"]
 @compound(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Value:
     """A square matrix multiplied n times with itself; n is not negative (that would need an inverse)."""
-    (x,) = promote_dtypes_inexact(a) if not dtypes.is_integer(dtypes.type_of(a)[0]) else (a,)
+    (x,) = promote_dtypes_inexact(a) if not dtypes.is_integer(dtypes.type_of(a)[0]) else (as_value(a),)
     count = operator.index(n)
     if count < 0:
         raise UnsupportedError(f"matrix_power: a negative power needs the inverse\n  at {user_line()}")
