@@ -14,7 +14,7 @@ import os as _os
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util
+    from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util, typing
     from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp
     from .autodiff.custom import custom_jvp, custom_vjp
     from .autodiff.jacobian import hessian, jacfwd, jacobian, jacrev
@@ -53,7 +53,7 @@ __version__ = "0.1.0"
 
 _MODULES = (
     *("dtypes", "errors", "experimental", "extend", "hlo", "lax", "nn", "numpy", "random"),
-    *("tree", "tree_util"),
+    *("tree", "tree_util", "typing"),
 )
 _NAMES = {
     **dict.fromkeys(("grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff.api"),
@@ -125,6 +125,7 @@ __all__ = [
     "run_hlo",
     "tree",
     "tree_util",
+    "typing",
     "unregister_custom_call",
     "value_and_grad",
     "vjp",

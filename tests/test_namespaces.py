@@ -168,3 +168,12 @@ def test_recorded_names_are_those_of_jax() -> None:
     if jax.__version__ != jax_names.VERSION:
         pytest.skip(f"the names were recorded from JAX {jax_names.VERSION}")
     assert jax_names.of_jax() == jax_names.recorded()
+
+
+def test_only_the_librarys_own_objects_get_another_home() -> None:
+    code = (
+        "import hloom, typing, numpy, ml_dtypes, hloom.errors, hloom.numpy, hloom.typing\n"
+        "print(*(x.__module__ for x in (typing.Any, numpy.ndarray, numpy.float32, ml_dtypes.bfloat16)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert ran.stdout.split() == ["typing", "numpy", "numpy", "ml_dtypes"]

@@ -19,6 +19,9 @@ pytestmark = pytest.mark.slow
 
 ARRAY = "hloom.tracer.operators.ArrayBase"
 HEAD = """\
+import functools
+from typing import Any
+import numpy as np
 import hloom
 import hloom.numpy as jnp
 from hloom import dtypes, errors, hlo, lax, nn, random, tree
@@ -26,29 +29,125 @@ from hloom.hlo.ir import HloModule
 from hloom.nn import initializers
 from hloom.numpy import linalg
 from hloom.numpy.linalg import norm
+from hloom.typing import ArrayLike, DTypeLike
 
 x = jnp.ones((3, 4))
+flag = bool(x[0, 0] > 0)
+
+def loss(w: hloom.Array, x: hloom.Array, scale: float = 1.0) -> hloom.Array:
+    return ((x @ w) ** 2).sum() * scale
+
+def with_aux(w: hloom.Array) -> tuple[hloom.Array, dict[str, int]]:
+    return w.sum(), {"count": w.size}
+
+@hloom.jit
+def compiled(x: hloom.Array) -> hloom.Array:
+    return x * 2
+
+@functools.partial(hloom.jit, static_argnames="n")
+def compiled_partly(x: hloom.Array, n: int) -> hloom.Array:
+    return x * n
+
+@hloom.jit(static_argnames="n")
+def compiled_with(x: hloom.Array, n: int) -> list[hloom.Array]:
+    return [x * n]
+
+class Model:
+    @hloom.jit
+    def apply(self, x: hloom.Array, scale: float = 1.0) -> hloom.Array:
+        return x * scale
+
+    @hloom.custom_jvp
+    def own(self, x: hloom.Array) -> hloom.Array:
+        return x
+
+@hloom.custom_jvp
+def forward(x: hloom.Array) -> hloom.Array:
+    return x
+
+@forward.defjvp
+def forward_rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    return primals[0], tangents[0]
+
+@hloom.custom_vjp
+def backward(x: hloom.Array) -> hloom.Array:
+    return x
+
+def anything(x: ArrayLike, dtype: DTypeLike) -> hloom.Array:
+    return jnp.asarray(x, dtype) + x
+
 """
+LOSS = f"w: {ARRAY}, x: {ARRAY}, scale: float ="
 REVEALED = [
     ("x", ARRAY),
     ("x + 1", ARRAY),
     ("1 - x", ARRAY),
+    ("2.0 / x", ARRAY),
+    ("x + np.ones(4)", ARRAY),
     ("x @ x.T", ARRAY),
+    ("x @ np.ones((4, 2))", ARRAY),
     ("-x < 2", ARRAY),
+    ("x == 2", ARRAY),
+    ("abs(x) ** 2 % 3 // 2", ARRAY),
+    ("~(x > 0) & True", ARRAY),
+    ("divmod(x, 2)", f"tuple[{ARRAY}, {ARRAY}]"),
     ("x[0]", ARRAY),
+    ("x[0, ::2]", ARRAY),
+    ("[row for row in x]", f"list[{ARRAY}]"),
+    ("x.T", ARRAY),
     ("x.sum()", ARRAY),
+    ("x.reshape(-1).astype(jnp.bfloat16)", ARRAY),
+    ("x.block_until_ready()", ARRAY),
+    ("x.shape", "tuple[int, ...]"),
+    ("float(x[0, 0])", "float"),
+    ("np.asarray(x)", "numpy.ndarray["),
+    ("np.sum(np.asarray(x))", ""),
     ("jnp.sin(x)", ARRAY),
+    ("jnp.sin(1.0)", ARRAY),
+    ("jnp.maximum(x, 0)", ARRAY),
     ("jnp.where(x > 0, x, 0)", ARRAY),
+    ("jnp.einsum('ij,kj->ik', x, x)", ARRAY),
     ("jnp.pi", "float"),
     ("linalg.norm(x)", ARRAY),
     ("norm(x)", ARRAY),
     ("jnp.linalg.norm(x)", ARRAY),
     ("lax.add(x, x)", ARRAY),
+    ("lax.exp(x)", ARRAY),
     ("nn.relu(x)", ARRAY),
     ("random.normal(random.key(0))", ARRAY),
+    ("anything(1, 'float32')", ARRAY),
+    ("anything(np.float32(1), np.float32)", ARRAY),
     ("hlo.parse('')", "hloom.hlo.ir.HloModule"),
     ("isinstance(hlo.parse(''), HloModule)", "bool"),
     ("errors.OperandError", "def ("),
+    ("compiled", f"hloom.tracer.jit.JitFunction[[x: {ARRAY}], {ARRAY}]"),
+    ("compiled(x)", ARRAY),
+    ("compiled.lower(x).compile()", "hloom.tracer.stages.Compiled"),
+    ("compiled_partly(x, n=2)", "Any"),  # a partial of an overloaded function: beyond mypy
+    ("compiled_with(x, 2)", f"list[{ARRAY}]"),
+    ("hloom.jit(lambda a: x)(2)", ARRAY),
+    ("Model().apply(x, scale=2.0)", ARRAY),
+    ("Model().own(x)", ARRAY),
+    ("forward(x)", ARRAY),
+    ("forward_rule", "def (primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]"),
+    ("backward(x)", ARRAY),
+    ("hloom.checkpoint(loss)", f"def ({LOSS}) -> {ARRAY}"),
+    ("hloom.grad(loss)", f"def ({LOSS}) -> Any"),
+    ("hloom.jit(hloom.grad(loss))", f"hloom.tracer.jit.JitFunction[[{LOSS}], Any]"),
+    ("hloom.grad(with_aux, has_aux=True)(x)", "tuple[Any, dict[str, int]]"),
+    ("hloom.value_and_grad(loss)", f"def ({LOSS}) -> tuple[{ARRAY}, Any]"),
+    ("hloom.value_and_grad(with_aux, has_aux=True)(x)", f"tuple[tuple[{ARRAY}, dict[str, int]], Any]"),
+    ("hloom.value_and_grad(with_aux, has_aux=flag)(x)", f"tuple[tuple[{ARRAY}, dict[str, int]], Any]"),
+    ("hloom.hessian(loss)", f"def ({LOSS}) -> Any"),
+    ("hloom.jacrev(with_aux, has_aux=True)(x)", "tuple[Any, dict[str, int]]"),
+    ("hloom.jvp(loss, (x, x), (x, x))", f"tuple[{ARRAY}, {ARRAY}]"),
+    ("hloom.jvp(with_aux, (x,), (x,), has_aux=True)", f"tuple[{ARRAY}, {ARRAY}, dict[str, int]]"),
+    ("hloom.vjp(loss, x, x)", f"tuple[{ARRAY}, hloom.autodiff.api.PullbackFunction]"),
+    ("hloom.vjp(loss, x, x)[1](x)", "tuple[Any, ...]"),
+    ("hloom.vjp(with_aux, x, has_aux=True)[2]", "dict[str, int]"),
+    ("hloom.vjp(with_aux, x, has_aux=flag)", "tuple[Any, ...]"),
+    ("hloom.linearize(loss, x, x)[1](x, x)", ARRAY),
+    ("hloom.make_hlo(loss)(x, x)", "hloom.hlo.ir.HloModule"),
 ]
 """Expressions of a user's file, with how the type that mypy reveals begins."""
 REFUSED = [
@@ -60,6 +159,23 @@ REFUSED = [
     ("random.normall", 'has no attribute "normall"'),
     ("errors.HloParsError", 'has no attribute "HloParsError"'),
     ("x.summ()", 'has no attribute "summ"'),
+    ("x + 'text'", "Unsupported operand types"),
+    ("'text' - x", "Unsupported operand types"),
+    ("x @ [1.0]", "Unsupported operand types"),
+    ("jnp.sin('text')", "incompatible type"),
+    ("jnp.maximum(x, [1])", "incompatible type"),
+    ("compiled()", "Missing positional argument"),
+    ("compiled(x, 2)", "Too many arguments"),
+    ("compiled('text')", "incompatible type"),
+    ("compiled_with(x, m=2)", "Unexpected keyword argument"),
+    ("Model().apply(x, 'text')", "incompatible type"),
+    ("Model().own()", "Too few arguments"),
+    ("forward(x, x)", "Too many arguments"),
+    ("backward()", "Missing positional argument"),
+    ("hloom.grad(loss)(x)", "Too few arguments"),
+    ("hloom.value_and_grad(loss)(x, x, scael=2.0)", "Unexpected keyword argument"),
+    ("hloom.checkpoint(loss)(x)", "Too few arguments"),
+    ("hloom.jit(2)", "No overload variant"),
 ]
 """Expressions that mypy refuses, with words of its message."""
 
@@ -91,23 +207,18 @@ def mypy(python: Path, folder: Path, program: str) -> dict[int, str]:
 
 
 def test_mypy_knows_the_types(python: Path, tmp_path: Path) -> None:
-    lines = [f"reveal_type({expression})" for expression, _ in REVEALED]
+    """One run of mypy: what it reveals, what it refuses, and that it says nothing else."""
+    lines = [*(f"reveal_type({expression})" for expression, _ in REVEALED), *(expression for expression, _ in REFUSED)]
     found = mypy(python, tmp_path, HEAD + "\n".join(lines) + "\n")
     first = HEAD.count("\n") + 1
-    wrong = {
-        expression: (expected, found.get(number))
-        for number, (expression, expected) in enumerate(REVEALED, first)
-        if not found.get(number, "").startswith(f'note: Revealed type is "{expected}')
-    }
-    assert wrong == {}
-    assert len(found) == len(REVEALED), "messages about other lines"
-
-
-def test_mypy_refuses_what_is_not_there(python: Path, tmp_path: Path) -> None:
-    found = mypy(python, tmp_path, HEAD + "\n".join(expression for expression, _ in REFUSED) + "\n")
-    first = HEAD.count("\n") + 1
-    for number, (expression, message) in enumerate(REFUSED, first):
-        assert message in found.get(number, ""), (expression, found.get(number))
+    revealed = {e: f'note: Revealed type is "{expected}' for e, expected in REVEALED}
+    wrong = {}
+    for number, (expression, expected) in enumerate([*revealed.items(), *REFUSED], first):
+        message = found.pop(number, "")
+        if not (message.startswith(expected) if expression in revealed else expected in message):
+            wrong[expression] = (expected, message)
+    assert not wrong, "\n".join(f"{e}: {w}" for e, w in wrong.items())
+    assert found == {}, "messages about other lines"
 
 
 class Jedi:

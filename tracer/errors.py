@@ -98,6 +98,7 @@ class TypePromotionError(ValueError):
     """Values of dtypes that are not promoted to one another were combined."""
 
 
-for _class in [each for each in vars().values() if isinstance(each, type)]:
-    _class.__module__ = __name__.partition(".")[0] + ".errors"  # where users find it, and what tracebacks print
-TypePromotionError.__module__ = __name__.partition(".")[0] + ".dtypes"
+_PACKAGE = __name__.partition(".")[0]
+for _class in [each for each in vars().values() if isinstance(each, type) and issubclass(each, Exception)]:
+    _class.__module__ = f"{_PACKAGE}.errors"  # where users find it, and what tracebacks print
+TypePromotionError.__module__ = f"{_PACKAGE}.dtypes"

@@ -114,7 +114,7 @@ class JitFunction(Generic[P, R]):
         self._fast = self._programs.fast.setdefault((static, donated), FastTable())
         self._plans: dict[Any, _Plan] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if not self._state.direct:
                 return self._call(args, kwargs)
@@ -125,7 +125,7 @@ class JitFunction(Generic[P, R]):
                     run = table[tuple(map(_avals, args))]
                 except (KeyError, AttributeError):
                     run = None  # what follows is outside of the handler, so that its errors are not chained to these
-            return self._call_by_plan(args, kwargs, table) if run is None else run(args)
+            return self._call_by_plan(args, kwargs, table) if run is None else run(args)  # type: ignore[arg-type]  # all are Arrays
         except BaseException as error:
             hide(error)
             raise

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..hlo.tracebacks import boundaries
 from .aval import ShapedArray
@@ -113,6 +114,29 @@ class ArrayBase:
     def __index__(self) -> int:
         raise NotImplementedError
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        raise NotImplementedError
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        raise NotImplementedError
+
+    def item(self, *args: int) -> Any:
+        raise NotImplementedError
+
+    def tolist(self) -> Any:
+        raise NotImplementedError
+
+    if TYPE_CHECKING:  # only concrete arrays have these
+
+        def tobytes(self, order: Any = "C") -> bytes: ...
+        def block_until_ready(self) -> Self: ...
+        def delete(self) -> None: ...
+        def is_deleted(self) -> bool: ...
+        def devices(self) -> set[Any]: ...
+
     # ---- indexing
 
     def __getitem__(self, index: Any) -> ArrayBase:
@@ -124,12 +148,12 @@ class ArrayBase:
             "which makes a new array (and inside jit costs no copy where x is not used again)"
         )
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[ArrayBase]:
         if not self.aval.shape:
             raise TypeError("iteration over an array without dimensions")
         return iter([_np.index_get(self, i) for i in range(self.aval.shape[0])])
 
-    def __reversed__(self) -> Iterator[Any]:
+    def __reversed__(self) -> Iterator[ArrayBase]:
         return iter(list(self)[::-1])
 
     def __contains__(self, value: Any) -> bool:
@@ -142,58 +166,58 @@ class ArrayBase:
 
     # ---- arithmetic
 
-    def __add__(self, other: Any) -> ArrayBase:
+    def __add__(self, other: ArrayLike) -> ArrayBase:
         return _np.add(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __radd__(self, other: Any) -> ArrayBase:
+    def __radd__(self, other: ArrayLike) -> ArrayBase:
         return _np.add(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __sub__(self, other: Any) -> ArrayBase:
+    def __sub__(self, other: ArrayLike) -> ArrayBase:
         return _np.subtract(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rsub__(self, other: Any) -> ArrayBase:
+    def __rsub__(self, other: ArrayLike) -> ArrayBase:
         return _np.subtract(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __mul__(self, other: Any) -> ArrayBase:
+    def __mul__(self, other: ArrayLike) -> ArrayBase:
         return _np.multiply(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rmul__(self, other: Any) -> ArrayBase:
+    def __rmul__(self, other: ArrayLike) -> ArrayBase:
         return _np.multiply(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __truediv__(self, other: Any) -> ArrayBase:
+    def __truediv__(self, other: ArrayLike) -> ArrayBase:
         return _np.divide(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rtruediv__(self, other: Any) -> ArrayBase:
+    def __rtruediv__(self, other: ArrayLike) -> ArrayBase:
         return _np.divide(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __floordiv__(self, other: Any) -> ArrayBase:
+    def __floordiv__(self, other: ArrayLike) -> ArrayBase:
         return _np.floor_divide(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rfloordiv__(self, other: Any) -> ArrayBase:
+    def __rfloordiv__(self, other: ArrayLike) -> ArrayBase:
         return _np.floor_divide(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __mod__(self, other: Any) -> ArrayBase:
+    def __mod__(self, other: ArrayLike) -> ArrayBase:
         return _np.mod(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rmod__(self, other: Any) -> ArrayBase:
+    def __rmod__(self, other: ArrayLike) -> ArrayBase:
         return _np.mod(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __divmod__(self, other: Any) -> tuple[ArrayBase, ArrayBase]:
+    def __divmod__(self, other: ArrayLike) -> tuple[ArrayBase, ArrayBase]:
         return _np.divmod(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rdivmod__(self, other: Any) -> tuple[ArrayBase, ArrayBase]:
+    def __rdivmod__(self, other: ArrayLike) -> tuple[ArrayBase, ArrayBase]:
         return _np.divmod(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __pow__(self, other: Any) -> ArrayBase:
+    def __pow__(self, other: ArrayLike) -> ArrayBase:
         return _np.power(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rpow__(self, other: Any) -> ArrayBase:
+    def __rpow__(self, other: ArrayLike) -> ArrayBase:
         return _np.power(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __matmul__(self, other: Any) -> ArrayBase:
+    def __matmul__(self, other: ArrayLike) -> ArrayBase:
         return _np.matmul(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rmatmul__(self, other: Any) -> ArrayBase:
+    def __rmatmul__(self, other: ArrayLike) -> ArrayBase:
         return _np.matmul(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
     def __neg__(self) -> ArrayBase:
@@ -208,34 +232,34 @@ class ArrayBase:
     def __invert__(self) -> ArrayBase:
         return _np.bitwise_not(self)
 
-    def __and__(self, other: Any) -> ArrayBase:
+    def __and__(self, other: ArrayLike) -> ArrayBase:
         return _np.bitwise_and(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rand__(self, other: Any) -> ArrayBase:
+    def __rand__(self, other: ArrayLike) -> ArrayBase:
         return _np.bitwise_and(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __or__(self, other: Any) -> ArrayBase:
+    def __or__(self, other: ArrayLike) -> ArrayBase:
         return _np.bitwise_or(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __ror__(self, other: Any) -> ArrayBase:
+    def __ror__(self, other: ArrayLike) -> ArrayBase:
         return _np.bitwise_or(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __xor__(self, other: Any) -> ArrayBase:
+    def __xor__(self, other: ArrayLike) -> ArrayBase:
         return _np.bitwise_xor(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rxor__(self, other: Any) -> ArrayBase:
+    def __rxor__(self, other: ArrayLike) -> ArrayBase:
         return _np.bitwise_xor(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __lshift__(self, other: Any) -> ArrayBase:
+    def __lshift__(self, other: ArrayLike) -> ArrayBase:
         return _np.left_shift(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rlshift__(self, other: Any) -> ArrayBase:
+    def __rlshift__(self, other: ArrayLike) -> ArrayBase:
         return _np.left_shift(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rshift__(self, other: Any) -> ArrayBase:
+    def __rshift__(self, other: ArrayLike) -> ArrayBase:
         return _np.right_shift(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __rrshift__(self, other: Any) -> ArrayBase:
+    def __rrshift__(self, other: ArrayLike) -> ArrayBase:
         return _np.right_shift(other, self) if isinstance(other, _ACCEPTED) else NotImplemented
 
     def __round__(self, ndigits: int | None = None) -> ArrayBase:
@@ -249,16 +273,16 @@ class ArrayBase:
     def __ne__(self, other: Any) -> ArrayBase:  # type: ignore[override]
         return _np.not_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __lt__(self, other: Any) -> ArrayBase:
+    def __lt__(self, other: ArrayLike) -> ArrayBase:
         return _np.less(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __le__(self, other: Any) -> ArrayBase:
+    def __le__(self, other: ArrayLike) -> ArrayBase:
         return _np.less_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __gt__(self, other: Any) -> ArrayBase:
+    def __gt__(self, other: ArrayLike) -> ArrayBase:
         return _np.greater(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
-    def __ge__(self, other: Any) -> ArrayBase:
+    def __ge__(self, other: ArrayLike) -> ArrayBase:
         return _np.greater_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
 
     # ---- NumPy's methods
@@ -426,7 +450,9 @@ class ArrayBase:
 boundaries(ArrayBase, "T", "mT", "real", "imag", *[n for n in vars(ArrayBase) if callable(vars(ArrayBase)[n])])
 ArrayBase.__module__ = __name__.partition(".")[0]  # what users see of it is `hloom.Array`
 ArrayBase.__name__ = ArrayBase.__qualname__ = "Array"
-_ACCEPTED = (*_OPERANDS, ArrayBase)
+ArrayLike: TypeAlias = ArrayBase | np.ndarray[Any, Any] | np.generic | bool | int | float | complex
+"""Arrays, tracers, NumPy arrays and scalars, Python numbers. Lists are not accepted, as in JAX."""
+_ACCEPTED: Any = (*_OPERANDS, ArrayBase)
 
 
 Value: TypeAlias = ArrayBase

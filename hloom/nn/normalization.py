@@ -8,9 +8,10 @@ from typing import Any
 from .. import lax
 from .. import numpy as jnp
 from ..extend.core import Primitive
-from ..numpy.promotion import ArrayLike, Axis, canonical_axes, check_arraylike, promote_inexact
+from ..numpy.promotion import Axis, canonical_axes, check_arraylike, promote_inexact
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 
 __all__ = [
@@ -91,10 +92,10 @@ def _shifted(x: Any, axes: tuple[int, ...], where: Any = None) -> Any:
 def logsumexp(
     a: ArrayLike,
     axis: Axis = None,
-    b: ArrayLike = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: ArrayLike = None,
+    where: ArrayLike | None = None,
 ) -> Any:
     """log(sum(b * exp(a))) over `axis` without overflow, of elements where `where` is true.
 

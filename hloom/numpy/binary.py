@@ -18,11 +18,10 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase
+from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
 from .elementwise import abs, exp, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
 from .promotion import (
-    ArrayLike,
     broadcast_values,
     check_arraylike,
     named_function,

@@ -17,10 +17,11 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .binary import equal, maximum, minimum
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
-from .promotion import ArrayLike, broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact, strong
+from .promotion import broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact, strong
 
 __all__ = [
     "allclose",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 
-def where(condition: ArrayLike, x: ArrayLike = None, y: ArrayLike = None, /) -> Value:
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Value:
     """Elements of x where the condition is true, else of y. Both are required: indices alone have no fixed number."""
     if x is None or y is None:
         raise OperandError(
@@ -53,7 +54,7 @@ def where(condition: ArrayLike, x: ArrayLike = None, y: ArrayLike = None, /) -> 
     return lax.select(pred, a, b)
 
 
-def clip(arr: ArrayLike, /, min: ArrayLike = None, max: ArrayLike = None) -> Value:
+def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Value:
     """Limited to [min, max], each of which may be None."""
     check_arraylike("clip", *(v for v in (arr, min, max) if v is not None))
     result = as_value(arr)
@@ -170,7 +171,11 @@ def _same_bits(x: Value, new: np.dtype[Any]) -> Value:
 
 @compound(static=("copy",))
 def nan_to_num(
-    x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: ArrayLike = None, neginf: ArrayLike = None
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
 ) -> Value:
     """NaN replaced by `nan`, infinities by `posinf` and `neginf` (default: the largest finite values)."""
     check_arraylike("nan_to_num", x)

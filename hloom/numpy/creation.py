@@ -19,10 +19,10 @@ from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value,
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
-from ..tracer.operators import ArrayBase
+from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
 from .movement import diagonal_number, stack
-from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
+from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
 
 __all__ = [
     "arange",

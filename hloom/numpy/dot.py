@@ -11,11 +11,12 @@ from ..lax.movement import broadcast_shapes, canonical_axis
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .binary import multiply
 from .elementwise import conj
 from .movement import moveaxis, stack
-from .promotion import ArrayLike, broadcast_to_shape, check_arraylike, no_out, promote_dtypes, strong
+from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes, strong
 
 __all__ = [
     "cross",

@@ -19,10 +19,10 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase
+from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
-from .promotion import ArrayLike, check_arraylike, named_function, no_out, promote_inexact, strong_array
+from .promotion import check_arraylike, named_function, no_out, promote_inexact, strong_array
 
 __all__ = [
     "abs",

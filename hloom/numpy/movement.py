@@ -20,13 +20,12 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.operators import ArrayBase
+from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .binary import mod
 from .choose import where
 from .promotion import (
-    ArrayLike,
     Axis,
     broadcast_to_shape,
     broadcast_values,
@@ -543,7 +542,9 @@ def dstack(tup: Any, dtype: Any = None) -> Value:
 
 
 @compound(static=("n", "axis"))
-def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike = None, append: ArrayLike = None) -> Value:
+def diff(
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
+) -> Value:
     """Differences between neighbours along an axis, n times, with values put before and after it first."""
     x, count = _value("diff", a), operator.index(n)
     if count < 0 or (count and not x.aval.shape):

@@ -14,12 +14,10 @@ from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value,
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
-from ..tracer.operators import ArrayBase
+from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 
-ArrayLike = Any
-"""Arrays, tracers, NumPy arrays and scalars, Python numbers. Lists are not accepted, as in JAX."""
 Axis = Any
 """None, an integer or a tuple of integers."""
 

@@ -20,13 +20,12 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase
+from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
 from . import binary as bi
 from . import elementwise as ew
 from .choose import where as select
 from .promotion import (
-    ArrayLike,
     Axis,
     broadcast_to_shape,
     canonical_axes,
@@ -84,8 +83,8 @@ class _Reduction:
         dtype: Any,
         out: None,
         keepdims: bool,
-        initial: ArrayLike,
-        where: ArrayLike,
+        initial: ArrayLike | None,
+        where: ArrayLike | None,
         promote_integers: bool = True,
     ) -> Value:
         no_out(self.name, out)
@@ -112,7 +111,7 @@ class _Reduction:
             return dtype
         return dtypes.canonical_dtype(_WIDE_INTEGERS[dtype.kind])
 
-    def _start(self, x: Value, axes: tuple[int, ...], initial: ArrayLike, where: ArrayLike) -> Any:
+    def _start(self, x: Value, axes: tuple[int, ...], initial: ArrayLike | None, where: ArrayLike | None) -> Any:
         """The value that replaces elements that are left out."""
         if self.identity is not None:
             return self.identity
@@ -145,8 +144,8 @@ def sum(
     dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Value:
     """`initial` plus the sum over `axis` of the elements where `where` is true.
@@ -162,8 +161,8 @@ def prod(
     dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Value:
     """`initial` times the product over `axis` of the elements where `where` is true.
@@ -178,8 +177,8 @@ def max(
     axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The largest of `initial` and the elements over `axis` where `where` is true; NaN if one is NaN."""
     return _MAX(a, axis, None, out, keepdims, initial, where)
@@ -190,8 +189,8 @@ def min(
     axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The smallest of `initial` and the elements over `axis` where `where` is true; NaN if one is NaN."""
     return _MIN(a, axis, None, out, keepdims, initial, where)
@@ -202,7 +201,7 @@ amax, amin = max, min
 
 def _truth(name: str, combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) -> Callable[..., Value]:
     def op(
-        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike = None
+        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
     ) -> Value:
         no_out(name, out)
         check_arraylike(name, a)
@@ -228,7 +227,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Va
     return sum(ew.to_bool(as_value(a)), axis, dtypes.default_int(), keepdims=keepdims)
 
 
-def _count(x: Value, axes: tuple[int, ...], where: ArrayLike, keepdims: bool, dtype: np.dtype[Any]) -> Any:
+def _count(x: Value, axes: tuple[int, ...], where: ArrayLike | None, keepdims: bool, dtype: np.dtype[Any]) -> Any:
     """The number of elements that are averaged: a Python integer, or an array if `where` chooses."""
     if where is None:
         return math.prod([x.aval.shape[d] for d in axes])
@@ -244,7 +243,7 @@ def mean(
     out: None = None,
     keepdims: bool = False,
     *,
-    where: ArrayLike = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The mean over `axis`; a float for integers; NaN if there are no elements."""
     no_out("mean", out)
@@ -263,7 +262,7 @@ _mean = mean  # where an argument has this name
 
 @compound(static=("axis", "returned", "keepdims"))
 def average(
-    a: ArrayLike, axis: Axis = None, weights: ArrayLike = None, returned: bool = False, keepdims: bool = False
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
     """The mean over `axis`, weighted by `weights`; with `returned`, also the sum of weights.
 
@@ -308,8 +307,8 @@ def var(
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: ArrayLike = None,
-    mean: ArrayLike = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Value:
     """The mean squared distance from the mean, over n - ddof (or n - correction); NaN unless that is positive.
@@ -348,8 +347,8 @@ def std(
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: ArrayLike = None,
-    mean: ArrayLike = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Value:
     """The square root of the variance."""
@@ -439,8 +438,8 @@ def nansum(
     dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The sum of elements that are not NaN."""
     return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
@@ -453,14 +452,14 @@ def nanprod(
     dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The product of elements that are not NaN."""
     return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
 
 
-def _also(number: Value, where: ArrayLike) -> Value:
+def _also(number: Value, where: ArrayLike | None) -> Value:
     """Where both are true."""
     return number if where is None else number & mask("nan reduction", where)
 
@@ -472,7 +471,7 @@ def nanmean(
     dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
-    where: ArrayLike = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The mean of elements that are not NaN."""
     number = _also(_without_nan("nanmean", a, 0)[1], where)
@@ -487,8 +486,8 @@ def nanvar(
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
-    where: ArrayLike = None,
-    mean: ArrayLike = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Value:
     """The variance of elements that are not NaN."""
     x, number = _without_nan("nanvar", a, 0)
@@ -503,8 +502,8 @@ def nanstd(
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
-    where: ArrayLike = None,
-    mean: ArrayLike = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Value:
     """The standard deviation of elements that are not NaN."""
     return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
@@ -516,8 +515,8 @@ def nanmax(
     axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The largest element that is not NaN; NaN if all are NaN."""
     return _nan_extremum("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
@@ -529,8 +528,8 @@ def nanmin(
     axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike = None,
-    where: ArrayLike = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Value:
     """The smallest element that is not NaN; NaN if all are NaN."""
     return _nan_extremum("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
@@ -544,8 +543,8 @@ def _nan_extremum(
     axis: Axis,
     out: None,
     keepdims: bool,
-    initial: ArrayLike,
-    where: ArrayLike,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
 ) -> Value:
     x, number = _without_nan(name, a, worst)
     found = extremum(x, axis, out, keepdims, initial, where)

@@ -21,11 +21,12 @@ from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import ConcretizationTypeError, OperandError
+from ..tracer.operators import ArrayLike
 from ..tracer.ops import scalar_reducer
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .movement import ravel
-from .promotion import ArrayLike, broadcast_to_shape, check_arraylike
+from .promotion import broadcast_to_shape, check_arraylike
 
 __all__ = ["repeat"]
 

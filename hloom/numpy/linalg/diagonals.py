@@ -8,9 +8,10 @@ from typing import Any
 from ...tracer.array import as_value
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
+from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import dot, movement
-from ..promotion import ArrayLike, check_arraylike
+from ..promotion import check_arraylike
 
 __all__ = ["diagonal", "matmul", "outer", "tensordot", "trace"]
 

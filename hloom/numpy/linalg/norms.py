@@ -11,10 +11,11 @@ from ...tracer.array import as_value
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import UnsupportedError
+from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from .. import reduce as red
-from ..promotion import ArrayLike, Axis, canonical_axes, check_arraylike, promote_dtypes_inexact, to_dtype
+from ..promotion import Axis, canonical_axes, check_arraylike, promote_dtypes_inexact, to_dtype
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
