@@ -37,10 +37,12 @@ class Order(enum.IntEnum):
 
     POOL = 0  # starting threads compiles their functions
     STORE = 1  # compiling uses Numba
-    COMPILER = 2  # which uses LLVM
-    LLVM = 3
-    PRODUCTS = 4
-    LEAF = 5  # held for a few instructions that take no other lock
+    COMPILER = 2
+    PRODUCTS = 3
+    LEAF = 4  # held for a few instructions
+    # The end of an object may take these in any thread, whatever that holds.
+    LLVM = 5
+    MEMORY = 6
 
 
 _guards: list[tuple[Order, Callable[[], AbstractContextManager[Any]]]] = []

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hloom.hlo.forking import Gate, Order, fork_lock
+from hloom.hlo.forking import Gate
 
 from support.runtime_kernels import python
 
@@ -242,11 +242,35 @@ def test_a_fork_waits_for_those_inside_a_gate_and_lets_none_in() -> None:
     assert events == ["first", "fork", "second"]
 
 
-def test_locks_are_taken_in_their_order() -> None:
-    assert [order.name for order in sorted(Order)] == ["POOL", "STORE", "COMPILER", "LLVM", "PRODUCTS", "LEAF"]
-    lock = fork_lock(Order.LEAF)
-    with lock, lock:  # a signal's handler may want the lock that the interrupted code holds
-        pass
+ORDER = """
+import os, signal, threading, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+from hloom.hlo.forking import Order, fork_lock
+signal.alarm(20)
+locks = {order: fork_lock(order) for order in reversed(Order)}
+for first, second in zip(Order, list(Order)[1:]):
+    held = threading.Event()
+    def take_both():
+        with locks[first]:
+            held.set()
+            time.sleep(0.05)
+            with locks[second], locks[second]:
+                pass
+    thread = threading.Thread(target=take_both)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        with locks[first], locks[second]:
+            os._exit(0)
+    assert os.wait()[1] == 0
+    thread.join()
+print("done")
+"""
+
+
+def test_a_fork_takes_locks_in_their_order() -> None:
+    assert python(ORDER).split() == ["done"]
 
 
 INTERRUPTED = """

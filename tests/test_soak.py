@@ -46,3 +46,13 @@ def test_processes_share_a_damaged_store(root: Path, tmp_path: Path) -> None:
     said(vandal, 30)
     compiled, loaded, told = (sum(column) for column in zip(*numbers))
     assert compiled > 50 and loaded > 50 and told > 10
+
+
+def test_many_shapes_stay_in_bounded_memory(root: Path, tmp_path: Path) -> None:
+    (left,) = said(start(root, tmp_path / "store", "soak_memory", "shapes", 10_000), 200)
+    assert left < 2_000  # bytes for each new shape
+
+
+def test_one_thread_gets_a_donated_array(root: Path, tmp_path: Path) -> None:
+    won, _ = said(start(root, tmp_path / "store", "soak_memory", "donation", 60), 120)
+    assert won == 60

@@ -23,7 +23,6 @@ _of_thread = threading.local()
 
 _llvmlite_lock: Any = getattr(ffi.lib, "_lock", None)
 if hasattr(_llvmlite_lock, "__enter__"):
-    # Any thread may hold it at any time, since the end of one of llvmlite's objects takes it.
     kept_out_of_forks(Order.LLVM, lambda: _llvmlite_lock)
 
 

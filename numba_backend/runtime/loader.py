@@ -112,7 +112,8 @@ class _Mapping:
 
 @functools.cache
 def _unwinding(name: str) -> Any:
-    function = ctypes.CDLL("libgcc_s.so.1")[name]
+    # With the GIL, so that no fork happens inside, where a lock is held.
+    function = ctypes.PyDLL("libgcc_s.so.1")[name]
     function.argtypes, function.restype = [ctypes.c_void_p], None
     return function
 

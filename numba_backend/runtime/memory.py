@@ -16,13 +16,12 @@ import ctypes
 import functools
 import math
 import mmap
-import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...hlo.forking import Order, fork_lock
 from ...hlo.memory_pressure import on_pressure
 from .libc import libc_address
 
@@ -127,7 +126,7 @@ class _Large:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = fork_lock(Order.MEMORY)
         self.bins: dict[int, list[int]] = {}
         self.bytes = 0
         self.limit = _DEFAULT_LIMIT
@@ -306,9 +305,3 @@ def pooled_bytes() -> int:
     """How many bytes of unused large blocks are kept."""
     return _large.bytes
 
-
-def _after_fork() -> None:
-    _large.lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_after_fork)

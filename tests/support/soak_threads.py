@@ -124,7 +124,7 @@ def callbacks(random: Random) -> None:
 
 
 TASKS: tuple[Callable[[Random], None], ...] = (
-    new_shape, new_kernel, products, large_rows, gradients, donations, reads, loops,
+    new_shape, new_kernel, products, large_rows, gradients, donations, reads, loops, callbacks,
 )  # fmt: skip
 
 
