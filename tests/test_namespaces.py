@@ -26,7 +26,7 @@ OURS = {
         *("CustomCallError", "DeletedArrayError", "ExecutionError", "HloError", "HloParseError"),
         *("AxisError", "IndexKindError", "NonConcreteSliceError"),
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError"),
-        *("TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
+        *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },
     "experimental": {"disable_x64", "enable_x64"},  # older JAX had them here
     "extend": {"Linear", "Primitive"},  # JAX has Primitive in `extend.core`
