@@ -49,8 +49,8 @@ _ADDRESS = re.compile(r"(?<=\.const\.pickle)([a-z]+)\.(\d+)\b")
 
 def without_addresses(text: str) -> str:
     """LLVM IR without the addresses by which Numba, before 0.67, names stored exceptions: equal kernels, equal text."""
-    numbers: dict[str, int] = {}
-    return _ADDRESS.sub(lambda m: f"{m[1]}.{numbers.setdefault(m[2], len(numbers))}", text)
+    found: dict[str, int] = {}
+    return _ADDRESS.sub(lambda m: f"{m[1]}.{found.setdefault(m[2], len(found))}", text)
 
 
 class _TypingContext(BaseContext):  # type: ignore[misc]
