@@ -6,7 +6,7 @@ Names are loaded when first used: a process that never parses text does not load
 from __future__ import annotations
 
 from importlib import import_module
-from types import FunctionType
+from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING, Any
 
 if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
@@ -203,7 +203,7 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not imported above is 
                 namespaces.hide(error)
                 raise
         found = getattr(import_module(_NAMES[name], __name__), name)
-        if isinstance(found, FunctionType):  # classes keep their home, where their source is
+        if isinstance(found, _FunctionType):  # classes keep their home, where their source is
             found = namespaces.published(found, name, __name__)
         globals()[name] = found
         return found

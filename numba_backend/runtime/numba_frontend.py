@@ -19,7 +19,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from ...hlo.forking import Order, kept_out_of_forks
 from .errors import KernelCompilationError
 from .kernel import KernelSource, Parameter
-from .numba_internals import new_module, numba_compiler
+from .numba_internals import new_module, numba_compiler, without_addresses
 from .one_pass import OnePass, Refused, Rules
 
 kept_out_of_forks(Order.COMPILER, lambda: global_compiler_lock)  # a thread of the user may compile with Numba
@@ -52,7 +52,7 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
     arguments = [numba_type(parameter) for parameter in kernel.parameters]
     if kernel.convention == "kernel":
         arguments = [types.int64, types.int64, *arguments]
-    function = None
+    function, by_numba = None, False
     if way != "numba":
         try:
             function = _by_one_pass(kernel, scope, arguments)
@@ -61,6 +61,7 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
                 raise
     if function is None:
         function = _by_numba(kernel, scope, arguments)
+        by_numba = True
     function.attributes.add("alwaysinline")  # first of all, so that LLVM simplifies it once and not twice
     leading = len(function.args) - len(arguments)
     if kernel.convention == "kernel":
@@ -70,7 +71,7 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
         _add_kernel_entry(function, leading, kernel.symbol)
     else:
         _add_native_entry(function, leading, kernel.symbol)
-    return str(function.module)
+    return without_addresses(str(function.module)) if by_numba else str(function.module)
 
 
 @functools.cache

@@ -12,6 +12,7 @@ Numba's global contexts, which load all of its NumPy support (0.4 s), stay untou
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 import llvmlite.ir as llir
@@ -41,6 +42,15 @@ def new_module() -> Any:
     module = llir.Module("kernel")
     module.triple, module.data_layout = llvm_backend.module_header()
     return module
+
+
+_ADDRESS = re.compile(r"(?<=\.const\.pickle)([a-z]+)\.(\d+)\b")
+
+
+def without_addresses(text: str) -> str:
+    """LLVM IR without the addresses by which Numba, before 0.67, names stored exceptions: equal kernels, equal text."""
+    found: dict[str, int] = {}
+    return _ADDRESS.sub(lambda m: f"{m[1]}.{found.setdefault(m[2], len(found))}", text)
 
 
 class _TypingContext(BaseContext):  # type: ignore[misc]
