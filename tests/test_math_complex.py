@@ -9,11 +9,15 @@ import functools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
 
+import hloom
+import hloom.numpy as jnp
+from hloom import lax, nn
 from support.dialect_kernels import STORAGE, Apply, compiled
 
 INF, NAN = np.inf, np.nan
@@ -226,3 +230,33 @@ def test_exponentials_beyond_the_range_of_their_factors() -> None:
     exact = [mp.exp(mp.mpc(complex(np.complex64(z)))) for z in points]
     result = unary("c64")(points)[NAMES.index("exp")]
     np.testing.assert_allclose(result.real[:3], [float(e.real) for e in exact[:3]], rtol=1e-6)
+
+
+# ---- logarithms of sums of exponentials
+
+_Z = np.array([[0.1 + 1.4j, 200 - 3j, 3j, -3 + 2j, 1 + 3j], [-3 + 2j, 0.5 + 3j, -3j, 2.9j, 1.1 + 3.1j]], np.complex64)
+_LOG_SUMS: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
+    (jnp.logaddexp, lambda x, y: np.log(np.exp(x) + np.exp(y))),
+    (lambda x, y: nn.softplus(x), lambda x, y: np.log(1 + np.exp(x))),
+    (lambda x, y: nn.log_sigmoid(y), lambda x, y: -np.log(1 + np.exp(-y))),
+    (lambda x, y: lax.cumlogsumexp(x), lambda x, y: np.log(np.cumsum(np.exp(x)))),
+]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, hloom.jit], ids=["evaluator", "compiled"])
+@pytest.mark.parametrize(("mine", "theirs"), _LOG_SUMS, ids=["logaddexp", "softplus", "log_sigmoid", "cumlogsumexp"])
+def test_logarithms_of_sums_are_the_principal_ones(mine: Any, theirs: Any, transform: Any) -> None:
+    found = np.asarray(transform(mine)(*_Z))
+    assert found.dtype == np.complex64
+    np.testing.assert_allclose(found, theirs(*_Z.astype(np.complex128)), rtol=5e-6)
+
+
+def test_logaddexp_of_infinite_complex_numbers() -> None:
+    """The infinite one."""
+    x = np.array([complex(INF, 1), complex(INF, 1), -INF, -INF, complex(INF, 1)], np.complex64)
+    y = np.array([2 + 1j, complex(INF, 1), 2 + 1j, -INF, complex(NAN, 0)], np.complex64)
+    expected = np.array([complex(INF, 1), complex(INF, 1), 2 + 1j, -INF], np.complex64)
+    for a, b in ((x, y), (y, x)):
+        found = np.asarray(jnp.logaddexp(a, b))
+        np.testing.assert_array_equal(found[:4], expected)
+        assert np.isnan(found[4])

@@ -130,7 +130,14 @@ def softplus(x: Any) -> Value:
     return result
 
 
-_softplus = Primitive("softplus", lambda x: jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-abs(x))))
+_softplus = Primitive("softplus")
+
+
+@_softplus.def_meaning
+def _softplus_meaning(x: Any) -> Any:
+    if dtypes.is_complex(x.aval.dtype):
+        return jnp.logaddexp(x, 0)
+    return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-abs(x)))
 
 
 @_softplus.def_jvp

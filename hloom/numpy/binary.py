@@ -20,7 +20,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
-from .elementwise import abs, exp, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
+from .elementwise import abs, exp, isfinite, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
 from .promotion import (
     broadcast_values,
     check_arraylike,
@@ -253,7 +253,10 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 @compound()
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
-    """log(exp(x) + exp(y)) without overflow. Two equal infinities have derivatives of 1/2."""
+    """log(exp(x) + exp(y)) without overflow. Two equal infinities have derivatives of 1/2.
+
+    Of complex numbers it is the logarithm whose imaginary part is between -pi and pi.
+    """
     result: Value = _logaddexp.bind(*promote_inexact("logaddexp", x, y))
     return strong_array(result) if dtypes.is_complex(result.aval.dtype) else result
 
@@ -263,9 +266,16 @@ _logaddexp = Primitive("logaddexp")
 
 @_logaddexp.def_meaning
 def _logaddexp_meaning(a: Any, b: Any) -> Any:
-    difference = a - b
-    smooth = maximum(a, b) + log1p(exp(-abs(difference)))
-    return lax.select(isnan(difference), a + b, smooth)  # NaN, or both the same infinity
+    large, difference = maximum(a, b), a - b
+    if not dtypes.is_complex(a.aval.dtype):
+        smooth = large + log1p(exp(-abs(difference)))
+        return lax.select(isnan(difference), a + b, smooth)  # NaN, or both the same infinity
+    smooth = large + log1p(exp(minimum(a, b) - large))
+    total = lax.select(isnan(difference), lax.select(a == b, a, a + b), smooth)
+    angle = lax.imag(total)
+    turns = lax.round(angle / (2 * math.pi), lax.RoundingMethod.TO_NEAREST_EVEN)
+    turns = lax.select(isfinite(turns), turns, lax.full_like(turns, 0))
+    return lax.complex(lax.real(total), angle - turns * (2 * math.pi))
 
 
 @_logaddexp.def_jvp

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 from hloom.autodiff.rules import elementwise as derivatives
 from hloom.hlo.ir import HloInstruction, HloModule
@@ -69,6 +70,17 @@ def hang() -> None:
     def to_text(self: HloModule) -> str:
         while any(i.opcode is Opcode.TANH for i in self.instructions()):
             pass
+        return _to_text(self)
+
+    HloModule.to_text = to_text  # type: ignore[method-assign,assignment]
+
+
+def deadlock() -> None:
+    """A module with a tanh waits for ever when it is printed."""
+
+    def to_text(self: HloModule) -> str:
+        if any(i.opcode is Opcode.TANH for i in self.instructions()):
+            threading.Event().wait()
         return _to_text(self)
 
     HloModule.to_text = to_text  # type: ignore[method-assign,assignment]

@@ -184,7 +184,10 @@ def along(draw: Values) -> Draft | None:
     x = draw.any(lambda v: v.rank > 0 and draw.kind()(v) and v.size <= 2000)
     if x is None:
         return None
-    return Draft(draw.rng.choice(ALONG).replace("{a}", str(draw.rng.randrange(x.rank))), (x.name,))
+    template = draw.rng.choice(ALONG)
+    if "softmax" in template and x.dtype.startswith("uint"):
+        template = template.replace("{0}", "{0} * 1.0")  # docs/differences.md: JAX subtracts integers, which wraps
+    return Draft(template.replace("{a}", str(draw.rng.randrange(x.rank))), (x.name,))
 
 
 def shaped(draw: Values) -> Draft | None:

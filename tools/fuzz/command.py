@@ -90,8 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not set(kinds) <= set(KINDS):
         print(f"--kind must be some of {','.join(KINDS)}, with commas between", file=sys.stderr)
         return 2
-    limits = Limits(options.limit, 5 * options.limit)
-    with Worker(limits, prepare=options.prepare, oracle=not options.no_jax) as worker:
+    with Worker(Limits(options.limit), prepare=options.prepare, oracle=not options.no_jax) as worker:
         if options.replay:
             return _replay(worker, options.replay)
         run = Run(worker, Path(options.out), options.minimise, options.quiet, options.most, each=options.each)

@@ -30,16 +30,7 @@ class Known:
     """A pattern that signature and message of a finding match: it is counted, and not reported."""
 
 
-KNOWN: tuple[Known, ...] = (
-    Known("zero sizes in slices and broadcasts", message=r"JAX has a result(.|\n)*(broadcast_c4|slice_c3)"),
-    Known("integers become float64 under x64", message=r"float32\[.*not float64\["),
-    Known("integers of 64 bits under x64", message=r"JAX differs(.|\n)*: u?int32\[.*not u?int64\["),
-    Known(".at[].divide and .power give the type of the operation", message=r"JAX differs(.|\n)*\.at\["),
-    Known("tri is float64 under x64", message=r"JAX differs(.|\n)*jnp\.tri\("),
-    Known("trace of unsigned integers", message=r"JAX differs(.|\n)*: uint\d+\[.*not int\d+\["),
-    Known("maximum of complex numbers", message=r"complex\d+ has no order"),
-    Known("jnp.int32 of a tracer", message=r"TracerArrayConversionError"),
-)
+KNOWN: tuple[Known, ...] = ()
 
 
 def excluded_case(case: OpCase) -> bool:

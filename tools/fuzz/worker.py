@@ -34,10 +34,13 @@ LARGEST_CHILD = 1536 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one case, in seconds. The machine may be busy: what counts first is the child's own processor time."""
+    """Of one case, in seconds. The machine may be busy: what counts is the child's own processor time.
+
+    `idle`: how long it may use none at all, for which a deadlock is the only reason.
+    """
 
     processor: float = 60.0
-    clock: float = 300.0
+    idle: float = 300.0
 
 
 _STARTING = 300.0
@@ -79,7 +82,8 @@ class Worker:
             self.stop()
             pipe = self._started()
             pipe.send(case)
-        started, before = time.monotonic(), self._processor_seconds()
+        before = latest = self._processor_seconds()
+        moved = time.monotonic()
         stage = "generator"
         while True:
             with suppress(EOFError, OSError):
@@ -97,9 +101,11 @@ class Worker:
                     continue
             if self._process is None or not self._process.is_alive():
                 return self._crashed(stage)
-            used = self._processor_seconds() - before
-            if used > self.limits.processor or time.monotonic() - started > self.limits.clock:
-                return self._hung(stage, used)
+            now = self._processor_seconds()
+            if now != latest:
+                latest, moved = now, time.monotonic()
+            if now - before > self.limits.processor or time.monotonic() - moved > self.limits.idle:
+                return self._hung(stage, now - before)
 
     def _crashed(self, stage: str) -> Outcome:
         assert self._process is not None
