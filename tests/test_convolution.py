@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloModule, Opcode, Shape
 from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
+from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ops.convolution import ConvolutionAttributes
 from hloom.hlo.passes.expand.convolution import MAX_PHASES, canonical_numbers
 from hloom.hlo.passes.expand.expand import Expand
+from hloom.hlo.text.parser import parse
 from hloom.hlo.window import Window, WindowDimension
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.rows import convolution as rows
 
+import hloom
 from hloom import hlo
 from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 
@@ -111,3 +114,17 @@ def test_products_are_those_of_float64() -> None:
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     expected = np.einsum("bihwkl,oikl->bohw", windows, w.astype(np.float64), optimize=True)
     np.testing.assert_allclose(actual, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_zero_times_infinity_is_nan(groups: int) -> None:
+    """For one input feature and one output feature, too, of which NumPy's `tensordot` makes zero."""
+    module = parse(
+        f"HloModule m\nENTRY e {{ x = f32[2,{groups},4,6] parameter(0)  k = f32[{groups},1,1,1] parameter(1)  ROOT "
+        f"y = f32[2,{groups},2,2] convolution(x, k), window={{size=1x1 stride=2x3}}, dim_labels=bf01_oi01->bf01, "
+        f"feature_group_count={groups} }}"
+    )
+    x = np.full((2, groups, 4, 6), np.inf, np.float32)
+    kernel = np.zeros((groups, 1, 1, 1), np.float32)
+    assert np.isnan(evaluate(module, x, kernel)).all()
+    assert np.isnan(hloom.run_hlo(module.to_text(), x, kernel)).all()

@@ -71,6 +71,7 @@ CASES = [
     case(lambda xp, x: (x**3, x**0, x**2.5, 2.0**x), np.abs(V), name="power"),
     case(lambda xp, x: xp.power(x, -2), V, name="negative power"),
     case(lambda xp, x: xp.power(x, 3), N, name="integer power"),
+    case(lambda xp, x: xp.power(x, np.full_like(x, 101)), np.array([3, 5, -7, 2, 0], np.int32), name="large exponents"),
     case(lambda xp, x: (xp.round(x, 2), xp.round(x), xp.round(x, -1)), V * 10, name="round"),
     case(lambda xp, x, y: xp.divmod(x, y), N, J, name="divmod"),
     case(lambda xp, x: (xp.real(x), xp.imag(x), xp.conj(x), xp.abs(x), xp.angle(x)), C, name="complex parts"),

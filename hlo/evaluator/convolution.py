@@ -72,11 +72,14 @@ def _add_products(result: NDArray, area: NDArray, weights: NDArray, window: Wind
     """result[b, o, places] += sum over i and the kernel's elements of area[b, i, shifted] * weights[o, i, element]."""
     if result.size == 0:
         return
+    places, features = result.size // result.shape[1], weights.shape[1]
     for element in np.ndindex(*weights.shape[2:]):
         shifted = area[(slice(None), slice(None), *_shift(element, window, result.shape[2:]))]
+        rows = np.moveaxis(shifted, 1, -1)
         with PRODUCTS:
-            products = np.tensordot(shifted, weights[(..., *element)], axes=((1,), (1,)))
-        moved = np.moveaxis(products, -1, 1)
+            # Not `tensordot`: for a matrix of one element it calls axpy, for which zero times infinity is zero.
+            products = np.matmul(rows.reshape(places, features), weights[(..., *element)].T)
+        moved = np.moveaxis(products.reshape(*rows.shape[:-1], -1), -1, 1)
         if result.dtype == np.bool_:
             result |= moved
         else:
