@@ -59,6 +59,9 @@ class _Interface:
         self.owner = owner
         interface = dict(owner.__array_interface__)
         interface["data"] = (interface["data"][0], True)
+        if owner.dtype.isbuiltin != 1:  # NumPy cannot read the name that it gives to a float of one byte
+            interface["typestr"] = f"|V{owner.itemsize}"
+            interface.pop("descr", None)
         self.__array_interface__ = interface
 
     @property

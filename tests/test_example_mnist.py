@@ -113,13 +113,14 @@ def test_bad_options(capsys: pytest.CaptureFixture[str], arguments: list[str], m
 
 
 def test_interrupt_is_clean(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-u", str(root / "examples" / "train_mnist.py")]
+    # The signal may be ignored here, and so in the child (cron, `&`): Python's own handler is set first.
+    program = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); del sys.argv[0]; "
+    program += "sys.path[0] = sys.argv[0].rpartition('/')[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-u", "-c", program, str(root / "examples" / "train_mnist.py")]
     command += ["--digits", "--epochs", "100000", "--out", str(tmp_path / "never.png")]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored here (cron, `&`)
-    ) as process:  # fmt: skip
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         assert process.stdout is not None
         while "epoch" not in process.stdout.readline():
             assert process.poll() is None, process.communicate()[1]

@@ -35,6 +35,10 @@ ARRAYS: dict[str, Callable[[], Any]] = {
     "int4": lambda: jnp.ones((2, 3), "int4") + 1,
     "int4, compiled": lambda: compiled(jnp.ones((2, 3), "int4")),
     "float8": lambda: jnp.ones(3, "float8_e4m3fn"),
+    **{
+        f"{name}, transposed": lambda name=name: (jnp.ones((2, 3), name) + 1).T
+        for name in ("float8_e5m2", "float8_e4m3fn", "float4_e2m1fn", "int4", "uint2")
+    },
     "words of keys": lambda: hloom.random.key_data(hloom.random.split(hloom.random.key(1))),
     "of a program on the evaluator": lambda: _on_evaluator(),
     "unpickled": lambda: copy.deepcopy(jnp.asarray(X) + 1),

@@ -207,7 +207,7 @@ def test_large_constants_can_be_left_out_but_not_read_back() -> None:
         ("c64[]", "1", 1, "expected a value of type c64"),
         ("c64[2]", "{(1,2) (3,4)}", 2, "expected a value of type c64 (two numbers in parentheses)"),
         ("c64[1]", "{(1,2}", 2, "expected a value of type c64 (two numbers in parentheses)"),
-        ("f32[0,9999999999,999999999]", "{}", 1, "cannot be held in memory"),
+        ("f32[0,9999999999,999999999]", "{}", 1, "does not fit in 64-bit memory [shape_c2]"),
     ],
 )
 def test_errors(shape: str, text: str, column: int, message: str) -> None:
