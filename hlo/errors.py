@@ -75,5 +75,5 @@ class CustomCallError(ExecutionError):
     """The function of a custom call raised an error, or returned a result that is not of the declared type."""
 
 
-for _class in [each for each in vars().values() if isinstance(each, type)]:
+for _class in [each for each in vars().values() if isinstance(each, type) and issubclass(each, Exception)]:
     _class.__module__ = __name__.partition(".")[0] + ".errors"  # where users find it, and what tracebacks print
