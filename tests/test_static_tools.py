@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -238,6 +239,14 @@ class Jedi:
         found: list[Any] = self._script(program).help()
         return found
 
+    def documentation(self, program: str) -> str:
+        """What an editor shows when the cursor is on the last name, without its signature."""
+        return "\n".join(found.docstring(raw=True) for found in self._script(program).infer()[:1])
+
+    def signature(self, program: str) -> str:
+        """How the last name is called."""
+        return "\n".join(found.to_string() for found in self._script(program + "(").get_signatures()[:1])
+
     def _script(self, program: str) -> Any:
         project = self._jedi.Project(self._folder)
         return self._jedi.Script(
@@ -263,6 +272,23 @@ def test_jedi_completes_arrays(python: Path, tmp_path: Path) -> None:
     methods = {name for name in dir(hloom.Array) if not name.startswith("_")}
     for expression in ("jnp.ones(3)", "(jnp.ones(3) + 1)", "jnp.sin(1.0)", "jnp.ones(3)[0]"):
         assert methods <= set(jedi.completions(f"import hloom.numpy as jnp\ny = {expression}\ny.")), expression
+
+
+@pytest.mark.parametrize("name", [name for name in jax_names.NAMESPACES if name not in ("errors", "extend")])
+def test_jedi_knows_every_function(name: str, python: Path, tmp_path: Path) -> None:
+    """Its parameters, and what it does. Another name of a function has no text of its own: editors follow it."""
+    jedi, module = Jedi(python, tmp_path), jax_names.namespace("hloom", name)
+    program = f"import {module.__name__} as space\nspace."
+    unknown = {}
+    for function in module.__all__:
+        value = getattr(module, function)
+        if not callable(value) or isinstance(value, type) or getattr(value, "__doc__", None) is None:
+            continue
+        documentation, signature = jedi.documentation(program + function), jedi.signature(program + function)
+        first = documentation.strip().partition("\n")[0]
+        if not first or first not in str(inspect.getdoc(value)) or not signature:
+            unknown[function] = (documentation, signature)
+    assert not unknown
 
 
 def test_the_link_leads_to_the_file(python: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, switch, while_loop
 from ..tracer.scan import fori_loop, map, scan
 from . import dot as _dot
-from . import elementwise, indexing, movement, special, structure
+from . import elementwise, indexing, instructions, movement, special, structure
 from . import reduce as _reduce
 from .dot import (
     Precision as Precision,
@@ -18,40 +18,58 @@ from .dot import (
 )
 from .elementwise import (
     RoundingMethod as RoundingMethod,
+    atan as atan,
+    bitcast_convert_type as bitcast_convert_type,
+    clamp as clamp,
+    complex as complex,
+    conj as conj,
+    convert_element_type as convert_element_type,
+    exp2 as exp2,
+    imag as imag,
+    integer_pow as integer_pow,
+    pow as pow,
+    real as real,
+    reciprocal as reciprocal,
+    round as round,
+    select_n as select_n,
+    sign as sign,
+    square as square,
+)
+from .indexing import (
+    GatherScatterMode as GatherScatterMode,
+    dynamic_index_in_dim as dynamic_index_in_dim,
+    dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+    dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
+from .instructions import (
     abs as abs,
     acos as acos,
     acosh as acosh,
     add as add,
     asin as asin,
     asinh as asinh,
-    atan as atan,
     atan2 as atan2,
     atanh as atanh,
-    bitcast_convert_type as bitcast_convert_type,
     bitwise_and as bitwise_and,
     bitwise_not as bitwise_not,
     bitwise_or as bitwise_or,
     bitwise_xor as bitwise_xor,
     cbrt as cbrt,
     ceil as ceil,
-    clamp as clamp,
     clz as clz,
-    complex as complex,
-    conj as conj,
-    convert_element_type as convert_element_type,
     cos as cos,
     cosh as cosh,
     div as div,
     eq as eq,
     erf as erf,
     exp as exp,
-    exp2 as exp2,
     expm1 as expm1,
     floor as floor,
     ge as ge,
     gt as gt,
-    imag as imag,
-    integer_pow as integer_pow,
     is_finite as is_finite,
     le as le,
     log as log,
@@ -64,34 +82,18 @@ from .elementwise import (
     ne as ne,
     neg as neg,
     population_count as population_count,
-    pow as pow,
-    real as real,
-    reciprocal as reciprocal,
     rem as rem,
-    round as round,
     rsqrt as rsqrt,
     select as select,
-    select_n as select_n,
     shift_left as shift_left,
     shift_right_arithmetic as shift_right_arithmetic,
     shift_right_logical as shift_right_logical,
-    sign as sign,
     sin as sin,
     sinh as sinh,
     sqrt as sqrt,
-    square as square,
     sub as sub,
     tan as tan,
     tanh as tanh,
-)
-from .indexing import (
-    GatherScatterMode as GatherScatterMode,
-    dynamic_index_in_dim as dynamic_index_in_dim,
-    dynamic_slice as dynamic_slice,
-    dynamic_slice_in_dim as dynamic_slice_in_dim,
-    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
-    dynamic_update_slice as dynamic_update_slice,
-    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
 )
 from .movement import (
     broadcast as broadcast,
@@ -144,12 +146,13 @@ __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 __all__ += _dot.__all__
 __all__ += elementwise.__all__
 __all__ += indexing.__all__
+__all__ += instructions.__all__
 __all__ += movement.__all__
 __all__ += _reduce.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 
 _array_functions.load_when_used()
-del elementwise, indexing, movement, special, structure
+del elementwise, indexing, instructions, movement, special, structure
 
 _publish(__name__)

@@ -20,7 +20,7 @@ from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.source import user_line
-from .elementwise import add, lt, select
+from .instructions import add, lt, select
 from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim, squeeze
 
 __all__ = [

@@ -27,7 +27,7 @@ from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
-from . import elementwise as ew
+from . import instructions as ew
 from .movement import (
     broadcast_in_dim,
     broadcasted_iota,

@@ -13,15 +13,8 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
-from .elementwise import (
-    abs,
-    bitcast_convert_type,
-    exp,
-    log,
-    log1p,
-    select,
-    sqrt,
-)
+from .elementwise import bitcast_convert_type
+from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..declaring import F, declared
 from ..extend.core import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
@@ -24,7 +25,6 @@ from .elementwise import abs, exp, isinf, isnan, log1p, numbers, real_only, sign
 from .promotion import (
     broadcast_values,
     check_arraylike,
-    named_function,
     promote,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -78,46 +78,59 @@ __all__ = [
 ]
 
 
-def _binary(name: str, function: Callable[[Any, Any], Value], doc: str) -> Callable[[ArrayLike, ArrayLike], Value]:
-    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-        if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
-            return function(x, y)  # nothing to promote: the most common case
-        check_arraylike(name, x, y)
-        a, b = scalars_apart(promote_dtypes(x, y))
-        return function(a, b)
+def _binary(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
 
-    return named_function(op, name, doc)
+        def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+            if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
+                return function(x, y)  # nothing to promote: the most common case
+            check_arraylike(name, x, y)
+            a, b = scalars_apart(promote_dtypes(x, y))
+            return function(a, b)
+
+        return declared(declaration, op)
+
+    return decorate
 
 
-def _binary_inexact(
-    name: str, function: Callable[[Any, Any], Value], doc: str
-) -> Callable[[ArrayLike, ArrayLike], Value]:
-    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-        if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
-            return function(x, y)
-        check_arraylike(name, x, y)
-        a, b = scalars_apart(promote_dtypes_inexact(x, y))
-        return function(a, b)
+def _binary_inexact(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
 
-    return named_function(op, name, doc)
+        def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+            if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
+                return function(x, y)
+            check_arraylike(name, x, y)
+            a, b = scalars_apart(promote_dtypes_inexact(x, y))
+            return function(a, b)
+
+        return declared(declaration, op)
+
+    return decorate
 
 
 def _compare(
-    name: str, function: Callable[[Any, Any], Value], combine: Callable[[Value, Value, Value], Value] | None, doc: str
-) -> Callable[[ArrayLike, ArrayLike], Value]:
+    function: Callable[[Any, Any], Value], combine: Callable[[Value, Value, Value], Value] | None
+) -> Callable[[F], F]:
     """A comparison; complex numbers are ordered by real part, then imaginary part."""
 
-    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-        if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
-            return function(x, y)
-        check_arraylike(name, x, y)
-        a, b = scalars_apart(promote_dtypes(x, y))
-        if combine is None or not dtypes.is_complex(a.aval.dtype):
-            return function(a, b)
-        first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))
-        return combine(lax.eq(*first), function(*first), function(*second))
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
 
-    return named_function(op, name, doc)
+        def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+            if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
+                return function(x, y)
+            check_arraylike(name, x, y)
+            a, b = scalars_apart(promote_dtypes(x, y))
+            if combine is None or not dtypes.is_complex(a.aval.dtype):
+                return function(a, b)
+            first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))
+            return combine(lax.eq(*first), function(*first), function(*second))
+
+        return declared(declaration, op)
+
+    return decorate
 
 
 def _lexicographic(equal: Value, first: Value, second: Value) -> Value:
@@ -126,22 +139,92 @@ def _lexicographic(equal: Value, first: Value, second: Value) -> Value:
 
 # ---- two arguments
 
-add = _binary("add", lax.add, "x + y.")
-subtract = _binary("subtract", lax.sub, "x - y.")
-multiply = _binary("multiply", lax.mul, "x * y.")
-true_divide = divide = _binary_inexact("divide", lax.div, "x / y, a float.")
-maximum = _binary("maximum", lax.max, "The larger one; NaN if one is NaN.")
-minimum = _binary("minimum", lax.min, "The smaller one; NaN if one is NaN.")
-arctan2 = atan2 = _binary_inexact("arctan2", lax.atan2, "The angle of the point (y, x).")
-bitwise_and = _binary("bitwise_and", lax.bitwise_and, "Bits set in both.")
-bitwise_or = _binary("bitwise_or", lax.bitwise_or, "Bits set in one or both.")
-bitwise_xor = _binary("bitwise_xor", lax.bitwise_xor, "Bits set in exactly one.")
-equal = _compare("equal", lax.eq, None, "x == y.")
-not_equal = _compare("not_equal", lax.ne, None, "x != y.")
-less = _compare("less", lax.lt, _lexicographic, "x < y.")
-less_equal = _compare("less_equal", lax.le, _lexicographic, "x <= y.")
-greater = _compare("greater", lax.gt, _lexicographic, "x > y.")
-greater_equal = _compare("greater_equal", lax.ge, _lexicographic, "x >= y.")
+
+@_binary(lax.add)
+def add(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x + y."""
+
+
+@_binary(lax.sub)
+def subtract(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x - y."""
+
+
+@_binary(lax.mul)
+def multiply(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x * y."""
+
+
+@_binary_inexact(lax.div)
+def divide(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x / y, a float."""
+
+
+true_divide = divide
+
+
+@_binary(lax.max)
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The larger one; NaN if one is NaN."""
+
+
+@_binary(lax.min)
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The smaller one; NaN if one is NaN."""
+
+
+@_binary_inexact(lax.atan2)
+def arctan2(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The angle of the point (y, x)."""
+
+
+atan2 = arctan2
+
+
+@_binary(lax.bitwise_and)
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """Bits set in both."""
+
+
+@_binary(lax.bitwise_or)
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """Bits set in one or both."""
+
+
+@_binary(lax.bitwise_xor)
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """Bits set in exactly one."""
+
+
+@_compare(lax.eq, None)
+def equal(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x == y."""
+
+
+@_compare(lax.ne, None)
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x != y."""
+
+
+@_compare(lax.lt, _lexicographic)
+def less(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x < y."""
+
+
+@_compare(lax.le, _lexicographic)
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x <= y."""
+
+
+@_compare(lax.gt, _lexicographic)
+def greater(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x > y."""
+
+
+@_compare(lax.ge, _lexicographic)
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """x >= y."""
+
 
 
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
@@ -320,18 +403,33 @@ def heaviside(x: ArrayLike, y: ArrayLike, /) -> Value:
     return strong_array(lax.select(isnan(a), a, lax.select(a == zero, b, step)))
 
 
-def _logical(name: str, function: Callable[[Any, Any], Value]) -> Callable[[ArrayLike, ArrayLike], Value]:
-    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-        check_arraylike(name, x, y)
-        a, b = broadcast_values([to_bool(as_value(x)), to_bool(as_value(y))])
-        return function(a, b)
+def _logical(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
 
-    return named_function(op, name, "Of truth values: a number is true if it is not 0.")
+        def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+            check_arraylike(name, x, y)
+            a, b = broadcast_values([to_bool(as_value(x)), to_bool(as_value(y))])
+            return function(a, b)
+
+        return declared(declaration, op)
+
+    return decorate
 
 
-logical_and = _logical("logical_and", lax.bitwise_and)
-logical_or = _logical("logical_or", lax.bitwise_or)
-logical_xor = _logical("logical_xor", lax.bitwise_xor)
+@_logical(lax.bitwise_and)
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """True where both are true: a number is true if it is not 0."""
+
+
+@_logical(lax.bitwise_or)
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """True where one or both are true: a number is true if it is not 0."""
+
+
+@_logical(lax.bitwise_xor)
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """True where exactly one is true: a number is true if it is not 0."""
 
 
 @compound()

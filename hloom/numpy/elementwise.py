@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..declaring import F, declared
 from ..extend.core import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
@@ -22,7 +23,7 @@ from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
-from .promotion import check_arraylike, named_function, no_out, promote_inexact, strong_array
+from .promotion import check_arraylike, no_out, promote_inexact, strong_array
 
 __all__ = [
     "abs",
@@ -90,64 +91,186 @@ __all__ = [
 ]
 
 
-def _inexact(name: str, function: Callable[[Any], Value], doc: str) -> Callable[[ArrayLike], Value]:
+def _inexact(function: Callable[[Any], Value]) -> Callable[[F], F]:
     """A function of one argument; integers become floats."""
 
-    def op(x: ArrayLike, /) -> Value:
-        if isinstance(x, ArrayBase) and x.aval.dtype.kind == "f":
-            return function(x)
-        return function(*promote_inexact(name, x))
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
 
-    return named_function(op, name, doc)
+        def op(x: ArrayLike, /) -> Value:
+            if isinstance(x, ArrayBase) and x.aval.dtype.kind == "f":
+                return function(x)
+            return function(*promote_inexact(name, x))
+
+        return declared(declaration, op)
+
+    return decorate
 
 
-def _keeping(name: str, function: Callable[[Any], Value], doc: str) -> Callable[[ArrayLike], Value]:
+def _keeping(function: Callable[[Any], Value]) -> Callable[[F], F]:
     """A rounding function: integers and booleans stay unchanged."""
 
-    def op(x: ArrayLike, /) -> Value:
-        check_arraylike(name, x)
-        value = numbers_only(name, as_value(x))
-        return function(value) if dtypes.is_inexact(value.aval.dtype) else value
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
 
-    return named_function(op, name, doc)
+        def op(x: ArrayLike, /) -> Value:
+            check_arraylike(name, x)
+            value = numbers_only(name, as_value(x))
+            return function(value) if dtypes.is_inexact(value.aval.dtype) else value
 
+        return declared(declaration, op)
 
-# ---- one argument
-
-exp = _inexact("exp", lax.exp, "e**x.")
-exp2 = _inexact("exp2", lax.exp2, "2**x.")
-expm1 = _inexact("expm1", lax.expm1, "e**x - 1, accurate near 0.")
-log = _inexact("log", lax.log, "The natural logarithm.")
-log1p = _inexact("log1p", lax.log1p, "log(1 + x), accurate near 0.")
-sqrt = _inexact("sqrt", lax.sqrt, "The square root.")
-cbrt = _inexact("cbrt", lax.cbrt, "The real cube root.")
-sin = _inexact("sin", lax.sin, "The sine of radians.")
-cos = _inexact("cos", lax.cos, "The cosine of radians.")
-tan = _inexact("tan", lax.tan, "The tangent of radians.")
-arcsin = asin = _inexact("arcsin", lax.asin, "The inverse sine, in radians.")
-arccos = acos = _inexact("arccos", lax.acos, "The inverse cosine, in radians.")
-arctan = atan = _inexact("arctan", lax.atan, "The inverse tangent, in radians.")
-sinh = _inexact("sinh", lax.sinh, "The hyperbolic sine.")
-cosh = _inexact("cosh", lax.cosh, "The hyperbolic cosine.")
-tanh = _inexact("tanh", lax.tanh, "The hyperbolic tangent.")
-arcsinh = asinh = _inexact("arcsinh", lax.asinh, "The inverse hyperbolic sine.")
-arccosh = acosh = _inexact("arccosh", lax.acosh, "The inverse hyperbolic cosine.")
-arctanh = atanh = _inexact("arctanh", lax.atanh, "The inverse hyperbolic tangent.")
-floor = _keeping("floor", lax.floor, "The largest integral value not above x.")
-ceil = _keeping("ceil", lax.ceil, "The smallest integral value not below x.")
-reciprocal = _inexact("reciprocal", lax.reciprocal, "1 / x.")
+    return decorate
 
 
-def _scaled_log(name: str, base: float) -> Callable[[ArrayLike], Value]:
+def _scaled_log(base: float) -> Callable[[Value], Value]:
     def function(x: Value) -> Value:
         quotient = lax.log(x) / math.log(base)
         return lax.convert_element_type(quotient, quotient.aval.dtype)
 
-    return _inexact(name, function, f"The logarithm to base {base:g}.")
+    return function
 
 
-log2 = _scaled_log("log2", 2)
-log10 = _scaled_log("log10", 10)
+# ---- one argument
+
+
+@_inexact(lax.exp)
+def exp(x: ArrayLike, /) -> Value:
+    """e**x."""
+
+
+@_inexact(lax.exp2)
+def exp2(x: ArrayLike, /) -> Value:
+    """2**x."""
+
+
+@_inexact(lax.expm1)
+def expm1(x: ArrayLike, /) -> Value:
+    """e**x - 1, accurate near 0."""
+
+
+@_inexact(lax.log)
+def log(x: ArrayLike, /) -> Value:
+    """The natural logarithm."""
+
+
+@_inexact(lax.log1p)
+def log1p(x: ArrayLike, /) -> Value:
+    """log(1 + x), accurate near 0."""
+
+
+@_inexact(lax.sqrt)
+def sqrt(x: ArrayLike, /) -> Value:
+    """The square root."""
+
+
+@_inexact(lax.cbrt)
+def cbrt(x: ArrayLike, /) -> Value:
+    """The real cube root."""
+
+
+@_inexact(lax.sin)
+def sin(x: ArrayLike, /) -> Value:
+    """The sine of radians."""
+
+
+@_inexact(lax.cos)
+def cos(x: ArrayLike, /) -> Value:
+    """The cosine of radians."""
+
+
+@_inexact(lax.tan)
+def tan(x: ArrayLike, /) -> Value:
+    """The tangent of radians."""
+
+
+@_inexact(lax.asin)
+def arcsin(x: ArrayLike, /) -> Value:
+    """The inverse sine, in radians."""
+
+
+asin = arcsin
+
+
+@_inexact(lax.acos)
+def arccos(x: ArrayLike, /) -> Value:
+    """The inverse cosine, in radians."""
+
+
+acos = arccos
+
+
+@_inexact(lax.atan)
+def arctan(x: ArrayLike, /) -> Value:
+    """The inverse tangent, in radians."""
+
+
+atan = arctan
+
+
+@_inexact(lax.sinh)
+def sinh(x: ArrayLike, /) -> Value:
+    """The hyperbolic sine."""
+
+
+@_inexact(lax.cosh)
+def cosh(x: ArrayLike, /) -> Value:
+    """The hyperbolic cosine."""
+
+
+@_inexact(lax.tanh)
+def tanh(x: ArrayLike, /) -> Value:
+    """The hyperbolic tangent."""
+
+
+@_inexact(lax.asinh)
+def arcsinh(x: ArrayLike, /) -> Value:
+    """The inverse hyperbolic sine."""
+
+
+asinh = arcsinh
+
+
+@_inexact(lax.acosh)
+def arccosh(x: ArrayLike, /) -> Value:
+    """The inverse hyperbolic cosine."""
+
+
+acosh = arccosh
+
+
+@_inexact(lax.atanh)
+def arctanh(x: ArrayLike, /) -> Value:
+    """The inverse hyperbolic tangent."""
+
+
+atanh = arctanh
+
+
+@_keeping(lax.floor)
+def floor(x: ArrayLike, /) -> Value:
+    """The largest integral value not above x."""
+
+
+@_keeping(lax.ceil)
+def ceil(x: ArrayLike, /) -> Value:
+    """The smallest integral value not below x."""
+
+
+@_inexact(lax.reciprocal)
+def reciprocal(x: ArrayLike, /) -> Value:
+    """1 / x."""
+
+
+
+@_inexact(_scaled_log(2))
+def log2(x: ArrayLike, /) -> Value:
+    """The logarithm to base 2."""
+
+
+@_inexact(_scaled_log(10))
+def log10(x: ArrayLike, /) -> Value:
+    """The logarithm to base 10."""
 
 
 def trunc(x: ArrayLike) -> Value:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +20,6 @@ from ..tracer.source import user_line
 
 Axis = Any
 """None, an integer or a tuple of integers."""
-
-
-F = TypeVar("F", bound=Callable[..., Value])
-
-
-def named_function(op: F, name: str, doc: str) -> F:
-    op.__name__ = op.__qualname__ = name
-    op.__doc__ = doc
-    return op
 
 
 def check_arraylike(name: str, *args: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..declaring import F, declared
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes
@@ -199,26 +200,39 @@ def min(
 amax, amin = max, min
 
 
-def _truth(name: str, combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) -> Callable[..., Value]:
-    def op(
-        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
-    ) -> Value:
-        no_out(name, out)
-        check_arraylike(name, a)
-        x = ew.to_bool(as_value(a))
-        axes = canonical_axes(axis, x.aval.ndim)
-        if where is not None:
-            x = select(mask(name, where), x, neutral)
-        reduced = combine(x, axes)
-        return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
+def _truth(combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) -> Callable[[F], F]:
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
 
-    op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"True if {name} of the elements over `axis` (where `where` is true) are not 0."
-    return op
+        def op(
+            a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+        ) -> Value:
+            no_out(name, out)
+            check_arraylike(name, a)
+            x = ew.to_bool(as_value(a))
+            axes = canonical_axes(axis, x.aval.ndim)
+            if where is not None:
+                x = select(mask(name, where), x, neutral)
+            reduced = combine(x, axes)
+            return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
+
+        return declared(declaration, op)
+
+    return decorate
 
 
-all = _truth("all", lax.reduce_and, True)
-any = _truth("any", lax.reduce_or, False)
+@_truth(lax.reduce_and, True)
+def all(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Value:
+    """True if all of the elements over `axis` (where `where` is true) are not 0."""
+
+
+@_truth(lax.reduce_or, False)
+def any(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Value:
+    """True if any of the elements over `axis` (where `where` is true) are not 0."""
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
