@@ -349,9 +349,9 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     def logaddexp(a: Value, b: Value) -> Value:
         top = ew.max(a, b)
         if dtypes.is_complex(top.aval.dtype):  # what keeps exp from overflow is real; the angle is that of the log
-            length = ew.real(top)
+            length = bind(Opcode.REAL, (top,))
             length = ew.select(ew.is_finite(length), length, full_like(length, 0))
-            safe = ew.complex(length, full_like(length, 0))
+            safe = bind(Opcode.COMPLEX, (length, full_like(length, 0)))
             return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe
         safe = ew.select(ew.is_finite(top), top, full_like(top, 0))
         return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe
