@@ -89,9 +89,10 @@ def test_xla_agrees(path: Path) -> None:
     from support.xla_oracle import run_hlo_text
 
     module = parse(path.read_text())
+    text = module.to_text().replace("must-alias", "may-alias")  # the arguments are not donated, so XLA copies them
     for seed in range(2):
         arguments = _arguments(module, seed)
-        _assert_equal(run_hlo_text(module.to_text(), *arguments), evaluate(module, *arguments))
+        _assert_equal(run_hlo_text(text, *arguments), evaluate(module, *arguments))
 
 
 def test_exceptions_are_programs() -> None:

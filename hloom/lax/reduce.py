@@ -27,7 +27,6 @@ from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
-from . import elementwise
 from . import instructions as ew
 from .movement import (
     broadcast_in_dim,
@@ -350,9 +349,9 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     def logaddexp(a: Value, b: Value) -> Value:
         top = ew.max(a, b)
         if dtypes.is_complex(top.aval.dtype):  # what keeps exp from overflow is real; the angle is that of the log
-            length = elementwise.real(top)
+            length = bind(Opcode.REAL, (top,))
             length = ew.select(ew.is_finite(length), length, full_like(length, 0))
-            safe = elementwise.complex(length, full_like(length, 0))
+            safe = bind(Opcode.COMPLEX, (length, full_like(length, 0)))
             return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe
         safe = ew.select(ew.is_finite(top), top, full_like(top, 0))
         return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe

@@ -127,7 +127,8 @@ def _summed(term: _Term, needed: set[str]) -> _Term:
     axes = [d for d, label in enumerate(term.labels) if label not in needed]
     if not axes:
         return term
-    return _Term(lax.reduce_sum(term.value, axes), "".join(label for label in term.labels if label in needed))
+    total = lax.reduce_or if term.value.aval.dtype.kind == "b" else lax.reduce_sum
+    return _Term(total(term.value, axes), "".join(label for label in term.labels if label in needed))
 
 
 def _product(x: _Term, y: _Term, needed: set[str], precision: Any, preferred: Any) -> _Term:

@@ -60,6 +60,8 @@ _NOT_DRAWN = frozenset(
 def _is_drawn(case: OpCase) -> bool:
     if case.opcode in _NOT_DRAWN or excluded_case(case):
         return False
+    if getattr(case.attributes, "has_dynamic_root", False):  # refuses all numbers but its members'
+        return False
     shapes = [a.shape for a in case.arrays] + [s for s in case.result.leaves() if not s.is_token]
     return all(s.num_elements <= 3000 for s in shapes)
 
