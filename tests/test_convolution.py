@@ -128,3 +128,18 @@ def test_zero_times_infinity_is_nan(groups: int) -> None:
     kernel = np.zeros((groups, 1, 1, 1), np.float32)
     assert np.isnan(evaluate(module, x, kernel)).all()
     assert np.isnan(hloom.run_hlo(module.to_text(), x, kernel)).all()
+
+
+def test_padding_alone_adds_nothing() -> None:
+    """An input without elements, and infinite weights: zeros, as XLA makes them."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[2,3,0] parameter(0)
+  w = f32[6,3,2] parameter(1)
+  ROOT y = f32[2,6,3] convolution(x, w), window={size=2 pad=3_1}, dim_labels=bf0_oi0->bf0
+}
+"""
+    module = parse(text)
+    arguments = [np.zeros((2, 3, 0), np.float32), np.full((6, 3, 2), np.inf, np.float32)]
+    for result in (*evaluate(module, *arguments), *NumbaCompiler().compile(module).execute(arguments)):
+        np.testing.assert_array_equal(np.asarray(result), np.zeros((2, 6, 3), np.float32))

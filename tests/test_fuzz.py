@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from tools.fuzz.minimise import Search, TimeIsUp, without_parts
 from tools.fuzz.sameness import first_difference
 from tools.fuzz.worker import Limits, Worker
 
-HAS_JAX = importlib.util.find_spec("jax") is not None
+CASES = 530
 
 
 @pytest.fixture(scope="module")
@@ -291,10 +290,9 @@ def test_no_defect_is_known() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("oracle", [True, False], ids=["beside JAX", "alone"])
-def test_five_minutes_find_nothing(oracle: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if oracle and not HAS_JAX:
-        pytest.skip("JAX is not installed")
-    options = ["--minutes", "5", "--seed", "8" if oracle else "9", "--out", str(tmp_path), "--quiet"]
-    code = main([*options, *([] if oracle else ["--no-jax"])])
-    assert code == 0, capsys.readouterr().out
+@pytest.mark.parametrize("seed", [8, 10])
+def test_five_minutes_find_nothing(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside JAX where it is installed. A fast machine draws no more cases than CASES, so that a result can be had
+    again; `make fuzz` draws others."""
+    options = ["--minutes", "5", "--cases", str(CASES), "--seed", str(seed), "--out", str(tmp_path), "--quiet"]
+    assert main(options) == 0, capsys.readouterr().out
