@@ -61,7 +61,7 @@ class _Interface:
         interface["data"] = (interface["data"][0], True)
         if owner.dtype.isbuiltin != 1:  # NumPy cannot read the name that it gives to a float of one byte
             interface["typestr"] = f"|V{owner.itemsize}"
-            interface.pop("descr", None)
+            interface["descr"] = [("", interface["typestr"])]  # NumPy 2.1.0 dies without it
         self.__array_interface__ = interface
 
     @property
