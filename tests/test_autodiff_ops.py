@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import hloom.autodiff.api  # noqa: F401 - fills the tables of rules
 import numpy as np
 import pytest
 from hloom.autodiff.rules.from_text import FROM_TEXT
