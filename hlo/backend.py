@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .errors import UnsupportedError
 from .ir import HloModule
 from .passes.record import PassRecord
 from .shape import Shape
+from .shared_value import SharedValue
 from .tables import Table, preformatted
 from .target import Target
 
@@ -90,7 +91,7 @@ class DeviceBuffer(ABC):
         return False
 
 
-class Executable(ABC):
+class Executable(SharedValue, ABC):
     """A compiled module."""
 
     module: HloModule
@@ -135,12 +136,6 @@ class Executable(ABC):
     @abstractmethod
     def passes(self) -> Sequence[PassRecord]:
         """What each stage of the compilation did, in order: the passes, then the stages of the backend itself."""
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
 
     def __reduce__(self) -> Any:
         raise TypeError(

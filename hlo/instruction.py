@@ -14,6 +14,7 @@ from typing import Any, Self
 from .lazy import lazy_property
 from .opcode import Opcode
 from .shape import Shape
+from .shared_value import SharedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Metadata:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class HloInstruction:
+class HloInstruction(SharedValue):
     """One operation. Compared by identity. Make one with `HloBuilder`, `make_instruction` or `with_operands`."""
 
     opcode: Opcode
@@ -114,19 +115,13 @@ class HloInstruction:
         called: tuple[HloComputation, ...] = self.attributes.called_computations()
         return called
 
-    def __copy__(self) -> HloInstruction:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> HloInstruction:
-        return self
-
     def __repr__(self) -> str:
         operands = ", ".join(o.name or o.opcode.value for o in self.operands)
         return f"<{self.name or '?'} = {self.shape} {self.opcode.value}({operands})>"
 
 
 @dataclass(frozen=True, eq=False)
-class HloComputation:
+class HloComputation(SharedValue):
     """A function: its instructions, operands before their users, and the root, whose value it returns."""
 
     name: str
@@ -152,12 +147,6 @@ class HloComputation:
     def callers(self) -> tuple[HloInstruction, ...]:
         """The instructions that call computations, in order. Cached: every walk over a module asks."""
         return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])
-
-    def __copy__(self) -> HloComputation:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> HloComputation:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A list of instructions that name their operands by number: programs may be deeper than Python's stack."""

@@ -22,6 +22,7 @@ from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstructi
 from .layout import Layout
 from .lazy import lazy_property
 from .shape import Shape
+from .shared_value import SharedValue
 from .tables import preformatted
 from .text.frontend_attributes import frontend_attributes_text
 from .text.names import module_name
@@ -45,7 +46,7 @@ _FEW_ELEMENTS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class HloModule:
+class HloModule(SharedValue):
     """A program: the entry computation and, through it, every computation that it calls."""
 
     name: str
@@ -124,12 +125,6 @@ class HloModule:
 
     def _repr_html_(self) -> str:
         return preformatted(self.to_text(elide_over=_FEW_ELEMENTS, metadata=False))
-
-    def __copy__(self) -> HloModule:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> HloModule:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the text. (The parser is above this file.)"""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from .element_type import element_type_of
 from .shape import Shape
+from .shared_value import SharedValue
 
 
 @lru_cache(maxsize=1024)
@@ -17,7 +18,7 @@ def _shape_of(dtype: np.dtype[Any], dimensions: tuple[int, ...]) -> Shape:
     return Shape.array(element_type_of(dtype), dimensions)
 
 
-class Literal:
+class Literal(SharedValue):
     """An array value compared and hashed by dtype, dimensions and bytes (so NaN equals NaN, and 0.0 is not -0.0)."""
 
     __slots__ = ("_hash", "array")
@@ -48,12 +49,6 @@ class Literal:
         if self._hash is None:
             self._hash = hash((self.array.dtype.str, self.array.shape, self.array.tobytes()))
         return self._hash
-
-    def __copy__(self) -> Literal:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Literal:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Literal, (self.array,)  # the hash is another one in another process

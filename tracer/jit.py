@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from ..hlo.ir import HloModule
+from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundary, hide
 from . import tree
 from .arguments import (
@@ -95,7 +96,7 @@ class _Plan:
         self.has_statics = bool(self.static_places or self.static_keywords)
 
 
-class JitFunction(Generic[P, R]):
+class JitFunction(SharedValue, Generic[P, R]):
     """A compiled function: call it as the original. Made by `jit`."""
 
     __wrapped__: Callable[P, R]
@@ -183,12 +184,6 @@ class JitFunction(Generic[P, R]):
         return self if instance is None else MethodType(self, instance)
 
     # ---- copies: as with Python's functions, a copy is the function itself, and pickles name it
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By its own name if it has one; else by its function, whatever the pickler can do with that, and options."""

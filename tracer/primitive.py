@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation
 from ..hlo.ops.control_flow import CallAttributes, Composite
+from ..hlo.shared_value import SharedValue
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 @dataclass(eq=False, slots=True)
-class Primitive:
+class Primitive(SharedValue):
     """The rules of an operation for traces and transformations. Compared by identity.
 
     The rules take the `Call` first. `autodiff` fills in those of the primitives that the tracer makes. See
@@ -63,12 +64,6 @@ class Primitive:
         """Set the transpose rule; a decorator."""
         self.transpose = rule
         return rule
-
-    def __copy__(self) -> Primitive:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Primitive:
-        return self
 
     def __reduce__(self) -> Any:
         raise TypeError(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.passes.record import PassRecords
+from ..hlo.shared_value import SharedValue
 from ..hlo.target import Target
 from ..hlo.tracebacks import boundaries
 from . import tree
@@ -111,7 +112,7 @@ class Lowered:
 
 
 @boundaries
-class Compiled:
+class Compiled(SharedValue):
     """A compiled program: call it as the function, with arguments of the types it was lowered for."""
 
     def __init__(
@@ -161,12 +162,6 @@ class Compiled:
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
         return self._signature.out_info()
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
 
     def __reduce__(self) -> Any:
         raise TypeError(

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
+from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundaries
 from ..tracer import core, tree
 from ..tracer.array import Array, as_value
@@ -63,7 +64,7 @@ class _Given:
 
 
 @boundaries
-class Primitive:
+class Primitive(SharedValue):
     """An operation that HLO has no opcode for.
 
     Args:
@@ -128,12 +129,6 @@ class Primitive:
             return _Use(call, tuple(traced.captured), traced.out_avals, out_tree), traced.is_closed
 
         return self._uses.get((meaning,), key, make)
-
-    def __copy__(self) -> Primitive:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Primitive:
-        return self
 
     def __reduce__(self) -> Any:
         return self._core.__reduce__()  # which says why it cannot be pickled
