@@ -32,14 +32,13 @@ def _convolution(shape: Shape, attributes: ConvolutionAttributes, lhs: NDArray, 
     area = _area(source, attributes.window)
     results = [shape.dimensions[d] for d in order]
     total = np.zeros(results, compute)
-    if source.size == 0:  # padding alone adds nothing, as in XLA, whatever the kernel holds
-        return total.transpose(np.argsort(order)).astype(element_type.dtype, copy=False)
     # Each group of input features, or of the batch, makes its part of the output features.
     groups = max(attributes.feature_group_count, attributes.batch_group_count)
     inputs = np.split(area, groups, axis=1 if attributes.feature_group_count > 1 else 0)
     outputs = np.split(total, groups, axis=1)
-    for part, weights, result in zip(inputs, np.split(kernel, groups, axis=0), outputs, strict=True):
-        _add_products(result, part, weights, attributes.window)
+    if source.size:  # padding alone adds nothing, as in XLA, whatever the kernel holds
+        for part, weights, result in zip(inputs, np.split(kernel, groups, axis=0), outputs, strict=True):
+            _add_products(result, part, weights, attributes.window)
     return total.transpose(np.argsort(order)).astype(element_type.dtype, copy=False)
 
 
