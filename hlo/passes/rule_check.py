@@ -17,6 +17,7 @@ from ..errors import HloError, UnsupportedError
 from ..evaluator import evaluate
 from ..ir import HloInstruction, HloModule
 from ..opcode import Opcode
+from ..ops.collective import CollectiveBroadcastAttributes
 from .patterns import reducer_opcode
 
 if TYPE_CHECKING:
@@ -90,7 +91,13 @@ def before_and_after(application: Application) -> tuple[HloModule, HloModule] | 
     before, after = cut_out(application.before, inputs, "before"), cut_out(application.after, inputs, "after")
     if not (is_tame(before, MOST_ELEMENTS, MOST_STEPS) and is_tame(after, MOST_ELEMENTS, MOST_STEPS)):
         return None
-    return before, after
+    return None if any(map(_reads_a_device_number, before.instructions())) else (before, after)
+
+
+def _reads_a_device_number(instruction: HloInstruction) -> bool:
+    """True if an operand names a device: there is one, and random numbers name others, which the evaluator refuses."""
+    attributes = instruction.attributes
+    return isinstance(attributes, CollectiveBroadcastAttributes) and attributes.has_dynamic_root
 
 
 def _last(application: Application, inside: set[HloInstruction]) -> set[HloInstruction]:
