@@ -1,0 +1,420 @@
+"""The expressions of loop programs.
+
+Expressions are immutable. They are built with Python's operators, which also leave out what does nothing in an index:
+``i * 1 + 0`` is ``i``. `depth` is the nesting depth of the innermost scope on which a value depends; the writer uses it
+to compute values outside of loops in which they do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from .typing import pointee, type_of_binary, type_of_call, type_of_unary
+
+CONDITIONAL, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(13)
+"""How strongly Python's operators bind."""
+
+PRECEDENCE = {
+    "or": OR, "and": AND, "|": BIT_OR, "^": BIT_XOR, "&": BIT_AND, "<<": SHIFT, ">>": SHIFT, "+": SUM, "-": SUM,
+    "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT,
+    "==": COMPARISON, "!=": COMPARISON, "<": COMPARISON, "<=": COMPARISON, ">": COMPARISON, ">=": COMPARISON,
+}  # fmt: skip
+
+
+class Expr:
+    """An expression. Two are equal if they have the same text and depend on scopes of the same depth."""
+
+    __slots__ = ("_text", "depth")
+    precedence: int = ATOM
+    cast: ClassVar[str] = ""
+    """The type to which the value must still be cast: integer arithmetic is done in 64 bits, and further arithmetic
+    does not need the upper bits."""
+    depth: int
+    _text: str
+
+    @property
+    def text(self) -> str:
+        """The expression as Python."""
+        try:
+            return self._text
+        except AttributeError:
+            self._text = self._print()
+            return self._text
+
+    @property
+    def type(self) -> str:
+        """Numba's name of the type: ``"int64"``, ``"float32"``, ``"bool"``, ``"float32*"``."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions that it is made of."""
+        return ()
+
+    def _print(self) -> str:
+        raise NotImplementedError
+
+    def with_parts(self, parts: tuple[Expr, ...]) -> Expr:
+        """The same operation on other operands."""
+        return self
+
+    def at(self, depth: int) -> Expr:
+        """The same expression, as a value that depends on the scope of this depth."""
+        copy = self.with_parts(self.parts)
+        if copy is self:
+            raise NotImplementedError
+        copy.depth = depth
+        return copy
+
+    def within(self, precedence: int) -> str:
+        """The text as an operand of an operator of this precedence, in parentheses if needed."""
+        return self.text if self.precedence >= precedence else f"({self.text})"
+
+    def closed(self) -> Expr:
+        """The value, cast to its own type."""
+        return self
+
+    def walk(self) -> Iterator[Expr]:
+        """This expression and all that it is made of."""
+        stack: list[Expr] = [self]
+        while stack:
+            top = stack.pop()
+            yield top
+            stack.extend(top.parts)
+
+    @property
+    def is_simple(self) -> bool:
+        """True for a name or a number, which need not be given another name."""
+        return False
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<{self.text}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Expr) and self.depth == other.depth and self.text == other.text)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __add__(self, other: Expr | int) -> Expr:
+        return plus(self, as_expr(other))
+
+    def __radd__(self, other: int) -> Expr:
+        return plus(as_expr(other), self)
+
+    def __sub__(self, other: Expr | int) -> Expr:
+        return minus(self, as_expr(other))
+
+    def __rsub__(self, other: int) -> Expr:
+        return minus(as_expr(other), self)
+
+    def __mul__(self, other: Expr | int) -> Expr:
+        return times(self, as_expr(other))
+
+    def __rmul__(self, other: int) -> Expr:
+        return times(as_expr(other), self)
+
+    def __floordiv__(self, other: Expr | int) -> Expr:
+        return binary("//", self, as_expr(other))
+
+    def __truediv__(self, other: Expr | int) -> Expr:
+        return binary("/", self, as_expr(other))
+
+    def __mod__(self, other: Expr | int) -> Expr:
+        return binary("%", self, as_expr(other))
+
+    def __and__(self, other: Expr | int) -> Expr:
+        return binary("&", self, as_expr(other))
+
+    def __or__(self, other: Expr | int) -> Expr:
+        return binary("|", self, as_expr(other))
+
+    def __xor__(self, other: Expr | int) -> Expr:
+        return binary("^", self, as_expr(other))
+
+    def __lshift__(self, other: Expr | int) -> Expr:
+        return binary("<<", self, as_expr(other))
+
+    def __neg__(self) -> Expr:
+        return unary("-", self)
+
+    def __lt__(self, other: Expr | int) -> Expr:
+        return binary("<", self, as_expr(other))
+
+    def __le__(self, other: Expr | int) -> Expr:
+        return binary("<=", self, as_expr(other))
+
+    def __gt__(self, other: Expr | int) -> Expr:
+        return binary(">", self, as_expr(other))
+
+    def __ge__(self, other: Expr | int) -> Expr:
+        return binary(">=", self, as_expr(other))
+
+    def eq(self, other: Expr | int) -> Expr:
+        """``self == other``; Python's operator compares the expressions themselves."""
+        return binary("==", self, as_expr(other))
+
+    def ne(self, other: Expr | int) -> Expr:
+        """``self != other``"""
+        return binary("!=", self, as_expr(other))
+
+
+class Name(Expr):
+    """A local variable, a parameter or a pointer. Depth 0 is the whole kernel."""
+
+    __slots__ = ("_type", "name")
+
+    def __init__(self, name: str, type_: str = "int64", depth: int = 0) -> None:
+        self.name = self._text = name
+        self._type = type_
+        self.depth = depth
+
+    @property
+    def type(self) -> str:
+        return self._type
+
+    @property
+    def is_simple(self) -> bool:
+        return True
+
+    def at(self, depth: int) -> Name:
+        return Name(self.name, self._type, depth)
+
+    def __getitem__(self, index: Expr | int) -> Load:
+        """The element of a pointer or of a local array."""
+        return Load(self, as_expr(index))
+
+
+class Number(Expr):
+    """A literal. Its type is int64, float64 or bool."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: float | bool, depth: int = 0) -> None:
+        self.value = value
+        self.depth = depth
+
+    @property
+    def precedence(self) -> int:  # type: ignore[override]
+        return UNARY if self.text.startswith("-") else ATOM
+
+    def _print(self) -> str:
+        return repr(self.value)
+
+    @property
+    def type(self) -> str:
+        kind = type(self.value)
+        return "int64" if kind is int else "float64" if kind is float else "bool"
+
+    @property
+    def is_simple(self) -> bool:
+        return self.text.isdecimal()
+
+    def at(self, depth: int) -> Number:
+        return Number(self.value, depth)
+
+
+class Binary(Expr):
+    """``left op right``, with Python's operators; ``and`` and ``or`` too."""
+
+    __slots__ = ("cast", "left", "op", "right")
+
+    def __init__(self, op: str, left: Expr, right: Expr, cast: str = "") -> None:
+        self.op, self.left, self.right = op, left, right
+        self.cast = cast  # type: ignore[misc]
+        self.depth = max(left.depth, right.depth)
+
+    @property
+    def precedence(self) -> int:  # type: ignore[override]
+        return PRECEDENCE[self.op]
+
+    def _print(self) -> str:
+        own = PRECEDENCE[self.op]
+        left, right = own, own + 1
+        if own == COMPARISON:  # comparisons are not chained
+            left = right
+        elif own == SHIFT:  # few people know how strongly shifts bind
+            left = right = UNARY
+        elif BIT_OR <= own <= BIT_AND:
+            left, right = (UNARY if _is_shift(e) else p for e, p in ((self.left, left), (self.right, right)))
+        return f"{self.left.within(left)} {self.op} {self.right.within(right)}"
+
+    @property
+    def type(self) -> str:
+        return type_of_binary(self.op, self.left.type, self.right.type)
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.left, self.right
+
+    def with_parts(self, parts: tuple[Expr, ...]) -> Binary:
+        return Binary(self.op, parts[0], parts[1], self.cast)
+
+    def closed(self) -> Expr:
+        return Call(self.cast, (Binary(self.op, self.left, self.right),)) if self.cast else self
+
+
+def _is_shift(e: Expr) -> bool:
+    return isinstance(e, Binary) and e.op in ("<<", ">>")
+
+
+class Unary(Expr):
+    """``-operand``, ``~operand``, ``not operand``"""
+
+    __slots__ = ("cast", "op", "operand")
+
+    def __init__(self, op: str, operand: Expr, cast: str = "") -> None:
+        self.op, self.operand = op, operand
+        self.cast = cast  # type: ignore[misc]
+        self.depth = operand.depth
+
+    @property
+    def precedence(self) -> int:  # type: ignore[override]
+        return NOT if self.op == "not" else UNARY
+
+    def _print(self) -> str:
+        if self.op == "not":
+            return f"not {self.operand.within(UNARY)}"
+        return f"{self.op}{self.operand.within(UNARY + 1)}"
+
+    @property
+    def type(self) -> str:
+        return type_of_unary(self.op, self.operand.type)
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def with_parts(self, parts: tuple[Expr, ...]) -> Unary:
+        return Unary(self.op, parts[0], self.cast)
+
+    def closed(self) -> Expr:
+        return Call(self.cast, (Unary(self.op, self.operand),)) if self.cast else self
+
+
+class Call(Expr):
+    """``function(arguments)``: a function of the dialect, or a cast, which is called like its type."""
+
+    __slots__ = ("arguments", "function")
+
+    def __init__(self, function: str, arguments: tuple[Expr, ...]) -> None:
+        self.function, self.arguments = function, arguments
+        self.depth = max((a.depth for a in arguments), default=0)
+
+    def _print(self) -> str:
+        return f"{self.function}({', '.join([a.text for a in self.arguments])})"
+
+    @property
+    def type(self) -> str:
+        return type_of_call(self.function, [a.type for a in self.arguments])
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    def with_parts(self, parts: tuple[Expr, ...]) -> Call:
+        return Call(self.function, parts)
+
+
+class Load(Expr):
+    """``pointer[index]``. It is not a value that may be moved across a store."""
+
+    __slots__ = ("index", "pointer")
+
+    def __init__(self, pointer: Name, index: Expr) -> None:
+        self.pointer, self.index = pointer, index
+        self.depth = max(pointer.depth, index.depth)
+
+    def _print(self) -> str:
+        return f"{self.pointer.text}[{self.index.text}]"
+
+    @property
+    def type(self) -> str:
+        return pointee(self.pointer.type)
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.pointer, self.index
+
+    def with_parts(self, parts: tuple[Expr, ...]) -> Load:
+        pointer, index = parts
+        assert isinstance(pointer, Name)
+        return Load(pointer, index)
+
+
+ZERO, ONE = Number(0), Number(1)
+
+
+def as_expr(value: Expr | int | float) -> Expr:
+    """A Python number as an expression."""
+    return value if isinstance(value, Expr) else Number(value)
+
+
+def binary(op: str, a: Expr, b: Expr, cast: str = "") -> Expr:
+    """``a op b``; with `cast`, a value that must still be cast to that type."""
+    return Binary(op, a, b, cast)
+
+
+def unary(op: str, a: Expr, cast: str = "") -> Expr:
+    """``-a``, ``~a``, ``not a``."""
+    return Unary(op, a, cast)
+
+
+def call(function: str, *arguments: Expr | int) -> Expr:
+    """``function(a, b)``"""
+    return Call(function, tuple([as_expr(a) for a in arguments]))
+
+
+def all_of(tests: list[Expr]) -> Expr:
+    """``a and b and c``"""
+    result = tests[0]
+    for test in tests[1:]:
+        result = Binary("and", result, test)
+    return result
+
+
+def is_number(a: Expr, value: int) -> bool:
+    """True for the literal `value`."""
+    return type(a) is Number and a.value == value and a.type == "int64"
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    """a + b as an index, with zeros left out and ``a + -b`` as ``a - b``."""
+    if is_number(a, 0):
+        return b
+    if is_number(b, 0):
+        return a
+    negated = _negated(b)
+    return Binary("+", a, b) if negated is None else minus(a, negated)
+
+
+def minus(a: Expr, b: Expr) -> Expr:
+    """a - b as an index; leaves out a zero b and avoids two signs."""
+    if is_number(b, 0):
+        return a
+    negated = _negated(b)
+    return Binary("-", a, b) if negated is None else plus(a, negated)
+
+
+def _negated(a: Expr) -> Expr | None:
+    """x, if `a` is written as ``-x``."""
+    if type(a) is Number and a.text.startswith("-"):
+        return Number(-a.value, a.depth)
+    if type(a) is Unary and a.op == "-":
+        return a.operand
+    return None
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """a * b as an index, with zeros and ones left out."""
+    if is_number(a, 0) or is_number(b, 0):
+        return ZERO
+    if is_number(a, 1):
+        return b
+    if is_number(b, 1):
+        return a
+    return Binary("*", a, b)

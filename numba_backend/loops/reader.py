@@ -1,0 +1,159 @@
+"""The reader: Python text as a loop program. The runtime's own functions are written as text; tests read kernels back.
+
+Each variable has one type, that of its first assignment.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
+from .statements import (
+    Assign,
+    Augment,
+    Block,
+    Break,
+    Continue,
+    Evaluate,
+    For,
+    If,
+    LocalArray,
+    LoopProgram,
+    Return,
+    Statement,
+    Store,
+    While,
+)
+from .typing import pointer_to
+
+_BINARY = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.And: "and", ast.Or: "or",
+}  # fmt: skip
+_UNARY = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}
+
+
+class NotALoopProgram(Exception):
+    """The text uses something that loop programs do not have."""
+
+
+def read(text: str, types: Mapping[str, str]) -> LoopProgram:
+    """The program of a definition. `types`: the type of each parameter."""
+    (definition,) = ast.parse(text).body
+    if not isinstance(definition, ast.FunctionDef):
+        raise NotALoopProgram(type(definition).__name__)
+    names = tuple(argument.arg for argument in definition.args.args)
+    reader = _Reader({name: Name(name, types[name]) for name in names})
+    return LoopProgram(definition.name, names, reader.block(definition.body))
+
+
+class _Reader:
+    def __init__(self, names: dict[str, Name]) -> None:
+        self._names = names
+
+    def block(self, nodes: list[ast.stmt]) -> Block:
+        return [self._statement(node) for node in nodes if not isinstance(node, ast.Pass)]
+
+    def _statement(self, node: ast.stmt) -> Statement:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="local_array"), args=args)):
+                count, dtype = args
+                if not (isinstance(count, ast.Constant) and isinstance(dtype, ast.Name)):
+                    raise NotALoopProgram("a local array")
+                return LocalArray(self._named(name, pointer_to(dtype.id)), int(str(count.value)), dtype.id)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                result = self._expression(value)
+                return Assign((self._named(name, result.type),), (result,))
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                results = tuple(self._expression(value) for value in values)
+                names = tuple(self._target(t, r.type) for t, r in zip(targets, results, strict=True))
+                return Assign(names, results)
+            case ast.Assign(targets=[ast.Subscript(value=pointer, slice=index)], value=value):
+                return Store(self._pointer(pointer), self._expression(index), self._expression(value))
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+                return Augment(self._name(name), self._operator(op), self._expression(value))
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=args), orelse=[]):
+                return self._for(name, [self._expression(a) for a in args], node.body)
+            case ast.While(test=test, body=body, orelse=[]):
+                return While(self._expression(test), self.block(body))
+            case ast.If():
+                return self._if(node)
+            case ast.Break():
+                return Break()
+            case ast.Continue():
+                return Continue()
+            case ast.Return(value=value):
+                return Return(None if value is None else self._expression(value))
+            case ast.Expr(value=value):
+                return Evaluate(self._expression(value))
+        raise NotALoopProgram(type(node).__name__)
+
+    def _for(self, name: str, bounds: list[Expr], body: list[ast.stmt]) -> For:
+        start = bounds[0] if len(bounds) > 1 else None
+        step = bounds[2] if len(bounds) == 3 else Number(1)
+        if not isinstance(step, Number) or not isinstance(step.value, int):
+            raise NotALoopProgram("a step that is not a literal")
+        variable = self._named(name, "int64")
+        return For(variable, start, bounds[1 if len(bounds) > 1 else 0], step.value, self.block(body))
+
+    def _if(self, node: ast.If) -> If:
+        branches = [(self._expression(node.test), self.block(node.body))]
+        rest = node.orelse
+        while len(rest) == 1 and isinstance(rest[0], ast.If):
+            branches.append((self._expression(rest[0].test), self.block(rest[0].body)))
+            rest = rest[0].orelse
+        return If(branches, self.block(rest) if rest else None)
+
+    def _target(self, node: ast.expr, type_: str) -> Name:
+        if not isinstance(node, ast.Name):
+            raise NotALoopProgram("this target")
+        return self._named(node.id, type_)
+
+    def _named(self, name: str, type_: str) -> Name:
+        found = self._names.get(name)
+        if found is None:
+            found = self._names[name] = Name(name, type_)
+        elif found.type != type_:
+            raise NotALoopProgram(f"{name} is both {found.type} and {type_}")
+        return found
+
+    def _name(self, name: str) -> Name:
+        found = self._names.get(name)
+        if found is None:
+            raise NotALoopProgram(f"{name} before its first assignment")
+        return found
+
+    def _pointer(self, node: ast.expr) -> Name:
+        if not isinstance(node, ast.Name):
+            raise NotALoopProgram("a pointer that is no name")
+        return self._name(node.id)
+
+    def _operator(self, op: ast.AST) -> str:
+        return _BINARY[type(op)]
+
+    def _expression(self, node: ast.expr) -> Expr:
+        match node:
+            case ast.Name(id=name):
+                return self._name(name)
+            case ast.Constant(value=bool() | int() | float() as literal):
+                return Number(literal)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+                return Number(-number)
+            case ast.BinOp(left=left, op=op, right=right):
+                return Binary(_BINARY[type(op)], self._expression(left), self._expression(right))
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+                return Unary(_UNARY[type(op)], self._expression(operand))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _BINARY:
+                return Binary(_BINARY[type(op)], self._expression(left), self._expression(right))
+            case ast.BoolOp(op=op, values=values):
+                result = self._expression(values[0])
+                for value in values[1:]:
+                    result = Binary(_BINARY[type(op)], result, self._expression(value))
+                return result
+            case ast.Subscript(value=pointer, slice=index):
+                return Load(self._pointer(pointer), self._expression(index))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                return Call(name, tuple(self._expression(a) for a in args))
+        raise NotALoopProgram(ast.unparse(node))

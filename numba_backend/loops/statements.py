@@ -1,0 +1,204 @@
+"""The statements of loop programs, and the program itself.
+
+Statements are immutable, except that a block is filled while it is written. A name belongs to the whole kernel, as in
+Python; each has one type.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...hlo.element_type import ElementType
+from .expressions import Expr, Name
+
+
+@dataclass(slots=True, eq=False)
+class Assign:
+    """``a = x``; ``a, b = x, y`` assigns all at once."""
+
+    targets: tuple[Name, ...]
+    values: tuple[Expr, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Augment:
+    """``a += x``"""
+
+    target: Name
+    op: str
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Store:
+    """``pointer[index] = value``"""
+
+    pointer: Name
+    index: Expr
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class LocalArray:
+    """``name = local_array(count, dtype)``: memory of the kernel's own, of which LLVM makes registers where it can. Its
+    contents are undefined. It is made once, wherever the statement is."""
+
+    name: Name
+    count: int
+    dtype: str
+
+
+@dataclass(slots=True, eq=False)
+class For:
+    """``for variable in range(start, stop, step)``; the step is a literal. `start` None: ``range(stop)``."""
+
+    variable: Name
+    start: Expr | None
+    stop: Expr
+    step: int
+    body: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class While:
+    """``while test:``"""
+
+    test: Expr
+    body: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class If:
+    """``if test: ... elif test: ... else: ...``; `otherwise` is None if there is no ``else``."""
+
+    branches: list[tuple[Expr, list[Statement]]]
+    otherwise: list[Statement] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Break:
+    """``break``"""
+
+
+@dataclass(slots=True, eq=False)
+class Continue:
+    """``continue``"""
+
+
+@dataclass(slots=True, eq=False)
+class Return:
+    """``return``; the functions of the runtime return a value."""
+
+    value: Expr | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Evaluate:
+    """An expression for what it does; only in functions of the runtime."""
+
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Comment:
+    """``# text``, for people. The text is the emitter's own, never a name from a file."""
+
+    text: str
+
+
+Statement = (
+    Assign | Augment | Store | LocalArray | For | While | If | Break | Continue | Return | Evaluate | Comment
+)
+Block = list[Statement]
+
+
+def inner_blocks(statement: Statement) -> Iterator[Block]:
+    """The blocks inside of a statement."""
+    if isinstance(statement, (For, While)):
+        yield statement.body
+    elif isinstance(statement, If):
+        for _, block in statement.branches:
+            yield block
+        if statement.otherwise is not None:
+            yield statement.otherwise
+
+
+def expressions_of(statement: Statement) -> tuple[Expr, ...]:
+    """The expressions that a statement itself evaluates; not those in its blocks, nor the names that it assigns to."""
+    match statement:
+        case Assign(values=values):
+            return values
+        case Augment(target=target, value=value):
+            return target, value
+        case Store(pointer=pointer, index=index, value=value):
+            return pointer, index, value
+        case For(start=start, stop=stop):
+            return (stop,) if start is None else (start, stop)
+        case While(test=test):
+            return (test,)
+        case If(branches=branches):
+            return tuple(test for test, _ in branches)
+        case Return(value=value):
+            return () if value is None else (value,)
+        case Evaluate(value=value):
+            return (value,)
+        case _:
+            return ()
+
+
+def walk(block: Block) -> Iterator[Statement]:
+    """All statements of a block, outer ones first, in the order of the text."""
+    for statement in block:
+        yield statement
+        for inner in inner_blocks(statement):
+            yield from walk(inner)
+
+
+@dataclass(frozen=True, slots=True)
+class PointerParameter:
+    """A buffer: operand `operand` of the fusion, or its output `output`, or both when it is updated in place."""
+
+    name: str
+    element_type: ElementType
+    operand: int | None
+    output: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeParameter:
+    """A size, a step, a number of times: an int64."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParameter:
+    """A constant of the program that the kernel takes as an argument."""
+
+    name: str
+    element_type: ElementType
+    value: Any
+
+    @property
+    def bits(self) -> int:
+        """The value as a (signed) 64-bit pattern, its form in the argument table."""
+        raw = np.asarray(self.value, self.element_type.dtype).tobytes().ljust(8, b"\0")
+        return int(struct.unpack("<q", raw)[0])
+
+
+KernelParameter = PointerParameter | SizeParameter | ScalarParameter
+
+
+@dataclass(frozen=True, eq=False)
+class LoopProgram:
+    """``def name(lo, hi, parameters)``: what it does, for ``lo <= i < hi`` of its outermost loop."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Block = field(repr=False)
