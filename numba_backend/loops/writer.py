@@ -55,6 +55,10 @@ class Writer:
         self.add(Assign((target,), (value,)))
         return target
 
+    def variable(self, name: str, type_: str = "int64") -> Name:
+        """A variable of the open scope that inner scopes may assign to."""
+        return Name(name, type_, self.depth)
+
     def assign_all(self, names: Sequence[Name], values: Sequence[Expr]) -> None:
         """``a, b = x, y``"""
         self.add(Assign(tuple(names), tuple(values)))
