@@ -9,7 +9,7 @@ from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
-from .emit.source import EmittedKernel
+from .emit.kernel import EmittedKernel
 from .rows import share_rule
 
 

@@ -61,6 +61,8 @@ class Expr:
 
     def at(self, depth: int) -> Expr:
         """The same expression, as a value that depends on the scope of this depth."""
+        if self.depth == depth:
+            return self
         copy = self.with_parts(self.parts)
         if copy is self:
             raise NotImplementedError
@@ -139,8 +141,14 @@ class Expr:
     def __lshift__(self, other: Expr | int) -> Expr:
         return binary("<<", self, as_expr(other))
 
+    def __rshift__(self, other: Expr | int) -> Expr:
+        return binary(">>", self, as_expr(other))
+
     def __neg__(self) -> Expr:
         return unary("-", self)
+
+    def __invert__(self) -> Expr:
+        return unary("~", self)
 
     def __lt__(self, other: Expr | int) -> Expr:
         return binary("<", self, as_expr(other))
@@ -212,7 +220,7 @@ class Number(Expr):
 
     @property
     def is_simple(self) -> bool:
-        return self.text.isdecimal()
+        return type(self.value) is bool or self.text.isdecimal()
 
     def at(self, depth: int) -> Number:
         return Number(self.value, depth)

@@ -48,10 +48,10 @@ class Writer:
         """Adds a statement to the open scope."""
         self.scope.block.append(statement)
 
-    def assign(self, name: str, value: Expr | int) -> Name:
-        """``name = value``"""
+    def assign(self, name: str | Name, value: Expr | int) -> Name:
+        """``name = value``; gives the variable. A Name is a variable that has a type already."""
         value = as_expr(value)
-        target = Name(name, value.type, self.depth)
+        target = name if isinstance(name, Name) else Name(name, value.type, self.depth)
         self.add(Assign((target,), (value,)))
         return target
 
