@@ -1,8 +1,8 @@
 """Kernels that apply scalar computations: reducers, selectors, combiners.
 
 `KernelText` does for them what the loop nest does for fused computations: it keeps the parameters and the program of
-one kernel, and writes out a computation where it is applied. It leaves to the emitter in which scope a value is
-computed, so every scope of such a kernel is opened with `guarded=True`.
+one kernel, and writes out a computation where it is applied. Every value is computed in the scope in which the emitter
+asks for it, none outside of a loop.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class KernelText:
 
     def __init__(self, name: str, computation: HloComputation = _NO_COMPUTATION) -> None:
         self.name = name
-        self.writer = Writer()
+        self.writer = Writer(guarded=True)
         self._elements = ElementEmitter(computation, self.writer, Sizes(computation))
         self._pointers: list[PointerParameter] = []
         self._sizes: list[SizeParameter] = []

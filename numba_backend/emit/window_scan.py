@@ -80,7 +80,7 @@ class _Scans:
         self.writer = self.text.writer
         self.cost = 0.2 * self.count + cost_of(instruction.attributes.to_apply)
 
-    def sources(self) -> list[Buffer]:
+    def operands(self) -> list[Buffer]:
         return [self.text.operand(f"x{k}", t, k) for k, t in enumerate(self.types)]
 
     def inits(self) -> list[Buffer]:
@@ -94,7 +94,7 @@ class _Scans:
         return [self.writer.assign(f"init{k}", init.load(ZERO)) for k, init in enumerate(inits)]
 
     def accumulators(self, buffers: Sequence[Buffer], stem: str = "acc") -> list[Name]:
-        """Variables for elements of these buffers: ``acc0``, ``acc1``."""
+        """Variables for one element of each of these buffers: ``acc0``, ``acc1``."""
         return [self.writer.variable(f"{stem}{k}", b.load(ZERO).type) for k, b in enumerate(buffers)]
 
     def join(self, accumulators: Sequence[Name], values: Sequence[Expr]) -> None:
@@ -117,7 +117,7 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The whole scan, where the scanned dimension is not the last one."""
     own = _Scans(instruction, scan, "scan_columns")
     text, writer = own.text, own.writer
-    sources, inits, outputs = own.sources(), own.inits(), own.outputs()
+    sources, inits, outputs = own.operands(), own.inits(), own.outputs()
     size, inner = text.size("n0", scan.size), text.size("n1", scan.inner)
     by_outer = scan.outer >= FEW_ROWS or scan.inner < 2 * BLOCK
     outer = text.size("outer", scan.outer)
@@ -156,7 +156,7 @@ def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: the elements of each piece, combined. The operands are the instruction's."""
     own = _Scans(instruction, scan, "scan_sums")
     text, writer = own.text, own.writer
-    sources, outputs = own.sources(), own.outputs("sums")
+    sources, outputs = own.operands(), own.outputs("sums")
     size, pieces = text.size("n0", scan.size), text.size("pieces", scan.pieces)
     with writer.loop("piece", LO, HI) as piece:
         row = writer.assign("row", piece // pieces * size)
@@ -191,46 +191,13 @@ def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The scan along rows, or along their pieces, whose start values are then in outputs count, count + 1, ..."""
-    own = _Scans(instruction, scan, "scan_rows")
+    own = _Lanes(instruction, scan)
     text, writer = own.text, own.writer
-    cut = scan.pieces > 1
-    sources, inits, outputs = own.sources(), [] if cut else own.inits(), own.outputs()
-    starts = own.outputs("starts", own.count) if cut else []
-    size = text.size("n0", scan.size)
-    pieces = text.size("pieces", scan.pieces)
-    total = text.size("total", scan.outer * scan.pieces)
-    count = max(1, LANES // (own.count * max(1, len(instruction.attributes.to_apply.instructions) // 4)))
-    values = own.init_values(inits)
-
-    def begin(lane: int, number: Expr) -> _Lane:
-        """Puts a lane at the beginning of row (or piece) `number`. ::
-
-            first3 = (number + 3) % pieces * 1040
-            steps3 = minimum(1040, n0 - first3)
-            row3 = (number + 3) // pieces * n0 + first3
-            acc3_0 = starts0[number + 3]
-        """
-        accumulators = own.accumulators(sources, f"acc{lane}_")
-        if not cut:
-            row = writer.assign(f"row{lane}", product(number, size))
-            text.assign(accumulators, values)
-            return _Lane(lane, row, size, accumulators)
-        first = writer.assign(f"first{lane}", number % pieces * PIECE)
-        steps = writer.assign(f"steps{lane}", minimum(PIECE, size - first))
-        row = number // pieces * size
-        row = writer.assign(f"row{lane}", row - first if scan.backwards else row + first)
-        text.assign(accumulators, [start.load(number) for start in starts])
-        return _Lane(lane, row, steps, accumulators)
-
-    def step(lane: _Lane, s: Expr) -> None:
-        at = writer.assign(f"at{lane.number}", own.offset(lane.row, size, s))
-        own.join(lane.accumulators, [source.load(at) for source in sources])
-        own.keep(outputs, at, lane.accumulators)
-
+    cut, count = own.cut, max(1, LANES // (own.count * max(1, len(instruction.attributes.to_apply.instructions) // 4)))
     with writer.loop("group", LO, HI) as group:
         number = writer.assign("number", product(group, count))
-        with writer.if_(number + count <= total):
-            lanes = [begin(lane, number + lane) for lane in range(count)]
+        with writer.if_(number + count <= own.total):
+            lanes = [own.begin(lane, number + lane) for lane in range(count)]
             common = lanes[0].steps
             if cut:
                 for lane in lanes[1:]:
@@ -238,15 +205,15 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 common = writer.assign("common", common)
             with writer.loop("s", common) as s:
                 for lane in lanes:
-                    step(lane, s)
+                    own.step(lane, s)
             for lane in lanes if cut and count > 1 else ():
                 with writer.loop("s", common, lane.steps) as s:
-                    step(lane, s)
+                    own.step(lane, s)
         if count > 1:
-            with writer.else_(), writer.loop("single", number, total) as single:
-                lane = begin(0, single)
+            with writer.else_(), writer.loop("single", number, own.total) as single:
+                lane = own.begin(0, single)
                 with writer.loop("s", lane.steps) as s:
-                    step(lane, s)
+                    own.step(lane, s)
     extent = -(-scan.outer * scan.pieces // count)
     return text.finish(extent, count * min(scan.size, PIECE if cut else scan.size) * own.cost)
 
@@ -260,3 +227,49 @@ class _Lane:
     """The offset from which its steps are counted."""
     steps: Expr
     accumulators: list[Name]
+
+
+class _Lanes(_Scans):
+    """A scan along rows, or along their pieces if they are cut."""
+
+    def __init__(self, instruction: HloInstruction, scan: Scan) -> None:
+        super().__init__(instruction, scan, "scan_rows")
+        self.cut = scan.pieces > 1
+        self.sources, inits, self.results = self.operands(), [] if self.cut else self.inits(), self.outputs()
+        self.starts = self.outputs("starts", self.count) if self.cut else []
+        self.size = self.text.size("n0", scan.size)
+        self.pieces = self.text.size("pieces", scan.pieces)
+        self.total = self.text.size("total", scan.outer * scan.pieces)
+        self.values = self.init_values(inits)
+
+    def begin(self, lane: int, number: Expr) -> _Lane:
+        """Puts a lane at the beginning of row (or piece) `number`. ::
+
+            first3 = (number + 3) % pieces * 1040
+            steps3 = minimum(1040, n0 - first3)
+            row3 = (number + 3) // pieces * n0 + first3
+            acc3_0 = starts0[number + 3]
+        """
+        writer, size = self.writer, self.size
+        accumulators = self.accumulators(self.sources, f"acc{lane}_")
+        if not self.cut:
+            row = writer.assign(f"row{lane}", product(number, size))
+            self.text.assign(accumulators, self.values)
+            return _Lane(lane, row, size, accumulators)
+        first = writer.assign(f"first{lane}", number % self.pieces * PIECE)
+        steps = writer.assign(f"steps{lane}", minimum(PIECE, size - first))
+        whole = number // self.pieces * size
+        row = writer.assign(f"row{lane}", whole - first if self.scan.backwards else whole + first)
+        self.text.assign(accumulators, [start.load(number) for start in self.starts])
+        return _Lane(lane, row, steps, accumulators)
+
+    def step(self, lane: _Lane, s: Expr) -> None:
+        """Step `s` of a lane. ::
+
+            at3 = row3 + s
+            acc3_0 = reduce_add(acc3_0, x0[at3])
+            out0[at3] = acc3_0
+        """
+        at = self.writer.assign(f"at{lane.number}", self.offset(lane.row, self.size, s))
+        self.join(lane.accumulators, [source.load(at) for source in self.sources])
+        self.keep(self.results, at, lane.accumulators)

@@ -26,8 +26,9 @@ class Scope:
 class Writer:
     """The open scopes of a program and the names used so far."""
 
-    def __init__(self) -> None:
-        self.scopes: list[Scope] = [Scope(0)]
+    def __init__(self, guarded: bool = False) -> None:
+        """`guarded`: every value is computed where it is written."""
+        self.scopes: list[Scope] = [Scope(0, guarded)]
         self._numbers: dict[str, int] = {}
 
     @property
