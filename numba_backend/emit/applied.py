@@ -49,7 +49,7 @@ class KernelText:
     def __init__(self, name: str, computation: HloComputation = _NO_COMPUTATION) -> None:
         self.name = name
         self.writer = Writer(guarded=True)
-        self._elements = ElementEmitter(computation, self.writer, Sizes(computation))
+        self.elements = ElementEmitter(computation, self.writer, Sizes(computation))
         self._pointers: list[PointerParameter] = []
         self._sizes: list[SizeParameter] = []
 
@@ -82,11 +82,11 @@ class KernelText:
 
     def combine(self, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Expr]) -> list[Expr]:
         """The accumulators combined with new elements, as expressions."""
-        return combined(self._elements, reduce, accumulators, elements)
+        return combined(self.elements, reduce, accumulators, elements)
 
     def apply(self, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
         """The results of a scalar computation, as expressions."""
-        return applied(self._elements, computation, arguments)
+        return applied(self.elements, computation, arguments)
 
     def assign(self, names: Sequence[Name], values: Sequence[Expr]) -> None:
         """Assigns all at once: a new value may depend on the old values of the others."""
@@ -96,7 +96,7 @@ class KernelText:
 
     def finish(self, extent: int, cost: float) -> EmittedKernel:
         """The kernel; `cost` in nanoseconds an iteration of the sliced loop."""
-        parameters: tuple[KernelParameter, ...] = (*self._pointers, *self._sizes, *self._elements.scalars)
+        parameters: tuple[KernelParameter, ...] = (*self._pointers, *self._sizes, *self.elements.scalars)
         return EmittedKernel(program_of(self.name, parameters, self.writer), parameters, extent, cost)
 
 

@@ -28,6 +28,7 @@ from . import dialect_float as floating
 from . import dialect_integer as integer
 from . import dialect_small as small
 from .dialect_define import define, define_exact, make_intrinsic
+from .dialect_memory import memory_functions
 from .math import (
     complex_functions,
     complex_inverse,
@@ -296,6 +297,7 @@ SCOPE: dict[str, object] = {
     **_comparisons(),
     **_complex_parts(),
     **_conversions(),
+    **memory_functions(),
     "select": _select(),
     "reduce_precision": _reduce_precision("reduce_precision", types.float32, types.float64),
     "reduce_precision_f16": _reduce_precision("reduce_precision_f16", types.uint16),

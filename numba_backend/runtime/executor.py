@@ -34,12 +34,17 @@ class Op(enum.IntEnum):
     GEMM = 8  # run_gemm, ...: blas.py explains the words
     PYTHON = 9  # a Python function of the arguments' address; first argument
     LOOP = 10  # target, before this row; nanoseconds that a turn takes, as estimated: callbacks.py says what for
+    NATIVE_LOOP = 11  # entry, first argument, extent, grain, argument of the watch: a kernel that looks for interrupts
 
 
 HEADER_WORDS = 17
 FUEL = 50_000
 """A loop looks at the clock after this time, as its rows are estimated, in nanoseconds."""
 STACK_WORDS = 4096
+WATCH_WORDS = 8
+LAST, SECONDS, NANOSECONDS, API, CALL_PYTHON, LOOK, STATUS = range(7)
+"""The words of a watch: what `look` (callbacks.py) keeps from one look to the next, then what it is called with, its
+address, and the status with which a native loop stopped. A watch of zeros never stops a loop."""
 GEMM_WORDS = 50
 
 _EXECUTE = f"""
@@ -59,7 +64,7 @@ def execute(program, bases, pool):
         store(arguments + i * 8, load(values + i * 8) + load(bases + load(which + i * 8) * 8))
     status = 0
     fuel = {FUEL}
-    watch = stack(3)
+    watch = stack({WATCH_WORDS})
     store(watch, 0)
     at = code
     while True:
@@ -113,6 +118,22 @@ def execute(program, bases, pool):
         elif op == {Op.GEMM}:
             call3(load(at + 8), at, arguments, pool)
             at += {GEMM_WORDS * 8}
+        elif op == {Op.NATIVE_LOOP}:
+            store(watch + {8 * API}, load(program + 48))
+            store(watch + {8 * CALL_PYTHON}, load(program + 56))
+            store(watch + {8 * LOOK}, load(program + 64))
+            store(watch + {8 * STATUS}, 0)
+            store(arguments + load(at + 40) * 8, watch)
+            extent = load(at + 24)
+            grain = load(at + 32)
+            if pool == 0 or grain == 0 or extent < grain + grain:
+                call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
+            else:
+                call5(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain)
+            status = load(watch + {8 * STATUS})
+            if status != 0:
+                break
+            at += 48
         else:
             break
     if on_heap:

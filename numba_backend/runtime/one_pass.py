@@ -27,6 +27,7 @@ import llvmlite.ir as llir
 from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
 
+from .dialect_memory import MOST_ELEMENTS, stack_array
 from .numba_internals import allow_contraction
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
@@ -144,7 +145,24 @@ class OnePass:
     def _assignment(self, node: ast.Assign) -> None:
         if len(node.targets) != 1:
             raise Refused("several targets")
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(
+                    func=ast.Name(id="local_array"), args=[ast.Constant(value=int() as n), ast.Name(id=t)]
+                ),
+            ):
+                self._local_array(name, n, t)
+                return
         self._store(node.targets[0], self._expression(node.value))
+
+    def _local_array(self, name: str, count: int, dtype: str) -> None:
+        """A variable that points to memory in the first block."""
+        element = self._scope.get(dtype)
+        if not isinstance(element, types.Number) or name in self._types or not 0 < count <= MOST_ELEMENTS:
+            raise Refused("this local array")
+        memory = stack_array(self._target, self._builder, count, element)
+        self._assign(name, Value(types.CPointer(element), memory))  # type: ignore[attr-defined]
 
     def _augmented(self, node: ast.AugAssign) -> None:
         target = node.target

@@ -58,12 +58,22 @@ class Argument(NamedTuple):
     def __str__(self) -> str:
         if self.kind != "pointer":
             return str(self.word)
+        if self == _WATCH:
+            return "watch"
         return f"constant@{self.word:#x}" if self.base < 0 else f"[{self.base}]+{self.word}"
 
 
 def pointer(base: int, offset: int = 0) -> Argument:
     """The address `offset` bytes into the `base`-th block given to `Program.run`."""
     return Argument("pointer", base, offset)
+
+
+_WATCH = Argument("pointer", -1, 0)
+
+
+def watch() -> Argument:
+    """The place among a native loop's arguments of what it looks for interrupts with: an int64 pointer."""
+    return _WATCH
 
 
 def size(value: int) -> Argument:
@@ -135,6 +145,36 @@ class ProgramBuilder:
         self._nanoseconds += work * _GRAIN_NANOSECONDS if nanoseconds is None else nanoseconds
         shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
         self._row(Op.KERNEL, shown, kernel, self._add(arguments), extent, grain)
+
+    def native_loop(
+        self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
+        nanoseconds: float | None = None,
+    ) -> None:  # fmt: skip
+        """Call a kernel that may run for long: one of its arguments is `watch()`, and it returns early when
+        ``interrupted(watch)`` is true. Then the program stops, as after a callback that raised.
+
+        `nanoseconds`: what it takes, as estimated; without it, it may take any time.
+        """
+        kinds = [argument.kind for argument in arguments]
+        expected = [parameter.kind for parameter in kernel.parameters]
+        if kernel.convention != "kernel" or kinds != expected:
+            raise ProgramError(f"kernel {kernel.name!r} takes ({kernel.signature}), got ({', '.join(kinds)})")
+        watches = [number for number, argument in enumerate(arguments) if argument == _WATCH]
+        if len(watches) != 1 or kernel.parameters[watches[0]].dtype != "s64":
+            raise ProgramError(f"native loop {kernel.name!r} needs one watch, for a pointer to s64")
+        if extent < 0 or grain < 0:
+            raise ProgramError(f"kernel {kernel.name!r}: extent {extent} and grain {grain} must not be negative")
+        if extent == 0:
+            return
+        self._parallel |= grain > 0 and extent >= 2 * grain
+        if nanoseconds is None:
+            self._unknown()
+        else:
+            self._work += nanoseconds / _GRAIN_NANOSECONDS
+            self._nanoseconds += nanoseconds
+        shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
+        first = self._add(arguments)
+        self._row(Op.NATIVE_LOOP, shown, kernel, first, extent, grain, first + watches[0])
 
     def copy(self, destination: Argument, source: Argument, nbytes: int) -> None:
         """Copy bytes; the two regions may overlap."""

@@ -74,7 +74,7 @@ def environment_description() -> str:
     Neither Numba nor LLVM is imported for it: a process whose kernels are all stored never needs them.
     """
     folder = Path(__file__).parent
-    compiler_files = ("kernel", "llvm_backend", "numba_frontend", "numba_internals", "one_pass", "machine")
+    compiler_files = ("executor", "kernel", "llvm_backend", "numba_frontend", "numba_internals", "one_pass", "machine")
     own = [folder / f"{name}.py" for name in (*compiler_files, "loader", "store_disk")]
     own += [*sorted(folder.glob("dialect*.py")), *sorted(folder.glob("math/**/*.py"))]
     cpu = cpu_description()
