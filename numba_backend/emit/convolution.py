@@ -100,7 +100,7 @@ def _zero(element_type: ElementType) -> Expr:
 def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, end: int) -> EmittedKernel:
     """Patches [image, feature, k..., position] of some images, for positions `first` to `end` along the first
     dimension. Operand 0: the input; output 0: the patches."""
-    text = KernelText("patches")
+    text = KernelText("patches", guarded=True)
     writer, zero = text.writer, _zero(sizes.element_type)
     x, out = (b.pointer for b in (text.operand("x", sizes.element_type, 0), text.output("out", sizes.element_type, 0)))
     axes = kernel_axes(text, sizes.axes, moves=True)
@@ -153,7 +153,7 @@ def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, 
 def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: int) -> EmittedKernel:
     """Patches [group, position, k..., input] of some positions (of all images), for the kernel's elements `first` to
     `end` along its first dimension. Operand 0: the input; output 0: the patches."""
-    text = KernelText("patches")
+    text = KernelText("patches", guarded=True)
     writer = text.writer
     source, target = text.operand("x", sizes.element_type, 0), text.output("out", sizes.element_type, 0)
     axes = kernel_axes(text, sizes.axes, moves=True)
@@ -254,7 +254,7 @@ def _add_product(text: KernelText, element_type: ElementType, total: Load, x: Ex
 
 def emit_direct_first(sizes: Sizes) -> EmittedKernel:
     """The whole convolution, channels first. Operand 0: the input; operand 1: the kernel; output 0: the result."""
-    text = KernelText("convolution")
+    text = KernelText("convolution", guarded=True)
     writer, element = text.writer, sizes.element_type
     x, w, out = _pointers(text, element)
     axes = kernel_axes(text, sizes.axes, moves=True)
@@ -290,7 +290,7 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
 def emit_direct_last(sizes: Sizes) -> EmittedKernel:
     """A depthwise convolution (one input and one output feature a group), channels last. Operands as above."""
     assert sizes.inputs == sizes.outputs == 1, "a convolution that is not depthwise"
-    text = KernelText("depthwise_convolution")
+    text = KernelText("depthwise_convolution", guarded=True)
     writer, element = text.writer, sizes.element_type
     x, w, out = _pointers(text, element)
     axes = kernel_axes(text, sizes.axes, moves=True)

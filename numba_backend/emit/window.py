@@ -112,7 +112,7 @@ def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
     arrays = [o.shape for o in instruction.operands[:count]]
     results = list(instruction.shape.leaves())
     axes = axes_of(arrays[0].dimensions, results[0].dimensions, instruction.attributes.window)
-    text = KernelText("reduce_window", instruction.attributes.to_apply)
+    text = KernelText("reduce_window", instruction.attributes.to_apply, guarded=True)
     sources = [text.operand(f"x{k}", s.element, k) for k, s in enumerate(arrays)]
     starts = [text.operand(f"i{k}", s.element, count + k) for k, s in enumerate(arrays)]
     outputs = [text.output(f"out{k}", s.element, k) for k, s in enumerate(results)]

@@ -76,7 +76,7 @@ class _Scans:
         self.instruction, self.scan = instruction, scan
         self.count = len(instruction.operands) // 2
         self.types = [o.shape.element for o in instruction.operands[: self.count]]
-        self.text = KernelText(name, instruction.attributes.to_apply)
+        self.text = KernelText(name, instruction.attributes.to_apply, guarded=True)
         self.writer = self.text.writer
         self.cost = 0.2 * self.count + cost_of(instruction.attributes.to_apply)
 

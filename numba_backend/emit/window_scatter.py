@@ -41,7 +41,7 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     array, source = (o.shape for o in instruction.operands[:2])
     attributes = instruction.attributes
     axes = axes_of(array.dimensions, source.dimensions, attributes.window)
-    text = KernelText("select_and_scatter", attributes.scatter)
+    text = KernelText("select_and_scatter", attributes.scatter, guarded=True)
     values = text.operand("x", array.element, 0)
     updates = text.operand("y", source.element, 1)
     start = text.operand("i", array.element, 2)
