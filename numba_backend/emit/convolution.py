@@ -23,11 +23,24 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.passes.expand.convolution import is_channels_last
 from ...hlo.window import Window, dilated
-from ..loops.expressions import ZERO, Binary, Expr, Load, Name, all_of, call, maximum, minimum, product, unary
+from ..loops.expressions import (
+    ZERO,
+    Binary,
+    Expr,
+    Load,
+    Name,
+    all_of,
+    call,
+    is_number,
+    maximum,
+    minimum,
+    product,
+    unary,
+)
 from .applied import KernelText
 from .element import CAST
 from .kernel import HI, LO, EmittedKernel
-from .window_axes import NOTHING, Axis, KernelAxis, added, kernel_axes, row_major, take_apart
+from .window_axes import NOTHING, Axis, KernelAxis, kernel_axes, row_major, take_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +115,8 @@ def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, 
     dimension. Operand 0: the input; output 0: the patches."""
     text = KernelText("patches", guarded=True)
     writer, zero = text.writer, _zero(sizes.element_type)
-    x, out = (b.pointer for b in (text.operand("x", sizes.element_type, 0), text.output("out", sizes.element_type, 0)))
+    x = text.operand("x", sizes.element_type, 0).pointer
+    out = text.output("out", sizes.element_type, 0).pointer
     axes = kernel_axes(text, sizes.axes, moves=True)
     features = text.size("features", sizes.features)
     before_image = text.argument("first_image", first_image)
@@ -120,7 +134,7 @@ def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, 
         left = writer.assign("left", minimum(begin, high))
         right = writer.assign("right", maximum(stop, left))
         tests: list[Expr] = []
-        indices = [added(product(image + before_image, features), f)]
+        indices = [row_major([image + before_image, f], [ZERO, features])]
         loops = [writer.loop(f"o{a.number}", *b) for a, b in zip(outer, bounds, strict=False)]
         positions = [stack.enter_context(loop) for loop in loops]
         for axis, position, element in zip(outer, positions, elements, strict=False):
@@ -155,7 +169,8 @@ def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: 
     `end` along its first dimension. Operand 0: the input; output 0: the patches."""
     text = KernelText("patches", guarded=True)
     writer = text.writer
-    source, target = text.operand("x", sizes.element_type, 0), text.output("out", sizes.element_type, 0)
+    x = text.operand("x", sizes.element_type, 0).pointer
+    out = text.output("out", sizes.element_type, 0).pointer
     axes = kernel_axes(text, sizes.axes, moves=True)
     last, outer = axes[-1], axes[:-1]
     features, inputs = text.size("features", sizes.features), text.size("inputs", sizes.inputs)
@@ -165,10 +180,10 @@ def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: 
     bounds += [(ZERO, a.window) for a in axes[1:]]
     with ExitStack() as stack:
         row = stack.enter_context(writer.loop("row", LO, HI))
-        place = writer.assign("place", row + text.argument("first_row", first_row))
+        position = writer.assign("place", row + text.argument("first_row", first_row))
         names = ["image", *(f"o{a.number}" for a in axes)]
-        image, *positions = take_apart(text, place, names, [ZERO, *(a.count for a in axes)])
-        begins = [axis.begin(position) for axis, position in zip(axes, positions, strict=True)]
+        image, *positions = take_apart(text, position, names, [ZERO, *(a.count for a in axes)])
+        begins = [axis.begin(p) for axis, p in zip(axes, positions, strict=True)]
         offset = row * text.argument("depth", depth)
         feature: Expr = ZERO
         if sizes.groups > 1:
@@ -183,7 +198,7 @@ def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: 
             cell = axis.cell(begin, k)
             tests += axis.tests(cell)
             indices.append(axis.index(cell))
-        patch = _Patch(text, source.pointer, target.pointer, _zero(sizes.element_type), at, inputs)
+        patch = _Patch(text, x, out, _zero(sizes.element_type), at, inputs)
         array = [ZERO, *(a.size for a in axes), features]
         if run:
             base = row_major([*indices, begins[-1], feature], array)
@@ -216,7 +231,7 @@ class _Patch:
                 writer.assign(left, high)
                 writer.assign(right, high)
         base = writer.assign("base", base)
-        to = writer.assign("to", self.at if low is ZERO else self.at - product(low, inputs))
+        to = writer.assign("to", self.at if is_number(low, 0) else self.at - product(low, inputs))
         with writer.loop("j", product(low, inputs), product(left, inputs)) as j:
             writer.store(self.out, to + j, self.zero)
         with writer.loop("j", product(left, inputs), product(right, inputs)) as j:

@@ -30,7 +30,7 @@ from contextlib import ExitStack, contextmanager
 
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
-from ..loops.expressions import ZERO, Expr, Name, Number, all_of, maximum, minimum, product, unary
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
 from .applied import Buffer, KernelText, cost_of
 from .kernel import HI, LO, EmittedKernel
 from .window_axes import MANY_ROWS, UNROLLED, Axis, axes_of, kernel_axes, row_major, take_apart
@@ -76,7 +76,7 @@ class _Rows:
                 if self.outer:
                     row = stack.enter_context(writer.loop("row", self.text.size("rows", self.count)))
                     self._begin(row)
-            first = writer.assign("first", ZERO if row is ZERO else product(row, length))
+            first = writer.assign("first", ZERO if is_number(row, 0) else product(row, length))
             yield first, start, stop
 
     def _begin(self, row: Expr) -> None:
