@@ -10,7 +10,7 @@ from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
-from .emit.source import EmittedKernel
+from .emit.kernel import EmittedKernel
 from .native_loops.state import overwritten
 from .rows import share_rule
 

@@ -24,8 +24,9 @@ from .bodies import Bodies
 from .dot import gemm_of
 from .emit import canonical, emit_fusion
 from .emit.element import storage_of
+from .emit.kernel import EmittedKernel
 from .emit.places import place_of
-from .emit.source import EmittedKernel, KernelParameter, PointerParameter, SizeParameter
+from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .rows import row_rule
@@ -268,8 +269,8 @@ class _Lowering:
         found = self._sources.get(kernel.source)
         parameters = tuple(_declared(p) for p in kernel.parameters)
         if found is None or found.parameters != parameters:
-            name = kernel.source[len("def ") : kernel.source.index("(")]
-            found = self._sources[kernel.source] = KernelSource(name, kernel.source, parameters)
+            source = KernelSource(kernel.program.name, kernel.source, parameters)
+            found = self._sources[kernel.source] = source
         return found
 
     def _dot(self, instruction: HloInstruction) -> None:

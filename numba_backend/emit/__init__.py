@@ -18,10 +18,10 @@ from . import (  # noqa: F401 - each registers its rules
 )
 from .alignment import roots_of
 from .collapse import FusedBody, canonical, structure_of
+from .kernel import EmittedKernel
 from .nest import emit_loop, emit_update
 from .nest_reduce import emit_reduction
 from .sharing import Sharing, is_update
-from .source import EmittedKernel
 
 __all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion", "structure_of"]
 

@@ -1,4 +1,4 @@
-"""One element of one instruction, as kernel text: the recursion that all loop nests use.
+"""One element of one instruction, as an expression: the recursion that all loop nests use.
 
 `ElementEmitter.value(instruction, index)` gives an expression for that element. The rules are in the files of the op
 families. Elements are held in a type that Numba computes in: f16 and bf16 as float32 (rounded after every op, as HLO
@@ -18,10 +18,13 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.rules import RuleTable
+from ..loops.expressions import Expr, Name, call
+from ..loops.statements import PointerParameter, ScalarParameter
+from ..loops.writer import Writer, boolean, cast
+from .kernel import pointer_of
 from .place_index import PlaceIndex, Spot
 from .places import Place
-from .sizes import Sizes
-from .source import ZERO, Expr, Index, PointerParameter, ScalarParameter, Writer, binary, call
+from .sizes import Index, Sizes
 
 MAX_INLINE = 72
 """An expression that is used once and has at most this many characters gets no name."""
@@ -71,28 +74,26 @@ def rounded(element_type: ElementType, value: Expr) -> Expr:
     return value
 
 
-def loaded(element_type: ElementType, place: Expr) -> Expr:
+def loaded(element_type: ElementType, value: Expr) -> Expr:
     """Converts a value from memory to the type in which it is held."""
     if element_type is ElementType.PRED:
-        return binary("!=", place, ZERO)
+        return value.ne(0)
     if element_type in (ElementType.F16, ElementType.BF16):
-        return call(f"{element_type.value}_to_f32", place)
+        return call(f"{element_type.value}_to_f32", value)
     if element_type.is_small and element_type.is_integral:
-        return call(f"{element_type.value}_to_{_wide_integer(element_type)}", place)
-    return place
+        return call(f"{element_type.value}_to_{_wide_integer(element_type)}", value)
+    return value
 
 
-def stored(element_type: ElementType, text: str) -> str:
+def stored(element_type: ElementType, value: Expr) -> Expr:
     """Converts a held value to the type in memory."""
     if element_type is ElementType.PRED:
-        return f"uint8({text})"
-    if element_type is ElementType.F16:
-        return f"f32_to_f16({text})"
-    if element_type is ElementType.BF16:
-        return f"f32_to_bf16({text})"
+        return cast("uint8", value)
+    if element_type in (ElementType.F16, ElementType.BF16):
+        return call(f"f32_to_{element_type.value}", value)
     if element_type.is_small and element_type.is_integral:
-        return f"{_wide_integer(element_type)}_to_{element_type.value}({text})"
-    return text
+        return call(f"{_wide_integer(element_type)}_to_{element_type.value}", value)
+    return value
 
 
 class ElementEmitter:
@@ -149,7 +150,7 @@ class ElementEmitter:
     def _compute(self, instruction: HloInstruction, index: Index) -> None:
         spilled = self.spilled.get((instruction, index))
         result = spilled() if spilled else ELEMENT[instruction.opcode](self, instruction, index)
-        reused = self._uses.get(instruction, 0) > 1 and instruction not in self.literals and not _is_simple(result.text)
+        reused = self._uses.get(instruction, 0) > 1 and instruction not in self.literals and not result.is_simple
         if reused or len(result.text) > MAX_INLINE:
             result = self.writer.let(self.stem(instruction), result.closed())
         self.writer.remember((instruction, index), result)
@@ -166,24 +167,24 @@ class ElementEmitter:
         """A scalar constant: an argument of the kernel, unless it must be a literal or cannot be an argument."""
         array = np.asarray(value, element_type.dtype)
         if element_type is ElementType.PRED:
-            return Expr("True" if array else "False")
+            return boolean(bool(array))
         if element_type.is_small:
             # In the held form: a float's byte, an integer's value.
             is_byte = element_type.is_floating
             array = array.view(np.uint8) if is_byte else array.astype(np.int8 if element_type.is_signed else np.uint8)
             element_type = ElementType.S8 if element_type.is_signed and not is_byte else ElementType.U8
         if element_type.is_integral and literal:
-            return Expr(f"{CAST[element_type]}({int(array)})")
+            return cast(CAST[element_type], int(array))
         if element_type.is_complex:
             real, imag = (self.scalar(element_type.real, part) for part in (array.real, array.imag))
-            return Expr(f"complex_from({real}, {imag})")
+            return call("complex_from", real, imag)
         key = (element_type, array.tobytes())
         found = self._scalar_names.get(key)
         if found is None:
             name = f"c{len(self._scalar_names)}"
             held = ElementType.F32 if element_type in (ElementType.F16, ElementType.BF16) else element_type
             self.scalars.append(ScalarParameter(name, held, array.astype(held.dtype)))
-            found = self._scalar_names[key] = Expr(name)
+            found = self._scalar_names[key] = Name(name, CAST[held])
         return found
 
     def load(self, instruction: HloInstruction, index: Index) -> Expr:
@@ -195,10 +196,10 @@ class ElementEmitter:
 
     def read(self, pointer: PointerParameter, spot: Spot, place: Place | None) -> Expr:
         """An element of a buffer, in the type in which it is held."""
-        text = f"{pointer.name}[{spot.at}]"
+        value: Expr = pointer_of(pointer)[spot.offset]
         if place is not None and spot.shift is not None:
-            text = f"uint8((int64({text}) >> {spot.shift}) & {(1 << place.packed_bits) - 1})"
-        return loaded(pointer.element_type, Expr(text, spot.at.depth))
+            value = cast("uint8", (cast("int64", value) >> spot.shift) & ((1 << place.packed_bits) - 1))
+        return loaded(pointer.element_type, value)
 
     @staticmethod
     def stem(instruction: HloInstruction) -> str:
@@ -213,10 +214,6 @@ class ElementEmitter:
 
 ElementRule = Callable[[ElementEmitter, HloInstruction, Index], Expr]
 ELEMENT: RuleTable[ElementRule] = RuleTable("emission")
-
-
-def _is_simple(text: str) -> bool:
-    return text.isidentifier() or text.isdecimal()
 
 
 def _count_uses(computation: HloComputation) -> dict[HloInstruction, int]:

@@ -7,8 +7,10 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import ComparisonDirection, ComparisonType
+from ..loops.expressions import Expr, binary, call, unary
+from ..loops.writer import cast
 from .element import CAST, ELEMENT, NARROW, ElementEmitter, loaded, rounded, stored
-from .source import ZERO, Expr, Index, binary, call, unary
+from .sizes import Index
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
@@ -136,14 +138,14 @@ def _not(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
     element = instruction.shape.element
     if element is ElementType.PRED:
-        return unary("not ", a)
+        return unary("not", a)
     return unary("~", a, CAST[element] if element in NARROW else "").closed()
 
 
 @ELEMENT.register(Opcode.IS_FINITE)
 def _is_finite(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    return binary("!=", call("is_finite", a), ZERO)
+    return call("is_finite", a).ne(0)
 
 
 @ELEMENT.register(Opcode.COMPARE)
@@ -155,9 +157,9 @@ def _compare(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
         return binary(sign, call("total_order_key", a), call("total_order_key", b))
     if element.is_complex:
         name = "eq" if instruction.attributes.direction is ComparisonDirection.EQ else "ne"
-        return binary("!=", call(name, a, b), ZERO)
+        return call(name, a, b).ne(0)
     if element is ElementType.PRED:
-        return binary(sign, call("uint8", a), call("uint8", b))
+        return binary(sign, cast("uint8", a), cast("uint8", b))
     return binary(sign, a, b)
 
 
@@ -166,7 +168,7 @@ def _reduce_precision(e: ElementEmitter, instruction: HloInstruction, index: Ind
     """``reduce_precision(x, 5, 7)``; f16 in its own bits, which differ from f32's for subnormals."""
     (a,) = e.operands(instruction, index)
     attributes, element = instruction.attributes, instruction.shape.element
-    bits = (Expr(str(min(n, 64))) for n in (attributes.exponent_bits, attributes.mantissa_bits))
+    bits = [min(n, 64) for n in (attributes.exponent_bits, attributes.mantissa_bits)]
     if element is ElementType.F16:
         return call("f16_to_f32", call("reduce_precision_f16", call("f32_to_f16", a), *bits))
     return rounded(element, call("reduce_precision", a, *bits))
@@ -181,7 +183,7 @@ def _select(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
 def _clamp(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     low, x, high = e.operands(instruction, index)
     if instruction.shape.element is ElementType.PRED:
-        return binary("&", binary("|", low, x), high)
+        return (low | x) & high
     return call("minimum", call("maximum", low, x), high)
 
 
@@ -224,7 +226,7 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
     if target.is_small and target is not source:
         return _to_small(e, a, source, target)
     if target is ElementType.PRED:
-        return binary("!=", a, e.scalar(source, 0))
+        return a.ne(e.scalar(source, 0))
     if source.is_complex and not target.is_complex:
         return converted(e, call("real", a), source.real, target)
     held = ElementType.F32 if source in _HALF else source
@@ -236,7 +238,7 @@ def converted(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
         return call("complex_from", converted(e, a, source, target.real), e.scalar(target.real, 0))
     if source in _HALF and target is ElementType.F32:
         return a
-    return call(CAST[target], a)
+    return cast(CAST[target], a)
 
 
 def _to_small(e: ElementEmitter, a: Expr, source: ElementType, target: ElementType) -> Expr:
@@ -251,8 +253,7 @@ def _to_small(e: ElementEmitter, a: Expr, source: ElementType, target: ElementTy
     if source.is_inexact:
         low = -1 << (target.bit_width - 1) if target.is_signed else 0
         high = low + (1 << target.bit_width) - 1
-        name = CAST[wide]
-        return call("minimum", call("maximum", value, Expr(f"{name}({low})")), Expr(f"{name}({high})"))
+        return call("minimum", call("maximum", value, cast(CAST[wide], low)), cast(CAST[wide], high))
     return rounded(target, value)
 
 
@@ -260,7 +261,7 @@ def _to_half(a: Expr, source: ElementType, target: ElementType) -> Expr:
     """Round to f16 or bf16; from f64 in one step, because rounding twice could give another result."""
     if source is ElementType.F64:
         return call(f"{target.value}_to_f32", call(f"f64_to_{target.value}", a))
-    return rounded(target, a if source in (*_HALF, ElementType.F32) else call("float32", a))
+    return rounded(target, a if source in (*_HALF, ElementType.F32) else cast("float32", a))
 
 
 @ELEMENT.register(Opcode.BITCAST_CONVERT)
@@ -283,9 +284,7 @@ def _bitcast_convert(e: ElementEmitter, instruction: HloInstruction, index: Inde
 
 def _small_bits(a: Expr, source: ElementType, target: ElementType) -> Expr:
     """Through the byte in memory, which is the form in which small floats are held."""
-    byte = Expr(stored(source, a.text), a.depth)
-    if source is ElementType.S8:
-        byte = call("bitcast_s8_u8", a)
+    byte = call("bitcast_s8_u8", a) if source is ElementType.S8 else stored(source, a)
     if target is ElementType.S8:
         return call("bitcast_u8_s8", byte)
     return loaded(target, byte)

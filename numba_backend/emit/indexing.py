@@ -13,8 +13,10 @@ from __future__ import annotations
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..loops.expressions import ZERO, Expr, Number, call
+from ..loops.writer import cast
 from .element import ELEMENT, ElementEmitter
-from .source import ZERO, Expr, Index, call, minus, plus
+from .sizes import Index
 
 
 @ELEMENT.register(Opcode.GATHER)
@@ -34,7 +36,7 @@ def _gather(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
             continue
         start = _start(e, instruction, d, batch)
         within = ZERO if d in attributes.collapsed_slice_dims else next(offsets)
-        source.append(plus(start, within))
+        source.append(start + within)
     return e.value(operand, tuple(source))
 
 
@@ -46,14 +48,14 @@ def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch
     if dimension not in attributes.start_index_map or size == window:
         return ZERO
     component = attributes.start_index_map.index(dimension)
-    place = list(batch)
+    index = list(batch)
     if attributes.index_vector_dim < indices.shape.rank:
-        place.insert(attributes.index_vector_dim, Expr(str(component)))
-    last = minus(e.sizes.of(operand, dimension), e.sizes.constant(window))
-    key = ("start", indices, tuple(place), last)
+        index.insert(attributes.index_vector_dim, Number(component))
+    last = e.sizes.of(operand, dimension) - e.sizes.constant(window)
+    key = ("start", indices, tuple(index), last)
     found = e.writer.recall(key)
     if found is None:
-        start = as_signed(indices.shape.element, e.value(indices, tuple(place)))
+        start = as_signed(indices.shape.element, e.value(indices, tuple(index)))
         found = e.writer.let("start", call("minimum", call("maximum", start, ZERO), last))
         e.writer.remember(key, found)
     return found
@@ -62,5 +64,5 @@ def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch
 def as_signed(element_type: ElementType, value: Expr) -> Expr:
     """An index as s64; unsigned indices are limited to 2**62, which is larger than any dimension."""
     if element_type is ElementType.U64:
-        value = call("minimum", value, Expr(f"uint64({1 << 62})"))
-    return call("int64", value)
+        value = call("minimum", value, cast("uint64", 1 << 62))
+    return cast("int64", value)

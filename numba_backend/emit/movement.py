@@ -10,19 +10,21 @@ transpose: ``x[j * n1 + i]``; pad and concatenate choose by comparing the index:
 
 from __future__ import annotations
 
-from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, call, is_number
+from ..loops.writer import cast
 from .element import CAST, ELEMENT, ElementEmitter, rounded
-from .source import ZERO, Expr, Index, binary, call, minus, plus, times
+from .indexing import as_signed
+from .sizes import Index
 
 
 @ELEMENT.register(Opcode.BROADCAST)
 def _broadcast(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     operand = instruction.operands[0]
     value = e.value(operand, tuple(index[d] for d in instruction.attributes.dimensions))
-    if value.depth < e.writer.depth and operand not in e.literals and not value.text.isidentifier():
+    if value.depth < e.writer.depth and operand not in e.literals and not value.is_simple:
         # Values that do not change in the inner loop are computed outside of it.
         return e.writer.let(e.stem(operand), value)
     return value
@@ -38,20 +40,20 @@ def _transpose(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 
 @ELEMENT.register(Opcode.IOTA)
 def _iota(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    position = index[instruction.attributes.iota_dimension]
+    component = index[instruction.attributes.iota_dimension]
     element = instruction.shape.element
     if element.is_complex:
-        return call("complex_from", call(CAST[element.real], position), e.scalar(element.real, 0))
+        return call("complex_from", cast(CAST[element.real], component), e.scalar(element.real, 0))
     if element.is_small and element.is_floating:
-        return call(f"f32_to_{element.value}", call("float32", position))
-    return rounded(element, call(CAST[element], position))
+        return call(f"f32_to_{element.value}", cast("float32", component))
+    return rounded(element, cast(CAST[element], component))
 
 
 @ELEMENT.register(Opcode.SLICE)
 def _slice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     attributes, sizes = instruction.attributes, e.sizes
     source = tuple(
-        plus(times(component, sizes.step(step)), sizes.constant(start))
+        component * sizes.step(step) + sizes.constant(start)
         for component, start, step in zip(index, attributes.start_indices, attributes.strides, strict=True)
     )
     return e.value(instruction.operands[0], source)
@@ -62,7 +64,8 @@ def _reverse(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     source = list(index)
     for d in instruction.attributes.dimensions:
         size = e.sizes.of(instruction, d)
-        source[d] = minus(Expr(str(int(size.text) - 1)) if size.text.isdecimal() else minus(size, Expr("1")), index[d])
+        last = Number(size.value - 1) if isinstance(size, Number) else size - 1
+        source[d] = last - index[d]
     return e.value(instruction.operands[0], tuple(source))
 
 
@@ -78,7 +81,7 @@ def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
         rest = iter(kept)
         return e.value(operand, tuple(ZERO if d == 1 else next(rest) for d in source))
     linear = e.sizes.offset(instruction, index)
-    if not linear.text.isidentifier() and len(source) > 1:
+    if not isinstance(linear, Name) and len(source) > 1:
         linear = e.writer.let("at", linear)
     components: list[Expr] = []
     for d in range(len(source) - 1, 0, -1):
@@ -86,8 +89,8 @@ def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
             components.append(ZERO)
             continue
         size = e.sizes.of(operand, d)
-        components.append(binary("%", linear, size))
-        linear = binary("//", linear, size)
+        components.append(linear % size)
+        linear = linear // size
     return e.value(operand, (linear, *reversed(components)) if source else ())
 
 
@@ -103,15 +106,13 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
         if slice_sizes[d] == operand.shape.dimensions[d]:
             starts.append(ZERO)
             continue
-        last = minus(e.sizes.of(operand, d), e.sizes.constant(slice_sizes[d]))
+        last = e.sizes.of(operand, d) - e.sizes.constant(slice_sizes[d])
         key = ("start", start, last)
         found = writer.recall(key)
         if found is None:
-            raw = e.value(start, ())
-            if start.shape.element is ElementType.U64:
-                # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
-                raw = call("minimum", raw, Expr(f"uint64({1 << 62})"))
-            found = writer.let("start", call("minimum", call("maximum", call("int64", raw), ZERO), last))
+            # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
+            signed = as_signed(start.shape.element, e.value(start, ()))
+            found = writer.let("start", call("minimum", call("maximum", signed, ZERO), last))
             writer.remember(key, found)
         starts.append(found)
     return starts
@@ -120,28 +121,27 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
 @ELEMENT.register(Opcode.DYNAMIC_SLICE)
 def _dynamic_slice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     starts = clamped_starts(e, instruction, 1)
-    return e.value(instruction.operands[0], tuple(plus(s, i) for s, i in zip(starts, index, strict=True)))
+    return e.value(instruction.operands[0], tuple(s + i for s, i in zip(starts, index, strict=True)))
 
 
-def _inside(position: Expr, low: Expr, size: Expr) -> list[str]:
-    """low <= position < low + size."""
-    tests = [] if low.text == "0" else [f"{low} <= {position}"]
-    end = plus(low, size)
-    return [*tests, f"{position} < {end}"]
+def _inside(component: Expr, low: Expr, size: Expr) -> list[Expr]:
+    """low <= component < low + size."""
+    tests = [] if is_number(low, 0) else [low <= component]
+    return [*tests, component < low + size]
 
 
 def _choose(
-    e: ElementEmitter, tests: list[str], operand: HloInstruction, inside: Index,
+    e: ElementEmitter, tests: list[Expr], operand: HloInstruction, inside: Index,
     otherwise: HloInstruction, other_index: Index,
 ) -> Expr:  # fmt: skip
     """``if tests: name = operand[inside]`` / ``else: name = otherwise[other_index]``."""
     writer = e.writer
     name = writer.fresh("part")
-    with writer.block(f"if {' and '.join(tests)}:", guarded=True):
-        writer.line(f"{name} = {e.value(operand, inside)}")
-    with writer.block("else:", guarded=True):
-        writer.line(f"{name} = {e.value(otherwise, other_index)}")
-    return Expr(name, writer.depth)
+    with writer.if_(all_of(tests), guarded=True):
+        part = writer.assign(name, e.value(operand, inside))
+    with writer.else_(guarded=True):
+        writer.assign(part, e.value(otherwise, other_index))
+    return part.at(writer.depth)
 
 
 @ELEMENT.register(Opcode.PAD)
@@ -150,23 +150,23 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     if 0 in operand.shape.dimensions:
         return e.value(padding, ())
     attributes, sizes = instruction.attributes, e.sizes
-    tests: list[str] = []
+    tests: list[Expr] = []
     source: list[Expr] = []
     for d, component in enumerate(index):
         low, high, interior = attributes.low[d], attributes.high[d], attributes.interior[d]
         if (low, high, interior) == (0, 0, 0):
             source.append(component)
             continue
-        shifted = component if low == 0 else minus(component, sizes.constant(low))
-        if not shifted.text.isidentifier():
+        shifted = component if low == 0 else component - sizes.constant(low)
+        if not isinstance(shifted, Name):
             shifted = e.writer.let("at", shifted)
         if low > 0:
-            tests.append(f"{shifted} >= 0")
+            tests.append(shifted >= 0)
         if interior:
             step = sizes.step(interior + 1)
-            tests.append(f"{shifted} % {step} == 0")
-            shifted = binary("//", shifted, step)
-        tests.append(f"{shifted} < {sizes.of(operand, d)}")
+            tests.append((shifted % step).eq(0))
+            shifted = shifted // step
+        tests.append(shifted < sizes.of(operand, d))
         source.append(shifted)
     if not tests:
         return e.value(operand, tuple(source))
@@ -178,20 +178,25 @@ def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -
     """One branch for each operand: ``if i < n0: ... elif i < n0 + n1: ... else: ...``."""
     axis, writer = instruction.attributes.dimension, e.writer
     parts = [o for o in instruction.operands if o.shape.dimensions[axis]]
-    name = writer.fresh("part")
-    start = ZERO
+    if len(parts) == 1:
+        return e.value(parts[0], index)
+    name: str | Name = writer.fresh("part")
+    component = index[axis]
+    start: Expr = ZERO
     for number, part in enumerate(parts):
-        end = plus(start, e.sizes.of(part, axis))
-        position = index[axis]
-        local = minus(position, start)
-        last = number == len(parts) - 1
-        header = "else:" if last and number else f"{'el' if number else ''}if {position} < {end}:"
-        if last and not number:
-            return e.value(part, index)
-        with writer.block(header, guarded=True):
-            writer.line(f"{name} = {e.value(part, (*index[:axis], local, *index[axis + 1 :]))}")
+        end = start + e.sizes.of(part, axis)
+        local = (*index[:axis], component - start, *index[axis + 1 :])
+        if number == 0:
+            branch = writer.if_(component < end, guarded=True)
+        elif number < len(parts) - 1:
+            branch = writer.elif_(component < end, guarded=True)
+        else:
+            branch = writer.else_(guarded=True)
+        with branch:
+            name = writer.assign(name, e.value(part, local))
         start = end
-    return Expr(name, writer.depth)
+    assert isinstance(name, Name)
+    return name.at(writer.depth)
 
 
 @ELEMENT.register(Opcode.DYNAMIC_UPDATE_SLICE)
@@ -201,14 +206,14 @@ def _dynamic_update_slice(e: ElementEmitter, instruction: HloInstruction, index:
     if 0 in update.shape.dimensions:
         return e.value(operand, index)
     starts = clamped_starts(e, instruction, 2)
-    tests: list[str] = []
+    tests: list[Expr] = []
     local: list[Expr] = []
     for d, (start, component) in enumerate(zip(starts, index, strict=True)):
-        if start.text == "0" and update.shape.dimensions[d] == operand.shape.dimensions[d]:
+        if is_number(start, 0) and update.shape.dimensions[d] == operand.shape.dimensions[d]:
             local.append(component)
             continue
         tests += _inside(component, start, e.sizes.of(update, d))
-        local.append(minus(component, start))
+        local.append(component - start)
     if not tests:
         return e.value(update, tuple(local))
     return _choose(e, tests, update, tuple(local), operand, index)

@@ -23,20 +23,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ..loops.expressions import ZERO, Expr, Name, Number, call, is_number
+from ..loops.statements import KernelParameter, PointerParameter
+from ..loops.writer import Writer, cast
 from .alignment import roots_of
 from .collapse import FusedBody
 from .element import ElementEmitter, stored
+from .kernel import HI, LO, EmittedKernel, pointer_of, program_of
 from .movement import clamped_starts
 from .place_index import LoopDigit, Spot, TileLoops, guide_of, loop_digits, reached_parameters
 from .places import Place
-from .sizes import Sizes
-from .source import EmittedKernel, Expr, Index, KernelParameter, PointerParameter, Writer, binary, plus
+from .sizes import Index, Sizes
 
 TILE = 32
 """Rows and columns of a tile: 32 x 32 floats are 64 cache lines on either side, well within the first level."""
@@ -44,13 +47,13 @@ TILE = 32
 LOOP_VARIABLES = ("i", "j", "k", "l", "m", "p", "q", "r")
 
 
-def loop_variable(position: int) -> str:
-    """The name of the loop variable at a nesting depth."""
-    return LOOP_VARIABLES[position] if position < len(LOOP_VARIABLES) else f"i{position}"
+def loop_variable(level: int) -> str:
+    """The name of the loop variable at a nesting level."""
+    return LOOP_VARIABLES[level] if level < len(LOOP_VARIABLES) else f"i{level}"
 
 
 class NestEmitter:
-    """Shared by all nests: one canonical fused computation, its pointers, and the text so far."""
+    """Shared by all nests: one canonical fused computation, its pointers, and the program so far."""
 
     def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
         """`sharing`: output -> the operand whose buffer it overwrites."""
@@ -63,8 +66,8 @@ class NestEmitter:
         self.elements = ElementEmitter(body, self.writer, self.sizes)
         self.elements.places.update(fused.parameter_places)
         self.sharing = sharing
-        self._bytes: dict[tuple[int, str], list[str]] = {}
-        """By output and byte: the known elements of the byte."""
+        self._bytes: dict[tuple[int, Expr], list[Expr]] = {}
+        """By output and offset of the byte: the known elements of the byte."""
         self.outputs: list[PointerParameter] = []
         shared = {operand: output for output, operand in sharing.items()}
         for parameter in body.parameters:
@@ -81,7 +84,7 @@ class NestEmitter:
                 self.outputs.append(PointerParameter("out" if single else f"out{k}", root.shape.element, None, k))
 
     def spot(self, output: int, index: Index) -> Spot:
-        """The position of an output's element."""
+        """Where an output's element is."""
         return self.elements.place_index.spot(self.fused.root_places.get(output), self.roots[output], index)
 
     def store(self, output: int, spot: Spot, value: Expr) -> None:
@@ -93,22 +96,24 @@ class NestEmitter:
 
             out[i_0 * 32 + i_1] = uint8(((int64(x) & 15) << 0) | ((int64(y) & 15) << 4))
         """
-        pointer, place = self.outputs[output], self.fused.root_places.get(output)
-        text = stored(pointer.element_type, value.text)
+        pointer, place = pointer_of(self.outputs[output]), self.fused.root_places.get(output)
+        value = stored(self.outputs[output].element_type, value)
         if place is None or spot.shift is None:
-            self.writer.line(f"{pointer.name}[{spot.at}] = {text}")
+            self.writer.store(pointer, spot.offset, value)
             return
-        mask = (1 << place.packed_bits) - 1
-        part = f"((int64({text}) & {mask}) << {spot.shift})"
-        if spot.shift.text.isdecimal():
-            parts = self._bytes.setdefault((output, spot.at.text), [])
-            parts.append(part)
+        mask = Number((1 << place.packed_bits) - 1)
+        byte = (cast("int64", value) & mask) << spot.shift
+        if isinstance(spot.shift, Number):
+            parts = self._bytes.setdefault((output, spot.offset), [])
+            parts.append(byte)
             if len(parts) < 8 // place.packed_bits:
                 return
-            line = " | ".join(self._bytes.pop((output, spot.at.text)))
+            byte, *others = self._bytes.pop((output, spot.offset))
+            for other in others:
+                byte = byte | other
         else:
-            line = f"(int64({pointer.name}[{spot.at}]) & ~({mask} << {spot.shift})) | {part}"
-        self.writer.line(f"{pointer.name}[{spot.at}] = uint8({line})")
+            byte = (cast("int64", pointer[spot.offset]) & ~(mask << spot.shift)) | byte
+        self.writer.store(pointer, spot.offset, cast("uint8", byte))
 
     def stored_value(self, output: int, spot: Spot) -> Expr:
         """The current value of an output's element."""
@@ -123,41 +128,35 @@ class NestEmitter:
         values = [self.elements.value(root, index) for root in self.roots]
         if len(self.sharing) > 1:
             for output in sorted(self.sharing):
-                if not values[output].text.isidentifier():
+                if not values[output].is_simple:
                     values[output] = self.writer.let(self.elements.stem(self.roots[output]), values[output])
         for output in sorted(range(len(self.roots)), key=lambda k: k in self.sharing):
             self.store(output, self.spot(output, index), values[output])
 
     @contextmanager
-    def loops(self, sizes: Sequence[Expr], first: int) -> Iterator[list[Expr]]:
-        """Nested loops over `range(size)`, variables named from position `first` on; gives the variables."""
+    def loops(self, sizes: Sequence[Expr], first: int) -> Iterator[list[Name]]:
+        """Nested loops over `range(size)`, variables named from level `first` on; gives the variables."""
         with ExitStack() as stack:
-            variables = []
-            for position, size in enumerate(sizes):
-                name = loop_variable(first + position)
-                stack.enter_context(self.writer.block(f"for {name} in range({size}):"))
-                variables.append(Expr(name, self.writer.depth))
-            yield variables
+            yield [
+                stack.enter_context(self.writer.loop(loop_variable(level), size))
+                for level, size in enumerate(sizes, first)
+            ]
 
-    @contextmanager
-    def sliced_loop(self) -> Iterator[Expr]:
+    def sliced_loop(self) -> AbstractContextManager[Name]:
         """The outermost loop, over `range(lo, hi)`."""
-        name = loop_variable(0)
-        with self.writer.block(f"for {name} in range(lo, hi):"):
-            yield Expr(name, self.writer.depth)
+        return self.writer.loop(loop_variable(0), LO, HI)
 
     def finish(self, extent: int, elements_per_iteration: int, *, whole_bytes: bool = False) -> EmittedKernel:
-        """The kernel with all text written so far. `whole_bytes`: no two iterations of the outer loop write to the same
-        byte of a packed output, so threads may split the loop."""
+        """The kernel of all that was written. `whole_bytes`: no two iterations of the outer loop write to the same byte
+        of a packed output, so threads may split the loop."""
         packed = any(place.packed_bits for place in self.fused.root_places.values())
         e = self.elements
         inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
         fresh = [p for k, p in enumerate(self.outputs) if k not in self.sharing]
         parameters: tuple[KernelParameter, ...] = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
-        header = f"def {kernel_name(self.body)}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
-        source = "\n".join([header, *("    " + line for line in self.writer.text())]) + "\n"
+        program = program_of(kernel_name(self.body), parameters, self.writer)
         cost = elements_per_iteration * self._element_cost()
-        return EmittedKernel(source, parameters, extent, cost, is_serial=packed and not whole_bytes)
+        return EmittedKernel(program, parameters, extent, cost, is_serial=packed and not whole_bytes)
 
     def _element_cost(self) -> float:
         """Nanoseconds an element, estimated: memory traffic plus arithmetic; decides only how work is split."""
@@ -232,12 +231,11 @@ def _tiled_nest(
     extent = math.prod(loops.number(digit) for digit in outer)
     with ExitStack() as stack:
         variable = loops.name(outer[0]) if len(outer) == 1 else "tile"
-        stack.enter_context(nest.writer.block(f"for {variable} in range(lo, hi):"))
-        rest = Expr(variable, nest.writer.depth)
+        rest: Expr = stack.enter_context(nest.writer.loop(variable, LO, HI))
         for digit in reversed(outer[1:]):
             count = loops.count(digit)
-            loops.let(digit, binary("%", rest, count))
-            rest = binary("//", rest, count)
+            loops.let(digit, rest % count)
+            rest = rest // count
         if len(outer) == 1:
             loops.set(outer[0], rest)
         else:
@@ -249,7 +247,7 @@ def _tiled_nest(
             write(tuple(loops.index(d) for d in dimensions))
         else:
             for number in range(rows.modulus or 0):
-                with loops.row(rows, number):
+                with loops.word_part(rows, number):
                     write(tuple(loops.index(d) for d in dimensions))
         assert not nest._bytes, "bytes that lack an element"
     whole_bytes = in_blocks or all(_in_whole_bytes(place, outer) for place in packed)
@@ -275,24 +273,21 @@ def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Ind
     for size in dimensions[1:]:
         inner *= size
     tiled = strided_dimension(nest.roots) if len(dimensions) > 1 else None
-    bounds = [("lo", "hi"), *(("0", nest.sizes.of(domain, d).text) for d in range(1, len(dimensions)))]
+    last = len(dimensions) - 1
+    bounds = [(LO, HI), *((ZERO, nest.sizes.of(domain, d)) for d in range(1, len(dimensions)))]
     with ExitStack() as stack:
-        index: dict[int, Expr] = {}
-
-        def loop(header: str) -> None:
-            stack.enter_context(nest.writer.block(header))
-
+        starts: dict[int, Name] = {}
+        index: dict[int, Name] = {}
         for d, (low, high) in enumerate(bounds):
             name = loop_variable(d)
-            if tiled is not None and d in (tiled, len(dimensions) - 1):
-                loop(f"for {name}_tile in range({low}, {high}, {TILE}):")
+            if tiled is not None and d in (tiled, last):
+                starts[d] = stack.enter_context(nest.writer.loop(f"{name}_tile", low, high, step=TILE))
             else:
-                loop(f"for {name} in range({high}):" if low == "0" else f"for {name} in range({low}, {high}):")
-                index[d] = Expr(name, nest.writer.depth)
-        for d in () if tiled is None else (tiled, len(dimensions) - 1):
-            name = loop_variable(d)
-            loop(f"for {name} in range({name}_tile, minimum({name}_tile + {TILE}, {bounds[d][1]})):")
-            index[d] = Expr(name, nest.writer.depth)
+                both = (high,) if is_number(low, 0) else (low, high)
+                index[d] = stack.enter_context(nest.writer.loop(name, *both))
+        for d in () if tiled is None else (tiled, last):
+            stop = call("minimum", starts[d] + TILE, bounds[d][1])
+            index[d] = stack.enter_context(nest.writer.loop(loop_variable(d), starts[d], stop))
         write(tuple(index[d] for d in range(len(dimensions))))
     return nest.finish(dimensions[0], inner)
 
@@ -330,13 +325,13 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     starts = clamped_starts(nest.elements, root, 2)
 
     def write(index: Index) -> None:
-        place = tuple(plus(s, i) for s, i in zip(starts, index, strict=True))
+        target = tuple(s + i for s, i in zip(starts, index, strict=True))
         value = nest.elements.value(update, index)
-        nest.store(0, nest.spot(0, place), value)
+        nest.store(0, nest.spot(0, target), value)
 
     place = fused.root_places.get(0)
     rank = update.shape.rank
-    elsewhere = [d for d, start in enumerate(starts) if start.text != "0"]  # not known from the loops
+    elsewhere = [d for d, start in enumerate(starts) if not is_number(start, 0)]  # not known from the loops
     if place is not None and rank > len(elsewhere):
         kernel = _tiled_nest(nest, update, loop_digits(place, range(rank), rank, elsewhere), write)
     else:

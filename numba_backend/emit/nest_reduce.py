@@ -37,11 +37,13 @@ from contextlib import AbstractContextManager, contextmanager
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ..loops.expressions import Expr, Name, call
 from .collapse import FusedBody
+from .kernel import HI, LO, EmittedKernel
 from .nest import NestEmitter, loop_variable
 from .place_index import LoopDigit, guide_of
 from .reduce import combined
-from .source import EmittedKernel, Expr, Index, binary
+from .sizes import Index
 
 COLUMN_BLOCK = 1024
 """Columns whose accumulators stay in the first-level cache while the loop goes over the rows."""
@@ -87,7 +89,7 @@ class _ReductionNest(NestEmitter):
     @contextmanager
     def _loops_over(self, dimensions: Sequence[int], first: int) -> Iterator[Mapping[int, Expr]]:
         """Loops over some dimensions of the domain, tile by tile where there are tiles; gives their indices. Variables
-        are named from position `first` on."""
+        are named from level `first` on."""
         digits = [digit for digit in self._digits if digit.dimension in dimensions]
         if not digits:
             sizes = [self.sizes.of(self.domain, d) for d in dimensions]
@@ -134,11 +136,12 @@ class _ReductionNest(NestEmitter):
             if len(self.kept) == 1:
                 yield (first,)
                 return
-            rest, components = first, []
+            rest: Expr = first
+            components: list[Expr] = []
             for d in reversed(self.kept[1:]):
                 size = self.sizes.of(self.domain, d)
-                components.append(self.writer.let("row", binary("%", rest, size)))
-                rest = binary("//", rest, size)
+                components.append(self.writer.let("row", rest % size))
+                rest = rest // size
             components.append(self.writer.let("row", rest))
             yield tuple(reversed(components))
 
@@ -152,33 +155,26 @@ class _ReductionNest(NestEmitter):
         self, stage: int, kept: Mapping[int, Expr], kept_index: Index, spill: tuple[HloInstruction, int, int] | None
     ) -> None:
         reductions = [r for r in self.reductions if self.level[r] == stage]
-        accumulators: dict[HloInstruction, list[Expr]] = {}
+        accumulators: dict[HloInstruction, list[Name]] = {}
         for reduce in reductions:
             half = len(reduce.operands) // 2
-            accumulators[reduce] = []
-            for init in reduce.operands[half:]:
-                name = self.writer.fresh("acc")
-                self.writer.line(f"{name} = {self.elements.value(init, ())}")
-                accumulators[reduce].append(Expr(name, self.writer.depth))
+            accumulators[reduce] = [
+                self.writer.assign(self.writer.fresh("acc"), self.elements.value(init, ()))
+                for init in reduce.operands[half:]
+            ]
         with self._reduced_loops(kept) as index:
             if spill is not None:
                 self._spill(spill[0], spill[2], index)
-            updates: list[tuple[Expr, Expr]] = []
             for reduce in reductions:
                 half = len(reduce.operands) // 2
                 values = [self.elements.value(o, index) for o in reduce.operands[:half]]
                 results = combined(self.elements, reduce, accumulators[reduce], values)
-                updates.extend(zip(accumulators[reduce], results, strict=True))
-                self._assign(updates[-half:])
+                # All at once: the new values may depend on each other's old ones.
+                self.writer.assign_all(accumulators[reduce], results)
         for reduce in reductions:
             self._publish(reduce, kept_index, accumulators[reduce])
 
-    def _assign(self, updates: list[tuple[Expr, Expr]]) -> None:
-        """All accumulators of one reduction at once: their new values may depend on each other's old ones."""
-        targets = ", ".join(t.text for t, _ in updates)
-        self.writer.line(f"{targets} = {', '.join(v.text for _, v in updates)}")
-
-    def _publish(self, reduce: HloInstruction, kept_index: Index, accumulators: list[Expr]) -> None:
+    def _publish(self, reduce: HloInstruction, kept_index: Index, accumulators: Sequence[Expr]) -> None:
         """Make the results available to the rest of the nest."""
         remember = self.writer.remember
         if not reduce.shape.is_tuple:
@@ -224,7 +220,7 @@ class _ReductionNest(NestEmitter):
 
     def _spill(self, instruction: HloInstruction, output: int, index: Index) -> None:
         value = self.elements.value(instruction, index)
-        if not value.text.isidentifier():
+        if not value.is_simple:
             value = self.writer.let("kept", value)
             self.writer.remember((instruction, index), value)
         self.store(output, self.spot(output, index), value)
@@ -245,10 +241,9 @@ class _ReductionNest(NestEmitter):
                 self._column_block(dict(zip(outer, (first, *rest), strict=True)), minor, None)
             inner = math.prod(sizes) // max(sizes[outer[0]], 1)
             return self.finish(sizes[outer[0]], inner)
-        with self.writer.block(f"for start in range(lo, hi, {COLUMN_BLOCK}):"):
-            stop = Expr(f"minimum(start + {COLUMN_BLOCK}, hi)", self.writer.depth)
-            self.writer.line(f"stop = {stop}")
-            self._column_block({}, minor, ("start", "stop"))
+        with self.writer.loop("start", LO, HI, step=COLUMN_BLOCK) as start:
+            stop = self.writer.assign("stop", call("minimum", start + COLUMN_BLOCK, HI))
+            self._column_block({}, minor, (start, stop))
         return self.finish(sizes[minor[0]], math.prod(sizes) // max(sizes[minor[0]], 1))
 
     def _columns_by_tiles(self, minor: int, tiles: Sequence[LoopDigit]) -> EmittedKernel:
@@ -261,48 +256,48 @@ class _ReductionNest(NestEmitter):
                     for j_1 in range(minimum(128, n0 - j_0 * 128)):
                         out[...] = reduce_add(out[...], x0[...])
         """
-        position = loop_variable(0)
-        loops = self.tile_loops(self.domain, tiles, {minor: position})
+        name = loop_variable(0)
+        loops = self.tile_loops(self.domain, tiles, {minor: name})
 
         @contextmanager
         def inside(_: int) -> Iterator[Mapping[int, Expr]]:
             with loops.over(tiles[1:]):
                 yield {minor: loops.index(minor)}
 
-        with self.writer.block(f"for {position}_0 in range(lo, hi):"):
-            loops.set(tiles[0], Expr(f"{position}_0", self.writer.depth))
+        with self.writer.loop(f"{name}_0", LO, HI) as first:
+            loops.set(tiles[0], first)
             self._accumulate({}, inside, 1)
         extent = loops.number(tiles[0])
         return self.finish(extent, math.prod(self.domain.shape.dimensions) // max(extent, 1) + 1)
 
     def _column_block(
-        self, outer: Mapping[int, Expr], minor: list[int], block: tuple[str, str] | None
+        self, outer: Mapping[int, Expr], minor: list[int], block: tuple[Expr, Expr] | None
     ) -> None:
         """`block`: the bounds of the first minor dimension."""
-        self._accumulate(outer, lambda position: self._minor_loops(minor, block, position), len(outer))
+        self._accumulate(outer, lambda level: self._minor_loops(minor, block, level), len(outer))
 
     def _accumulate(
         self,
         outer: Mapping[int, Expr],
         minor_loops: Callable[[int], AbstractContextManager[Mapping[int, Expr]]],
-        position: int,
+        level: int,
     ) -> None:
-        """Initialise the accumulators, then accumulate row by row. Loop variables are named from `position` on."""
-        with minor_loops(position) as minor:
+        """Initialise the accumulators, then accumulate row by row. Loop variables are named from `level` on."""
+        with minor_loops(level) as minor:
             kept_index = self._kept_index({**outer, **minor})
             for reduce in self.reductions:
                 half = len(reduce.operands) // 2
-                for place_of, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
-                    if place_of is not None:
+                for output, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
+                    if output is not None:
                         value = self.elements.value(init, ())
-                        self.store(place_of, self.spot(place_of, kept_index), value)
-        inside = position + len(self.reduced)
-        with self._loops_over(self.reduced, position) as rows, minor_loops(inside) as minor:
+                        self.store(output, self.spot(output, kept_index), value)
+        inside = level + len(self.reduced)
+        with self._loops_over(self.reduced, level) as rows, minor_loops(inside) as minor:
             self._column_step({**outer, **rows, **minor})
         primary = {k for reduce in self.reductions for k in self._outputs_of(reduce)} | {*self.full_roots}
         again = [k for k in range(len(self.roots)) if k not in primary]
         if again:
-            with minor_loops(position) as minor:
+            with minor_loops(level) as minor:
                 kept_index = self._kept_index({**outer, **minor})
                 for output in again:
                     first = self.roots.index(self.roots[output])
@@ -310,26 +305,24 @@ class _ReductionNest(NestEmitter):
                     value = self.stored_value(first, self.spot(first, kept_index))
                     self.store(output, self.spot(output, kept_index), value)
 
-    def _kept_index(self, place: Mapping[int, Expr]) -> Index:
-        return tuple(place[d] for d in self.kept)
+    def _kept_index(self, index: Mapping[int, Expr]) -> Index:
+        return tuple(index[d] for d in self.kept)
 
     @contextmanager
     def _minor_loops(
-        self, minor: list[int], block: tuple[str, str] | None, position: int
+        self, minor: list[int], block: tuple[Expr, Expr] | None, level: int
     ) -> Iterator[Mapping[int, Expr]]:
         if block is None:
-            with self._loops_over(minor, position) as variables:
+            with self._loops_over(minor, level) as variables:
                 yield variables
             return
-        name = loop_variable(position)
-        with self.writer.block(f"for {name} in range({block[0]}, {block[1]}):"):
-            first = {minor[0]: Expr(name, self.writer.depth)}
-            with self._loops_over(minor[1:], position + 1) as variables:
-                yield {**first, **variables}
+        sliced, rest = self.writer.loop(loop_variable(level), *block), self._loops_over(minor[1:], level + 1)
+        with sliced as first, rest as variables:
+            yield {minor[0]: first, **variables}
 
-    def _column_step(self, place: Mapping[int, Expr]) -> None:
-        index = tuple(place[d] for d in range(self.domain.shape.rank))
-        kept_index = self._kept_index(place)
+    def _column_step(self, components: Mapping[int, Expr]) -> None:
+        index = tuple(components[d] for d in range(self.domain.shape.rank))
+        kept_index = self._kept_index(components)
         for output in self.full_roots:
             value = self.elements.value(self.roots[output], index)
             self.store(output, self.spot(output, index), value)

@@ -1,4 +1,4 @@
-"""Places as kernel text: the index function of an array that is not row-major, and loops that run tile by tile.
+"""Places as expressions: the index function of an array that is not row-major, and loops that run tile by tile.
 
 A loop nest over f32[m,n]{1,0:T(8,128)} follows the physical order of the buffer, and knows the digits of its index::
 
@@ -23,24 +23,24 @@ from dataclasses import dataclass, replace
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ..loops.expressions import ZERO, Expr, Number, binary, call, is_number
+from ..loops.writer import Writer
 from .places import Digit, Place
-from .sizes import Sizes
-from .source import ZERO, Expr, Index, Writer, binary, minus, plus, times
+from .sizes import Index, Sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where an element is: the position of the pointer's element; if that is a byte with several elements, also the
-    number of bits below the element."""
+    """Where an element is: its offset; if several elements share the byte there, also the number of bits below it."""
 
-    at: Expr
+    offset: Expr
     shift: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One of `count` elements that are next to each other and are written one after the other: its number is `number`,
-    and `component` is its index."""
+class WordPart:
+    """One of `count` elements that fill a word and are written one after the other: its number is `number`, and
+    `component` is its index."""
 
     component: Expr
     count: int
@@ -53,11 +53,11 @@ class PlaceIndex:
     def __init__(self, writer: Writer, sizes: Sizes) -> None:
         self._writer = writer
         self._sizes = sizes
-        self.row: Row | None = None
+        self.part: WordPart | None = None
         """The element that an unrolled loop is writing now."""
 
     def spot(self, place: Place | None, instruction: HloInstruction, index: Index) -> Spot:
-        """The position of the element of `instruction` at `index`."""
+        """Where the element of `instruction` at `index` is."""
         if place is None:
             return Spot(self._sizes.offset(instruction, index))
         if not place.packed_bits:
@@ -67,49 +67,48 @@ class PlaceIndex:
     def _in_a_byte(self, place: Place, instruction: HloInstruction, index: Index) -> Spot:
         """The first element in a byte has the lowest bits."""
         offset = self._number(place.digits, instruction, index)
-        if not offset.text.isidentifier() and not offset.text.isdecimal():
+        if not offset.is_simple:
             offset = self._writer.let("at", offset)
-        count = Expr(str(8 // place.packed_bits))
-        shift = Expr(f"({binary('%', offset, count).within(7)} * {place.packed_bits})", offset.depth)
-        return Spot(binary("//", offset, count), shift)
+        count = 8 // place.packed_bits
+        return Spot(offset // count, binary("*", offset % count, Number(place.packed_bits)))
 
     def _in_a_word(self, place: Place, instruction: HloInstruction, index: Index) -> Spot | None:
         """The same for one of several elements that fill whole bytes: its byte and bits in the word are constants."""
-        row, bits = self.row, place.packed_bits
-        if row is None or row.count * bits % 8 or not place.digits:
+        part, bits = self.part, place.packed_bits
+        if part is None or part.count * bits % 8 or not place.digits:
             return None
         last = place.digits[-1]
         if not isinstance(last.source, int) or last.divisor != 1:
             return None
-        if index[last.source] != row.component:
+        if index[last.source] != part.component:
             return None
         if place.is_linear:
-            word = self.digit(row.component, row.count, None)
-        elif last.modulus == last.extent and last.extent % row.count == 0:
-            words = last.extent // row.count
-            word = times(self._number(place.digits[:-1], instruction, index), Expr(str(words)))
-            word = plus(word, ZERO if words == 1 else self.digit(row.component, row.count, words))
+            word = self.digit(part.component, part.count, None)
+        elif last.modulus == last.extent and last.extent % part.count == 0:
+            words = last.extent // part.count
+            word = self._number(place.digits[:-1], instruction, index) * words
+            word += ZERO if words == 1 else self.digit(part.component, part.count, words)
         else:
             return None
-        byte = plus(times(word, Expr(str(row.count * bits // 8))), Expr(str(row.number * bits // 8)))
-        return Spot(byte, Expr(str(row.number * bits % 8)))
+        byte = word * (part.count * bits // 8) + part.number * bits // 8
+        return Spot(byte, Number(part.number * bits % 8))
 
     def know(self, component: Expr, divisor: int, modulus: int | None, value: Expr) -> None:
         """Records that ``(component // divisor) % modulus`` is `value` in the scope that is open."""
-        self._writer.scope.values["digit", component.text, divisor, modulus] = value
+        self._writer.scope.values["digit", component, divisor, modulus] = value
 
     def _number(self, digits: Sequence[Digit], instruction: HloInstruction, index: Index) -> Expr:
-        result = ZERO
+        result: Expr = ZERO
         for k, digit in enumerate(digits):
             if k:
-                result = times(result, self.extent(instruction, digit))
-            result = plus(result, self._value(digit, instruction, index))
+                result = result * self.extent(instruction, digit)
+            result = result + self._value(digit, instruction, index)
         return result
 
     def extent(self, instruction: HloInstruction, digit: Digit) -> Expr:
         """How many values a digit of the index of `instruction` has."""
         if digit.is_tile:
-            return Expr(str(digit.extent))
+            return Number(digit.extent)
         return self._sizes.extent(instruction, tuple(digit.dimensions()), digit.divisor, digit.extent)
 
     def _value(self, digit: Digit, instruction: HloInstruction, index: Index) -> Expr:
@@ -123,14 +122,14 @@ class PlaceIndex:
 
     def digit(self, whole: Expr, divisor: int, modulus: int | None) -> Expr:
         """``(whole // divisor) % modulus``, computed once in each scope."""
-        if (divisor == 1 and modulus is None) or whole.text == "0":
+        if (divisor == 1 and modulus is None) or is_number(whole, 0):
             return whole
-        key = ("digit", whole.text, divisor, modulus)
+        key = ("digit", whole, divisor, modulus)
         found = self._writer.recall(key)
         if found is None:
-            value = whole if divisor == 1 else binary("//", whole, Expr(str(divisor)))
+            value = whole if divisor == 1 else whole // divisor
             if modulus is not None:
-                value = binary("%", value, Expr(str(modulus)))
+                value = value % modulus
             found = self._writer.let("digit", value)
             self._writer.remember(key, found)
         return found
@@ -206,9 +205,8 @@ class TileLoops:
         """Nested loops over these digits."""
         with ExitStack() as stack:
             for digit in digits:
-                name = self.name(digit)
-                stack.enter_context(self._writer.block(f"for {name} in range({self._bound(digit)}):"))
-                self.set(digit, Expr(name, self._writer.depth))
+                loop = self._writer.loop(self.name(digit), self._bound(digit))
+                self.set(digit, stack.enter_context(loop))
             yield
 
     def unrolled(self, digits: Sequence[LoopDigit]) -> LoopDigit | None:
@@ -229,19 +227,17 @@ class TileLoops:
         return None
 
     @contextmanager
-    def row(self, digit: LoopDigit, number: int) -> Iterator[None]:
+    def word_part(self, digit: LoopDigit, number: int) -> Iterator[None]:
         """The body of the unrolled loop for one value of its digit."""
         assert digit.modulus is not None
-        self.set(digit, Expr(str(number)), f"row{number}")
-        self._places.row = Row(self.index(digit.dimension), digit.modulus, number)
+        self.set(digit, Number(number), f"row{number}")
+        self._places.part = WordPart(self.index(digit.dimension), digit.modulus, number)
         yield
-        self._places.row = None
+        self._places.part = None
 
     def let(self, digit: LoopDigit, value: Expr) -> None:
         """Names the value of a digit that is computed in the scope that is open."""
-        name = self.name(digit)
-        self._writer.line(f"{name} = {value}")
-        self.set(digit, Expr(name, self._writer.depth))
+        self.set(digit, self._writer.assign(self.name(digit), value))
 
     def set(self, digit: LoopDigit, value: Expr, name: str = "") -> None:
         """Sets the value of a digit in the open scope. The last digit of a dimension gives the whole index, named
@@ -250,9 +246,8 @@ class TileLoops:
         known[:] = [(d, v) for d, v in known if d.divisor > digit.divisor]  # the rest belongs to a closed loop
         known.append((digit, value))
         if digit.divisor == 1 and len(known) > 1:
-            component = Expr(name or self._names[digit.dimension], self._writer.depth)
+            component = self._writer.assign(name or self._names[digit.dimension], self._base(digit.dimension, 0))
             self._indices[digit.dimension] = component
-            self._writer.line(f"{component} = {self._base(digit.dimension, 0)}")
             for part, own in known:
                 self._places.know(component, part.divisor, part.modulus, own)
             if digit.in_words and digit.modulus is not None:
@@ -271,19 +266,19 @@ class TileLoops:
 
     def _base(self, dimension: int, divisor: int, unit: int = 1) -> Expr:
         """The part of the index from the digits more major than `divisor`, divided by `unit`."""
-        result = ZERO
+        result: Expr = ZERO
         for digit, value in self._values.get(dimension, ()):
             if digit.divisor > divisor:
-                result = plus(result, times(value, Expr(str(digit.divisor // unit))))
+                result = result + value * (digit.divisor // unit)
         return result
 
     def _bound(self, digit: LoopDigit) -> Expr:
         if digit.modulus is None:
             return self.count(digit)
-        rest = minus(self._sizes.of(self._domain, digit.dimension), self._base(digit.dimension, digit.divisor))
+        rest = self._sizes.of(self._domain, digit.dimension) - self._base(digit.dimension, digit.divisor)
         if digit.divisor > 1:
-            rest = binary("//", plus(rest, Expr(str(digit.divisor - 1))), Expr(str(digit.divisor)))
-        return Expr(f"minimum({digit.modulus}, {rest})", rest.depth)
+            rest = (rest + (digit.divisor - 1)) // digit.divisor
+        return call("minimum", digit.modulus, rest)
 
 
 def reached_parameters(

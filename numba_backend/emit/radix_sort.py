@@ -21,10 +21,12 @@ from __future__ import annotations
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
+from ..loops.expressions import Expr, Name, Number, binary, call, is_number
+from ..loops.writer import cast
 from .element import CAST
+from .kernel import EmittedKernel
 from .sort import RowSorter
-from .sort_keys import SortKey, element_of, integer_key, keys_of
-from .source import EmittedKernel, Expr, PointerParameter
+from .sort_keys import SortKey, element_of, integer_key, keys_of, zero_of
 
 LEAST_PER_DIGIT = 8
 """A row shorter than this for each digit (of 8 bits) is merged faster."""
@@ -47,9 +49,11 @@ class RadixSort(RowSorter):
         self.keys_only = len(types) == 1 and len(keys) == 1 and keys[0].operand == 0 and keys[0].is_invertible
         key_type = ElementType.U64 if any(key.bits == 64 for key in keys) else ElementType.U32
         carried = [] if self.keys_only else types
-        super().__init__(comparator, types, dimensions, axis, [key_type, ElementType.U32, *carried])
+        super().__init__("radix_sort", comparator, types, dimensions, axis, [key_type, ElementType.U32, *carried])
         self._cast = CAST[key_type]
-        self.outputs = [PointerParameter(f"out{k}", t, None, k) for k, t in enumerate(types)]
+        self.keyed, self.counted = self.work[0].pointer, self.work[1].pointer
+        """The memory of the keys, and of the counts of their digits."""
+        self.outputs = [self.text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
     def scratch_bytes(self) -> list[int]:
         """For each group, two rows of keys and of the arrays that move with them, and the counts of the digits."""
@@ -59,109 +63,118 @@ class RadixSort(RowSorter):
         return [nbytes[0], counts, *nbytes[2:]]
 
     def emit(self) -> EmittedKernel:
-        carried = self.work[2:]
-        with self.row():
-            self.line("source = group * 2 * n0", "target = source + n0")
-            self.line(f"counts = group * {self.digits << self.digit_bits}")
+        writer, n0, carried = self.writer, self.n0, self.work[2:]
+        with self.row() as (group, _):
+            source = writer.assign("source", group * 2 * n0)
+            target = writer.assign("target", source + n0)
+            counts = writer.assign("counts", group * (self.digits << self.digit_bits))
             if carried:
-                with self.writer.block("for t in range(n0):"):
+                with writer.loop("t", n0) as t:
                     for x, w in zip(self.inputs, carried, strict=True):
-                        self.line(f"{w.name}[source + t] = {x.name}[{self.at('t')}]")
+                        writer.store(w.pointer, source + t, x.pointer[self.offset(t)])
             for key in reversed(self.keys):
-                self._fill(key)
-                self._distribute(key)
+                self._fill(key, source, counts)
+                self._distribute(key, source, target, counts)
             if self.keys_only:
-                self._restore(self.keys[0])
+                self._restore(self.keys[0], source)
             else:
-                with self.writer.block("for t in range(n0):"):
+                with writer.loop("t", n0) as t:
                     for out, w in zip(self.outputs, carried, strict=True):
-                        self.line(f"{out.name}[{self.at('t')}] = {w.name}[source + t]")
+                        writer.store(out.pointer, self.offset(t), w.pointer[source + t])
         passes = sum(-(-key.bits // self.digit_bits) + 1 for key in self.keys)
-        return self.finish("radix_sort", self.size * (passes + 1) * _PASS_NANOSECONDS + 200.0 * passes)
+        return self.finish(self.size * (passes + 1) * _PASS_NANOSECONDS + 200.0 * passes)
 
-    def _key(self, key: SortKey, position: str) -> Expr:
+    def _key(self, key: SortKey, source: Name, position: Expr) -> Expr:
         """The key of the element at a position of the row in its current order."""
-        scope = self.writer.scope
+        scope, elements = self.writer.scope, self.text.elements
         outside = dict(scope.values)
-        for parameter in self.elements.computation.parameters:
+        for parameter in elements.computation.parameters:
             if parameter.attributes.number % 2 == 0:
                 operand = parameter.attributes.number // 2
                 if self.keys_only:
-                    element = self.element(self.inputs[operand], self.at(position))
+                    element = self.element(self.inputs[operand], self.offset(position))
                 else:
-                    element = self.element(self.work[2 + operand], f"source + {position}")
+                    element = self.element(self.work[2 + operand], source + position)
                 scope.values[(parameter, ())] = self._named(element, parameter)
-        number = integer_key(key, self.elements.value(key.value, ()))
+        number = integer_key(key, elements.value(key.value, ()))
         scope.values = outside
         return number
 
     def _named(self, element: Expr, parameter: HloInstruction) -> Expr:
-        used = len(self.elements.computation.users[parameter])
+        used = len(self.text.elements.computation.users[parameter])
         return self.writer.let("v", element) if used > 1 else element
 
-    def _fill(self, key: SortKey) -> None:
+    def _fill(self, key: SortKey, source: Name, counts: Name) -> None:
         """Compute the keys, then count their digits: two loops; the first handles several elements at a time."""
         digits, bits = -(-key.bits // self.digit_bits), self.digit_bits
-        k, h = self.work[0].name, self.work[1].name
-        with self.writer.block("for t in range(n0):"):
-            number = self._key(key, "t")
-            self.line(f"{k}[source + t] = {self._cast}({number})")
-        with self.writer.block(f"for t in range({digits << bits}):"):
-            self.line(f"{h}[counts + t] = uint32(0)")
-        with self.writer.block("for t in range(n0):"):
+        writer, n0, k, h = self.writer, self.n0, self.keyed, self.counted
+        with writer.loop("t", n0) as t:
+            writer.store(k, source + t, cast(self._cast, self._key(key, source, t)))
+        with writer.loop("t", digits << bits) as t:
+            writer.store(h, counts + t, cast("uint32", 0))
+        with writer.loop("t", n0) as t:
             for digit in range(digits):
-                self.line(f"at = counts + {digit << bits} + {self._digit(f'{k}[source + t]', str(digit * bits))}")
-                self.line(f"{h}[at] = uint32({h}[at] + 1)")
+                table = binary("+", counts, Number(digit << bits))
+                at = writer.assign("at", table + self._digit(k[source + t], Number(digit * bits)))
+                writer.store(h, at, cast("uint32", h[at] + 1))
 
-    def _digit(self, number: str, shift: str) -> str:
-        shifted = number if shift == "0" else f"shr_logical({number}, {self._cast}({shift}))"
-        return f"(int64({shifted}) & {(1 << self.digit_bits) - 1})"
+    def _digit(self, number: Expr, shift: Expr) -> Expr:
+        shifted = number if is_number(shift, 0) else call("shr_logical", number, cast(self._cast, shift))
+        return cast("int64", shifted) & (1 << self.digit_bits) - 1
 
-    def _distribute(self, key: SortKey) -> None:
+    def _distribute(self, key: SortKey, source: Name, target: Name, counts: Name) -> None:
         digits, bits = -(-key.bits // self.digit_bits), self.digit_bits
-        k, h = self.work[0].name, self.work[1].name
-        with self.writer.block(f"for digit in range({digits}):"):
-            self.line(f"shift = digit * {bits}", f"table = counts + (digit << {bits})")
-            first = self._digit(f"{k}[source]", "shift")
-            with self.writer.block(f"if int64({h}[table + {first}]) < n0:"):
-                self.line("total = int64(0)")
-                with self.writer.block(f"for t in range({1 << bits}):"):
-                    self.line(f"count = int64({h}[table + t])", f"{h}[table + t] = uint32(total)", "total += count")
-                with self.writer.block("for t in range(n0):"):
-                    self.line(f"number = {k}[source + t]", f"at = table + {self._digit('number', 'shift')}")
-                    self.line(f"before = int64({h}[at])", f"{h}[at] = uint32(before + 1)", "place = target + before")
-                    self.line(f"{k}[place] = number")
+        writer, n0, k, h = self.writer, self.n0, self.keyed, self.counted
+        with writer.loop("digit", digits) as digit:
+            shift = writer.assign("shift", digit * bits)
+            table = writer.assign("table", counts + (digit << bits))
+            first = self._digit(k[source], shift)
+            with writer.if_(cast("int64", h[table + first]) < n0):
+                total = writer.assign("total", cast("int64", 0))
+                with writer.loop("t", 1 << bits) as t:
+                    count = writer.assign("count", cast("int64", h[table + t]))
+                    writer.store(h, table + t, cast("uint32", total))
+                    writer.augment(total, "+", count)
+                with writer.loop("t", n0) as t:
+                    number = writer.assign("number", k[source + t])
+                    at = writer.assign("at", table + self._digit(number, shift))
+                    before = writer.assign("before", cast("int64", h[at]))
+                    writer.store(h, at, cast("uint32", before + 1))
+                    to = writer.assign("place", target + before)
+                    writer.store(k, to, number)
                     for w in self.work[2:]:
-                        self.line(f"{w.name}[place] = {w.name}[source + t]")
-                self.line("other = source", "source = target", "target = other")
+                        writer.store(w.pointer, to, w.pointer[source + t])
+                self.swap(source, target)
 
-    def _restore(self, key: SortKey) -> None:
+    def _restore(self, key: SortKey, source: Name) -> None:
         """Compute the elements from their keys."""
-        out, k = self.outputs[0].name, self.work[0].name
-        with self.writer.block("for t in range(n0):"):
-            self.line(f"{out}[{self.at('t')}] = {element_of(key, f'{k}[source + t]')}")
+        writer, n0, k, out = self.writer, self.n0, self.keyed, self.outputs[0].pointer
+        with writer.loop("t", n0) as t:
+            writer.store(out, self.offset(t), element_of(key, k[source + t]))
         if not key.merges_values:
             return
         constants = key.canonical_constants
         if constants is None:
-            marks = [Expr("float64(0)" if key.element_type is ElementType.F64 else "float32(0)", self.writer.depth)]
+            marks = [zero_of(key)]
         else:
-            marks = [self.elements.value(constant, ()) for constant in constants]
-        merged = dict(zip(("zeros", "nans"), marks, strict=False))
-        for name, mark in merged.items():
-            self.line(f"{name} = int64(0)", f"first_of_{name} = {integer_key(key, mark)}")
-        self.line("some = int64(0)")
-        with self.writer.block("for t in range(n0):"):
-            for name in merged:
-                self.line(f"{name} += int64({k}[source + t] < first_of_{name})")
-                self.line(f"some += int64({k}[source + t] == first_of_{name})")
+            marks = [self.text.elements.value(constant, ()) for constant in constants]
+        merged = []
+        """For zeros, and for NaN: how many elements come before them, and their key."""
+        for name, mark in zip(("zeros", "nans"), marks, strict=False):
+            before = writer.assign(name, cast("int64", 0))
+            merged.append((before, writer.assign(f"first_of_{name}", integer_key(key, mark))))
+        some = writer.assign("some", cast("int64", 0))
+        with writer.loop("t", n0) as t:
+            for before, first in merged:
+                writer.augment(before, "+", cast("int64", k[source + t] < first))
+                writer.augment(some, "+", cast("int64", k[source + t].eq(first)))
         x = self.inputs[0]
-        with self.writer.block("if some > 0:"), self.writer.block("for t in range(n0):"):
-            value = self.writer.let("v", self.element(x, self.at("t")))
-            for name in merged:
-                test = f"{value} == {marks[0]}" if name == "zeros" else f"{value} != {value}"
-                with self.writer.block(f"if {test}:"):
-                    self.line(f"{out}[{self.at(name)}] = {x.name}[{self.at('t')}]", f"{name} += 1")
+        with writer.if_(some > 0), writer.loop("t", n0) as t:
+            value = writer.let("v", self.element(x, self.offset(t)))
+            for (position, _), test in zip(merged, (value.eq(marks[0]), value.ne(value)), strict=False):
+                with writer.if_(test):
+                    writer.store(out, self.offset(position), x.pointer[self.offset(t)])
+                    writer.augment(position, "+", 1)
 
 
 def radix_sort_of(instruction: HloInstruction) -> RadixSort | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
+from ..loops.expressions import Expr, call
 from .element import ELEMENT, ElementEmitter
-from .source import Expr, Index, call
+from .sizes import Index
 
 _REORDERED: dict[Opcode, str] = {
     Opcode.ADD: "reduce_add",
@@ -50,9 +50,9 @@ def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[
     outside = dict(scope.values)
     e.add_uses(computation)
     for parameter, argument in zip(computation.parameters, arguments, strict=True):
-        if len(computation.users[parameter]) > 1 and not argument.text.isidentifier():
+        if len(computation.users[parameter]) > 1 and not argument.is_simple:
             argument = e.writer.let("v", argument)
-        scope.values[(parameter, ())] = replace(argument, depth=e.writer.depth)
+        scope.values[(parameter, ())] = argument.at(e.writer.depth)
     root = computation.root
     roots = root.operands if root.opcode is Opcode.TUPLE else (root,)
     results = [e.value(r, ()) for r in roots]

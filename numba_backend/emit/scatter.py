@@ -9,9 +9,9 @@
                     from0 = i * n2 + j
                     io0[at0] = io0[at0] + x2[from0]
 
-Every array is dense, so a position in it is a sum of loop variables times strides; loops that step evenly through all
+Every array is dense, so an offset in it is a sum of loop variables times strides; loops that step evenly through all
 arrays are merged. Updates of one element happen in the order of the indices. Threads therefore split the window, whose
-elements go to different positions, or the indices, if they are declared unique.
+elements go to different offsets, or the indices, if they are declared unique.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.shape import Shape
-from .element import ElementEmitter, loaded, stored
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary
+from ..loops.writer import cast
+from .applied import KernelText
+from .kernel import HI, LO, EmittedKernel
 from .nest import loop_variable
-from .reduce import applied
-from .sizes import LITERAL_LIMIT, Sizes
-from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, SizeParameter, Writer, call, plus, times
+from .sizes import LITERAL_LIMIT
 
 MIN_SHARED_WINDOW = 64
 """The least number of elements of a window for which threads split it: each thread reads all indices."""
@@ -48,7 +49,7 @@ class _Loop:
     updates: int
 
     def around(self, inner: _Loop) -> _Loop | None:
-        """One loop that replaces this one around `inner`, if that gives the same positions in all arrays."""
+        """One loop that replaces this one around `inner`, if that gives the same offsets in all arrays."""
         ours = (self.array, self.indices, self.updates)
         theirs = (inner.array, inner.indices, inner.updates)
         if any(a != b * inner.extent for a, b in zip(ours, theirs, strict=True)):
@@ -58,9 +59,10 @@ class _Loop:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A component of the index: its offset from the first one, the stride that it multiplies, and its largest value."""
+    """A component of the index: its distance in memory from the first one, the stride that it multiplies, and its
+    largest value."""
 
-    place: int
+    distance: int
     stride: int
     last: int
 
@@ -73,7 +75,7 @@ def _strides(dimensions: Sequence[int]) -> list[int]:
 
 
 def _merged(loops: Sequence[_Loop]) -> list[_Loop]:
-    """The loops without those of one step, and with neighbours merged where that gives the same positions."""
+    """The loops without those of one step, and with neighbours merged where that gives the same offsets."""
     result: list[_Loop] = []
     for loop in loops:
         if loop.extent == 1:
@@ -137,23 +139,22 @@ class _ScatterEmitter:
         shapes = [o.shape for o in instruction.operands]
         self.shapes = shapes
         self.plan = _plan(shapes[0], shapes[self.count], shapes[-1], self.attributes)
-        self.writer = Writer()
         combiner = self.attributes.to_apply
-        self.elements = ElementEmitter(combiner, self.writer, Sizes(combiner))
-        self.sizes: dict[str, SizeParameter] = {}
-        self.pointers = [
-            PointerParameter(f"io{n}", shape.element, None, n) if n < self.count
-            else PointerParameter(f"x{n}", shape.element, n, None)
-            for n, shape in enumerate(shapes)
-        ]  # fmt: skip
+        plain = combiner.root.opcode in (Opcode.PARAMETER, Opcode.TUPLE)
+        self.text = KernelText("scatter" if plain else f"scatter_{combiner.root.opcode.name.lower()}", combiner)
+        self.writer = self.text.writer
+        self.arrays = [self.text.output(f"io{n}", shapes[n].element, n) for n in range(self.count)]
+        self.indices, *self.updates = [
+            self.text.operand(f"x{n}", shape.element, n) for n, shape in enumerate(shapes) if n >= self.count
+        ]
+        self._roles: dict[str, int] = {}
 
     def size(self, role: str, value: int) -> Expr:
         """A number of the shapes, as an argument of the kernel unless it is 0 or 1."""
         if value in (0, 1):
-            return Expr(str(value))
-        name = f"{role}{sum(n.startswith(role) for n in self.sizes)}"
-        self.sizes[name] = SizeParameter(name, value)
-        return Expr(name)
+            return Number(value)
+        number = self._roles[role] = self._roles.get(role, -1) + 1
+        return self.text.argument(f"{role}{number}", value)
 
     def emit(self) -> EmittedKernel:
         sliced = self._sliced()
@@ -163,14 +164,13 @@ class _ScatterEmitter:
             array, indices, updates = self._loops(stack, self.plan.outer, sliced, 0)
             starts = [self._start(start, indices) for start in self.plan.starts]
             for start, (_, value) in zip(self.plan.starts, starts, strict=True):
-                array = plus(array, times(value, self.size("s", start.stride)))
+                array = array + value * self.size("s", start.stride)
             if starts:
-                tests = " and ".join(test for test, _ in starts)
-                stack.enter_context(self.writer.block(f"if {tests}:", guarded=True))
-            within, _, place = self._loops(stack, self.plan.inner, sliced, len(self.plan.outer))
-            self._update(plus(array, within), plus(updates, place))
+                stack.enter_context(self.writer.if_(all_of([test for tests, _ in starts for test in tests]), guarded=True))
+            within, _, source = self._loops(stack, self.plan.inner, sliced, len(self.plan.outer))
+            self._update(array + within, updates + source)
         extent = 1 if sliced is None else sliced.extent
-        return self._finish(extent, steps * window * _NANOSECONDS / max(extent, 1))
+        return self.text.finish(extent, steps * window * _NANOSECONDS / max(extent, 1))
 
     def _sliced(self) -> _Loop | None:
         """The loop that threads may split, if any."""
@@ -183,49 +183,37 @@ class _ScatterEmitter:
         self, stack: ExitStack, loops: Sequence[_Loop], sliced: _Loop | None, first: int
     ) -> tuple[Expr, Expr, Expr]:
         """Opens the loops; gives the offsets that their variables add in the array, the indices and the updates."""
-        offsets = [Expr("0"), Expr("0"), Expr("0")]
-        for position, loop in enumerate(loops):
-            name = loop_variable(first + position)
+        array: Expr = ZERO
+        indices: Expr = ZERO
+        updates: Expr = ZERO
+        for number, loop in enumerate(loops):
+            bounds: tuple[Expr, ...]
             if loop is sliced:
-                bounds = "lo, hi"
-            elif loop.extent <= LITERAL_LIMIT and position == len(loops) - 1:
-                bounds = str(loop.extent)
+                bounds = LO, HI
+            elif loop.extent <= LITERAL_LIMIT and number == len(loops) - 1:
+                bounds = (Number(loop.extent),)
             else:
-                bounds = self.size("n", loop.extent).text
-            stack.enter_context(self.writer.block(f"for {name} in range({bounds}):"))
-            variable = Expr(name, self.writer.depth)
-            for k, (role, stride) in enumerate((("s", loop.array), ("t", loop.indices), ("u", loop.updates))):
-                offsets[k] = plus(offsets[k], times(variable, self.size(role, stride)))
-        return offsets[0], offsets[1], offsets[2]
+                bounds = (self.size("n", loop.extent),)
+            i = stack.enter_context(self.writer.loop(loop_variable(first + number), *bounds))
+            array = array + i * self.size("s", loop.array)
+            indices = indices + i * self.size("t", loop.indices)
+            updates = updates + i * self.size("u", loop.updates)
+        return array, indices, updates
 
-    def _start(self, start: _Start, offset: Expr) -> tuple[str, Expr]:
-        """A component of the index, and the test that the window fits there."""
-        pointer = self.pointers[self.count]
-        place = plus(offset, self.size("t", start.place))
-        value = call("int64", self._element(pointer, place))
+    def _start(self, start: _Start, offset: Expr) -> tuple[list[Expr], Name]:
+        """A component of the index, and the tests that the window fits there."""
+        component = self.indices.load(offset + self.size("t", start.distance)).at(self.writer.depth)
         # (A u64 beyond s64 becomes negative here, which is outside too.)
-        name = self.writer.let("start", value)
-        return f"0 <= {name} and {name} <= {self.size('m', start.last)}", name
+        name = self.writer.let("start", cast("int64", component))
+        return [binary("<=", ZERO, name), name <= self.size("m", start.last)], name
 
-    def _update(self, place: Expr, source: Expr) -> None:
-        """Combine the updates at `source` into the arrays at `place`."""
-        at, origin = (p if p.text.isidentifier() else self.writer.let(s, p) for p, s in ((place, "at"), (source, "of")))
-        old = [self._element(pointer, at) for pointer in self.pointers[: self.count]]
-        new = [self._element(pointer, origin) for pointer in self.pointers[self.count + 1 :]]
-        results = applied(self.elements, self.attributes.to_apply, [*old, *new])
+    def _update(self, target: Expr, source: Expr) -> None:
+        """Combine the updates at offset `source` into the arrays at offset `target`."""
+        to, origin = (e if isinstance(e, Name) else self.writer.let(s, e) for e, s in ((target, "at"), (source, "of")))
+        old = [array.load(to).at(self.writer.depth) for array in self.arrays]
+        new = [update.load(origin).at(self.writer.depth) for update in self.updates]
+        results = self.text.apply(self.attributes.to_apply, [*old, *new])
         if self.count > 1:
             results = [self.writer.let("next", r) for r in results]
-        for pointer, result in zip(self.pointers, results, strict=False):
-            self.writer.line(f"{pointer.name}[{at}] = {stored(pointer.element_type, result.text)}")
-
-    def _element(self, pointer: PointerParameter, place: Expr) -> Expr:
-        return loaded(pointer.element_type, Expr(f"{pointer.name}[{place}]", self.writer.depth))
-
-    def _finish(self, extent: int, cost: float) -> EmittedKernel:
-        body = self.writer.text()
-        parameters: tuple[KernelParameter, ...] = (*self.pointers, *self.sizes.values(), *self.elements.scalars)
-        root = self.attributes.to_apply.root
-        name = "scatter" if root.opcode in (Opcode.PARAMETER, Opcode.TUPLE) else f"scatter_{root.opcode.name.lower()}"
-        header = f"def {name}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
-        source = "\n".join([header, *("    " + line for line in body)]) + "\n"
-        return EmittedKernel(source, parameters, extent, cost)
+        for array, result in zip(self.arrays, results, strict=True):
+            self.text.store(array, to, result)

@@ -12,11 +12,15 @@ import math
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ..loops.expressions import ONE, ZERO, Expr, Name, Number, is_number
+from ..loops.statements import SizeParameter
 from .alignment import alignment_of
 from .collapse_gather import batch_pairs, is_whole, offset_pairs
-from .source import Expr, Index, SizeParameter, plus, times
 
 LITERAL_LIMIT = 16
+
+Index = tuple[Expr, ...]
+"""One component for each dimension of an array."""
 
 Dimension = tuple[HloInstruction, int]
 
@@ -104,11 +108,10 @@ class Sizes:
         if found is None:
             value = instruction.shape.dimensions[dimension]
             if value <= LITERAL_LIMIT and root not in self._outer:
-                found = Expr(str(value))
+                found = Number(value)
             else:
-                found = Expr(f"n{self._count}")
+                found = self._parameter(f"n{self._count}", value)
                 self._count += 1
-                self.parameters.append(SizeParameter(found.text, value))
             self._names[root] = found
         return found
 
@@ -120,39 +123,40 @@ class Sizes:
         key = (tuple(self._find((instruction, d)) for d in dimensions), divisor, value)
         found = self._extents.get(key)
         if found is None:
-            found = self._extents[key] = Expr(f"m{len(self._extents)}")
-            self.parameters.append(SizeParameter(found.text, value))
+            found = self._extents[key] = self._parameter(f"m{len(self._extents)}", value)
         return found
 
     def constant(self, value: int) -> Expr:
         """A start, step or offset: 0 and 1 are literals, others are arguments."""
         if value in (0, 1, -1):
-            return Expr(str(value))
+            return Number(value)
         found = self._constants.get(value)
         if found is None:
-            found = Expr(f"k{len(self._constants)}")
-            self._constants[value] = found
-            self.parameters.append(SizeParameter(found.text, value))
+            found = self._constants[value] = self._parameter(f"k{len(self._constants)}", value)
         return found
+
+    def _parameter(self, name: str, value: int) -> Name:
+        self.parameters.append(SizeParameter(name, value))
+        return Name(name)
 
     def step(self, value: int) -> Expr:
         """A stride or a distance between holes. A literal if it is small: LLVM divides by literals much faster."""
-        return Expr(str(value)) if 0 < value <= LITERAL_LIMIT else self.constant(value)
+        return Number(value) if 0 < value <= LITERAL_LIMIT else self.constant(value)
 
     def product(self, instruction: HloInstruction, dimensions: range) -> Expr:
         """The product of some dimensions' sizes."""
-        result = Expr("1")
+        result: Expr = ONE
         for d in dimensions:
-            result = times(result, self.of(instruction, d))
+            result = result * self.of(instruction, d)
         return result
 
     def offset(self, instruction: HloInstruction, index: Index) -> Expr:
         """The row-major linear index: ``(i * n1 + j) * n2 + k``."""
-        result = Expr("0")
+        result: Expr = ZERO
         for d, component in enumerate(index):
-            if d and result.text != "0":
-                result = times(result, self.of(instruction, d))
-            result = plus(result, component)
+            if d and not is_number(result, 0):
+                result = result * self.of(instruction, d)
+            result = result + component
         return result
 
     @staticmethod

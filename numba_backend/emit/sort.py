@@ -24,10 +24,11 @@ from contextlib import contextmanager
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
-from .element import ElementEmitter, loaded
-from .reduce import applied
-from .sizes import Sizes
-from .source import EmittedKernel, Expr, KernelParameter, PointerParameter, SizeParameter, Writer
+from ..loops.expressions import ZERO, Expr, Name, all_of, call
+from ..loops.writer import boolean, cast
+from .applied import Buffer, KernelText
+from .element import loaded
+from .kernel import HI, LO, EmittedKernel
 
 RUN = 8
 """The number of elements that are sorted by insertion."""
@@ -40,17 +41,17 @@ _NANOSECONDS = 3.0
 
 
 class RowSorter:
-    """What all kernels that sort rows share: the rows along one dimension of the arrays, scratch memory, and the text.
+    """What all kernels that sort rows share: the rows along one dimension of the arrays, and scratch memory.
 
     The operands of the kernel are the arrays, then one block of scratch memory for each entry of `scratch`.
     """
 
     def __init__(
-        self, computation: HloComputation, types: list[ElementType], dimensions: tuple[int, ...], axis: int,
-        scratch: list[ElementType],
+        self, name: str, computation: HloComputation, types: list[ElementType], dimensions: tuple[int, ...],
+        axis: int, scratch: list[ElementType],
     ) -> None:  # fmt: skip
-        self.writer = Writer()
-        self.elements = ElementEmitter(computation, self.writer, Sizes(computation))
+        self.text = KernelText(name, computation)
+        self.writer = self.text.writer
         self.count = len(types)
         self.types = types
         self.size = dimensions[axis]
@@ -58,42 +59,43 @@ class RowSorter:
         self.rows = math.prod(dimensions[:axis]) * self.stride
         group = -(-self.rows // MAX_GROUPS)
         self.groups = -(-self.rows // group)
-        self.sizes = [SizeParameter("m0", group), SizeParameter("m1", self.rows), SizeParameter("n0", self.size)]
+        text = self.text
+        self.m0, self.m1 = text.argument("m0", group), text.argument("m1", self.rows)
+        self.n0 = text.argument("n0", self.size)
         if self.stride != 1:
-            self.sizes += [SizeParameter("n1", self.stride), SizeParameter("n2", self.stride * self.size)]
-        self.inputs = [PointerParameter(f"x{k}", t, k, None) for k, t in enumerate(types)]
-        self.work = [PointerParameter(f"w{k}", t, self.count + k, None) for k, t in enumerate(scratch)]
-        self.outputs: list[PointerParameter] = []
-
-    def line(self, *texts: str) -> None:
-        for text in texts:
-            self.writer.line(text)
+            self.n1, self.n2 = text.argument("n1", self.stride), text.argument("n2", self.stride * self.size)
+        self.inputs = [text.operand(f"x{k}", t, k) for k, t in enumerate(types)]
+        self.work = [text.operand(f"w{k}", t, self.count + k) for k, t in enumerate(scratch)]
 
     @contextmanager
-    def row(self) -> Iterator[None]:
-        """Opens the loops over groups and their rows, and defines `base`."""
-        block = self.writer.block
-        rows = "for i in range(group * m0, minimum(group * m0 + m0, m1)):"
-        with block("for group in range(lo, hi):"), block(rows):
-            self.line("base = i * n0" if self.stride == 1 else "base = i // n1 * n2 + i % n1")
-            yield
+    def row(self) -> Iterator[tuple[Name, Name]]:
+        """Opens the loops over groups and their rows, and defines `base`; gives the numbers of group and row."""
+        writer, m0, m1 = self.writer, self.m0, self.m1
+        with (
+            writer.loop("group", LO, HI) as group,
+            writer.loop("i", group * m0, call("minimum", group * m0 + m0, m1)) as i,
+        ):
+            base = i * self.n0 if self.stride == 1 else i // self.n1 * self.n2 + i % self.n1
+            self.base = writer.assign("base", base)
+            yield group, i
 
-    def at(self, position: str) -> str:
-        """The position in the arrays of the element at a position of the row."""
-        return f"base + {position}" if self.stride == 1 else f"base + {position} * n1"
+    def offset(self, position: Expr) -> Expr:
+        """The offset in the arrays of the element at a position of the row."""
+        return self.base + (position if self.stride == 1 else position * self.n1)
 
-    def element(self, pointer: PointerParameter, place: str) -> Expr:
-        """An element, in the type in which it is held."""
-        return loaded(pointer.element_type, Expr(f"{pointer.name}[{place}]", self.writer.depth))
+    def element(self, buffer: Buffer, offset: Expr) -> Expr:
+        """An element, in the type in which it is held. It may change, so that it is read here and not before."""
+        return buffer.load(offset).at(self.writer.depth)
 
-    def finish(self, name: str, cost: float) -> EmittedKernel:
+    def swap(self, source: Name, target: Name) -> None:
+        """The two rows of scratch memory change their roles."""
+        other = self.writer.assign("other", source)
+        self.writer.assign(source, target)
+        self.writer.assign(target, other)
+
+    def finish(self, cost: float) -> EmittedKernel:
         """`cost`: nanoseconds of one row."""
-        parameters: tuple[KernelParameter, ...] = (
-            *self.inputs, *self.work, *self.outputs, *self.sizes, *self.elements.scalars,
-        )  # fmt: skip
-        header = f"def {name}({', '.join(['lo', 'hi', *(p.name for p in parameters)])}):"
-        source = "\n".join([header, *("    " + line for line in self.writer.text())]) + "\n"
-        return EmittedKernel(source, parameters, self.groups, cost * self.rows / self.groups)
+        return self.text.finish(self.groups, cost * self.rows / self.groups)
 
 
 def merge_sort_of(instruction: HloInstruction) -> MergeSort:
@@ -110,77 +112,88 @@ class MergeSort(RowSorter):
     def __init__(
         self, comparator: HloComputation, types: list[ElementType], dimensions: tuple[int, ...], axis: int
     ) -> None:
-        super().__init__(comparator, types, dimensions, axis, types)
+        super().__init__("sort", comparator, types, dimensions, axis, types)
         self.comparator = comparator
-        self.outputs = [PointerParameter(f"out{k}", t, None, k) for k, t in enumerate(types)]
+        self.outputs = [self.text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
     def scratch_bytes(self) -> list[int]:
         """For each group, two rows of each operand."""
         return [2 * self.groups * self.size * t.byte_width for t in self.types]
 
     def emit(self) -> EmittedKernel:
-        with self.row():
-            self.line("source = group * 2 * n0", "target = source + n0")
-            with self.writer.block("for t in range(n0):"):
+        writer, n0 = self.writer, self.n0
+        with self.row() as (group, _):
+            source = writer.assign("source", group * 2 * n0)
+            target = writer.assign("target", source + n0)
+            with writer.loop("t", n0) as t:
                 for x, w in zip(self.inputs, self.work, strict=True):
-                    self.line(f"{w.name}[source + t] = {x.name}[{self.at('t')}]")
-            self._insert()
+                    writer.store(w.pointer, source + t, x.pointer[self.offset(t)])
+            self._insert(source)
             if self.size > RUN:
-                self._merge()
-            with self.writer.block("for t in range(n0):"):
+                self._merge(source, target)
+            with writer.loop("t", n0) as t:
                 for out, w in zip(self.outputs, self.work, strict=True):
-                    self.line(f"{out.name}[{self.at('t')}] = {w.name}[source + t]")
+                    writer.store(out.pointer, self.offset(t), w.pointer[source + t])
         levels = max(1.0, math.log2(max(self.size / RUN, 2)))
-        return self.finish("sort", self.size * (levels + 2) * _NANOSECONDS * self.count)
+        return self.finish(self.size * (levels + 2) * _NANOSECONDS * self.count)
 
-    def before(self, first: list[Expr], second: list[Expr]) -> str:
+    def before(self, first: list[Expr], second: list[Expr]) -> Expr:
         """The test whether the comparator puts `first` before `second`."""
         arguments = [e for pair in zip(first, second, strict=True) for e in pair]
-        (result,) = applied(self.elements, self.comparator, arguments)
-        return result.text
+        (result,) = self.text.apply(self.comparator, arguments)
+        return result
 
-    def _insert(self) -> None:
+    def _insert(self, source: Name) -> None:
         """Sort each run of a few elements by insertion."""
-        writer = self.writer
-        starts, run = f"for start in range(0, n0, {RUN}):", f"for t in range(start + 1, minimum(start + {RUN}, n0)):"
-        with writer.block(starts), writer.block(run):
-            kept = [writer.let("kept", Expr(f"{w.name}[source + t]", writer.depth)) for w in self.work]
-            self.line("p = t", "moving = True")
-            with writer.block("while moving:"):
-                values = [loaded(w.element_type, k) for w, k in zip(self.work, kept, strict=True)]
-                values = [Expr(v.text, writer.depth, v.precedence) for v in values]
-                others = [self.element(w, "source + p - 1") for w in self.work]
-                test = self.before(values, others)
-                with writer.block(f"if {test}:", guarded=True):
+        writer, n0 = self.writer, self.n0
+        with (
+            writer.loop("start", 0, n0, step=RUN) as start,
+            writer.loop("t", start + 1, call("minimum", start + RUN, n0)) as t,
+        ):
+            kept = [writer.let("kept", w.pointer[source + t]) for w in self.work]
+            p = writer.assign("p", t)
+            moving = writer.assign("moving", boolean(True))
+            with writer.while_(moving):
+                values = [loaded(w.element_type, k).at(writer.depth) for w, k in zip(self.work, kept, strict=True)]
+                others = [self.element(w, source + p - 1) for w in self.work]
+                with writer.if_(self.before(values, others), guarded=True):
                     for w in self.work:
-                        self.line(f"{w.name}[source + p] = {w.name}[source + p - 1]")
-                    self.line("p -= 1", "moving = p > start")
-                with writer.block("else:", guarded=True):
-                    self.line("moving = False")
+                        writer.store(w.pointer, source + p, w.pointer[source + p - 1])
+                    writer.augment(p, "-", 1)
+                    writer.assign(moving, p > start)
+                with writer.else_(guarded=True):
+                    writer.assign(moving, boolean(False))
             for w, k in zip(self.work, kept, strict=True):
-                self.line(f"{w.name}[source + p] = {k}")
+                writer.store(w.pointer, source + p, k)
 
-    def _merge(self) -> None:
+    def _merge(self, source: Name, target: Name) -> None:
         """Merge runs in pairs until there is one. The side that an element comes from is computed, without a branch."""
-        writer = self.writer
-        self.line(f"width = {RUN}")
-        with writer.block("while width < n0:"):
-            with writer.block("for pair in range((n0 + width * 2 - 1) // (width * 2)):"):
-                self.line("start = pair * width * 2", "middle = source + minimum(start + width, n0)")
-                self.line("end = source + minimum(start + width * 2, n0)", "p = source + start", "q = middle")
-                self.line("place = target + start")
-                with writer.block("while p < middle and q < end:"):
-                    right = [self.element(w, "q") for w in self.work]
-                    left = [self.element(w, "p") for w in self.work]
-                    test = self.before(right, left)
-                    self.line(f"take = {test}", "taken = select(take, q, p)")
+        writer, n0 = self.writer, self.n0
+        width = writer.assign("width", RUN)
+        with writer.while_(width < n0):
+            with writer.loop("pair", (n0 + width * 2 - 1) // (width * 2)) as pair:
+                start = writer.assign("start", pair * width * 2)
+                middle = writer.assign("middle", source + call("minimum", start + width, n0))
+                end = writer.assign("end", source + call("minimum", start + width * 2, n0))
+                p = writer.assign("p", source + start)
+                q = writer.assign("q", middle)
+                to = writer.assign("place", target + start)
+                with writer.while_(all_of([p < middle, q < end])):
+                    right = [self.element(w, q) for w in self.work]
+                    left = [self.element(w, p) for w in self.work]
+                    take = writer.assign("take", self.before(right, left))
+                    taken = writer.assign("taken", call("select", take, q, p))
                     for w in self.work:
-                        self.line(f"{w.name}[place] = {w.name}[taken]")
-                    self.line("step = int64(take)", "q += step", "p += 1 - step", "place += 1")
-                for rest, limit in (("p", "middle"), ("q", "end")):
-                    with writer.block(f"for t in range({rest}, {limit}):"):
+                        writer.store(w.pointer, to, w.pointer[taken])
+                    step = writer.assign("step", cast("int64", take))
+                    writer.augment(q, "+", step)
+                    writer.augment(p, "+", 1 - step)
+                    writer.augment(to, "+", 1)
+                for rest, limit in ((p, middle), (q, end)):
+                    with writer.loop("t", rest, limit) as t:
                         for w in self.work:
-                            self.line(f"{w.name}[place + t - {rest}] = {w.name}[t]")
-                    if rest == "p":
-                        self.line("place += maximum(middle - p, 0)")
-            self.line("width *= 2", "other = source", "source = target", "target = other")
+                            writer.store(w.pointer, to + t - rest, w.pointer[t])
+                    if rest is p:
+                        writer.augment(to, "+", call("maximum", middle - p, ZERO))
+            writer.augment(width, "*", 2)
+            self.swap(source, target)

@@ -7,7 +7,7 @@ number of bits can be sorted without comparisons (see radix_sort.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import ComparisonDirection, ComparisonType
+from ..loops.expressions import Expr, Number, call
+from ..loops.writer import cast
 from .element import CAST
-from .source import Expr, call
 
 _D = ComparisonDirection
 _HALF = (ElementType.F16, ElementType.BF16)
@@ -207,63 +208,67 @@ def _is_constant(node: HloInstruction, value: float) -> bool:
 
 def integer_key(key: SortKey, value: Expr) -> Expr:
     """The key, given in the held form of its element type, as an unsigned integer: u64 for 64 bits, else u32."""
-    element, depth = key.element_type, value.depth
+    element = key.element_type
     if element.is_floating and not key.total:
-        zero = "float64(0)" if element is ElementType.F64 else "float32(0)"
-        text = f"select({value.within(3)} == {zero}, {zero}, {value})"
-        value = Expr(text, depth)
+        zero = zero_of(key)
+        value = call("select", value.eq(zero), zero, value)
     if key.bits == 64:
         return _wide_key(key, value)
-    last = (1 << key.bits) - 1
-    middle = 1 << (key.bits - 1)
+    last, middle = Number((1 << key.bits) - 1), Number(1 << (key.bits - 1))
+    number: Expr
     if element is ElementType.PRED:
-        number = call("int64", call("uint8", value))
+        number = cast("int64", cast("uint8", value))
     elif element is ElementType.F32:
-        number = Expr(f"int64(total_order_key({value})) + {middle}", depth, 6)
+        number = cast("int64", call("total_order_key", value)) + middle
     elif element in _HALF:
-        bits = f"int64(f32_to_{element.value}({value}))"
-        number = Expr(f"select({bits} < {middle}, {bits} + {middle}, {last} - {bits})", depth)
+        bits = cast("int64", call(f"f32_to_{element.value}", value))
+        number = call("select", bits < middle, bits + middle, last - bits)
     elif element.is_signed:
-        number = Expr(f"int64({value}) + {middle}", depth, 6)
+        number = cast("int64", value) + middle
     else:
-        number = call("int64", value)
-    if key.descending:
-        number = Expr(f"{last} - {number.within(7)}", depth, 6)
-    return replace(call("uint32", number), depth=depth)
+        number = cast("int64", value)
+    return cast("uint32", last - number if key.descending else number)
+
+
+def zero_of(key: SortKey) -> Expr:
+    """The zero of a float key, as it is held."""
+    return cast("float64" if key.element_type is ElementType.F64 else "float32", 0)
 
 
 def _wide_key(key: SortKey, value: Expr) -> Expr:
     """s64, u64, f64: with the sign bit flipped where there is one."""
     if key.element_type is ElementType.F64:
         value = call("total_order_key", value)
-    number = call("uint64", value)
+    number: Expr = cast("uint64", value)
     if key.element_type is not ElementType.U64:
-        number = Expr(f"bit_xor({number}, shl(uint64(1), uint64(63)))")
-    if key.descending:
-        number = call("bit_not", number)
-    return Expr(number.text, value.depth)
+        number = _with_sign_flipped(number)
+    return call("bit_not", number) if key.descending else number
 
 
-def element_of(key: SortKey, number: str) -> str:
+def _with_sign_flipped(number: Expr) -> Expr:
+    return call("bit_xor", number, call("shl", cast("uint64", 1), cast("uint64", 63)))
+
+
+def element_of(key: SortKey, number: Expr) -> Expr:
     """The inverse of `integer_key`: the element, in the form in which it is stored."""
     element = key.element_type
     if key.bits == 64:
-        text = f"bit_not({number})" if key.descending else number
+        bits = call("bit_not", number) if key.descending else number
         if element is ElementType.U64:
-            return text
-        text = f"int64(bit_xor({text}, shl(uint64(1), uint64(63))))"
-        return text if element is ElementType.S64 else f"bitcast_s64_f64({_unordered(text, 64)})"
-    last, middle = (1 << key.bits) - 1, 1 << (key.bits - 1)
-    text = f"({last} - int64({number}))" if key.descending else f"int64({number})"
+            return bits
+        bits = cast("int64", _with_sign_flipped(bits))
+        return bits if element is ElementType.S64 else call("bitcast_s64_f64", _unordered(bits, 64))
+    last, middle = Number((1 << key.bits) - 1), Number(1 << (key.bits - 1))
+    bits = last - cast("int64", number) if key.descending else cast("int64", number)
     if element is ElementType.F32:
-        return f"bitcast_s32_f32(int32({_unordered(f'({text} - {middle})', 32)}))"
+        return call("bitcast_s32_f32", cast("int32", _unordered(bits - middle, 32)))
     if element in _HALF:
-        return f"uint16(select({text} < {middle}, {last} - {text}, {text} - {middle}))"
+        return cast("uint16", call("select", bits < middle, last - bits, bits - middle))
     if element is ElementType.PRED:
-        return f"uint8({text})"
-    return f"{CAST[element]}({text} - {middle})" if element.is_signed else f"{CAST[element]}({text})"
+        return cast("uint8", bits)
+    return cast(CAST[element], bits - middle if element.is_signed else bits)
 
 
-def _unordered(number: str, bits: int) -> str:
+def _unordered(number: Expr, bits: int) -> Expr:
     """The bits of a float from its number in the total order."""
-    return f"select({number} < 0, {number} ^ {(1 << bits - 1) - 1}, {number})"
+    return call("select", number < 0, number ^ ((1 << bits - 1) - 1), number)

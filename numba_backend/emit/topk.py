@@ -19,9 +19,12 @@ from ...hlo.builder import make_computation, make_parameter
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.shape import Shape
+from ..loops.expressions import Expr, binary, call
+from ..loops.writer import boolean, cast
+from .applied import Buffer
+from .kernel import EmittedKernel
 from .sort import RowSorter
 from .sort_keys import SortKey, integer_key
-from .source import EmittedKernel, Expr, PointerParameter, SizeParameter
 
 
 def emit_topk(instruction: HloInstruction) -> EmittedKernel:
@@ -34,38 +37,40 @@ class _TopK(RowSorter):
         shape, attributes = instruction.operands[0].shape, instruction.attributes
         element = make_parameter(0, Shape.array(shape.element), "x")
         computation = make_computation("key", element, [element])
-        super().__init__(computation, [shape.element], shape.dimensions, shape.rank - 1, [])
+        super().__init__("top_k", computation, [shape.element], shape.dimensions, shape.rank - 1, [])
         self.key = SortKey(element, descending=not attributes.largest, total=True)
         self.k = attributes.k
-        self.sizes.append(SizeParameter("n1", self.k))
-        self.outputs = [
-            PointerParameter("out0", shape.element, None, 0), PointerParameter("out1", ElementType.S32, None, 1),
-        ]  # fmt: skip
+        self.n1 = self.text.argument("n1", self.k)
+        self.best = self.text.output("out0", shape.element, 0)
+        self.where = self.text.output("out1", ElementType.S32, 1)
 
-    def number(self, pointer: PointerParameter, place: str) -> Expr:
+    def number(self, buffer: Buffer, offset: Expr) -> Expr:
         """The key of an element in memory: the larger, the better."""
-        return integer_key(self.key, self.writer.let("v", self.element(pointer, place)))
+        return integer_key(self.key, self.writer.let("v", self.element(buffer, offset)))
 
     def emit(self) -> EmittedKernel:
-        writer, (x, out) = self.writer, (self.inputs[0], self.outputs[0])
-        cast = "uint64" if self.key.bits == 64 else "uint32"
-        with self.row():
-            self.line("top = i * n1", "count = int64(0)", f"worst = {cast}(0)")
-            with writer.block("for t in range(n0):"):
-                self.line(f"number = {self.number(x, self.at('t'))}")
-                with writer.block("if count < n1 or number > worst:", guarded=True):
-                    self.line("p = minimum(count, n1 - 1)", "moving = p > 0")
-                    with writer.block("while moving:"):
-                        other = self.number(out, "top + p - 1")
-                        with writer.block(f"if {other} < number:", guarded=True):
-                            for name in ("out0", "out1"):
-                                self.line(f"{name}[top + p] = {name}[top + p - 1]")
-                            self.line("p -= 1", "moving = p > 0")
-                        with writer.block("else:", guarded=True):
-                            self.line("moving = False")
-                    self.line(f"out0[top + p] = x0[{self.at('t')}]", "out1[top + p] = int32(t)")
-                    self.line("count = minimum(count + 1, n1)")
-                    with writer.block("if count == n1:", guarded=True):
-                        self.line(f"worst = {self.number(out, 'top + n1 - 1')}")
+        writer, n1, x = self.writer, self.n1, self.inputs[0]
+        with self.row() as (_, i):
+            top = writer.assign("top", i * n1)
+            count = writer.assign("count", cast("int64", 0))
+            worst = writer.assign("worst", cast("uint64" if self.key.bits == 64 else "uint32", 0))
+            with writer.loop("t", self.n0) as t:
+                number = writer.assign("number", self.number(x, self.offset(t)))
+                with writer.if_(binary("or", count < n1, number > worst), guarded=True):
+                    p = writer.assign("p", call("minimum", count, n1 - 1))
+                    moving = writer.assign("moving", p > 0)
+                    with writer.while_(moving):
+                        with writer.if_(self.number(self.best, top + p - 1) < number, guarded=True):
+                            for out in (self.best, self.where):
+                                writer.store(out.pointer, top + p, out.pointer[top + p - 1])
+                            writer.augment(p, "-", 1)
+                            writer.assign(moving, p > 0)
+                        with writer.else_(guarded=True):
+                            writer.assign(moving, boolean(False))
+                    writer.store(self.best.pointer, top + p, x.pointer[self.offset(t)])
+                    writer.store(self.where.pointer, top + p, cast("int32", t))
+                    writer.assign(count, call("minimum", count + 1, n1))
+                    with writer.if_(count.eq(n1), guarded=True):
+                        writer.assign(worst, self.number(self.best, top + n1 - 1))
         kept = self.k * max(1.0, math.log(max(self.size / self.k, 1.0)))
-        return self.finish("top_k", 0.6 * self.size + kept * (10 + self.k / 2))
+        return self.finish(0.6 * self.size + kept * (10 + self.k / 2))

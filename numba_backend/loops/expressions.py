@@ -61,6 +61,8 @@ class Expr:
 
     def at(self, depth: int) -> Expr:
         """The same expression, as a value that depends on the scope of this depth."""
+        if self.depth == depth:
+            return self
         copy = self.with_parts(self.parts)
         if copy is self:
             raise NotImplementedError
@@ -139,8 +141,14 @@ class Expr:
     def __lshift__(self, other: Expr | int) -> Expr:
         return binary("<<", self, as_expr(other))
 
+    def __rshift__(self, other: Expr | int) -> Expr:
+        return binary(">>", self, as_expr(other))
+
     def __neg__(self) -> Expr:
         return unary("-", self)
+
+    def __invert__(self) -> Expr:
+        return unary("~", self)
 
     def __lt__(self, other: Expr | int) -> Expr:
         return binary("<", self, as_expr(other))
@@ -212,7 +220,7 @@ class Number(Expr):
 
     @property
     def is_simple(self) -> bool:
-        return self.text.isdecimal()
+        return type(self.value) is bool or self.text.isdecimal()
 
     def at(self, depth: int) -> Number:
         return Number(self.value, depth)
@@ -369,6 +377,16 @@ def call(function: str, *arguments: Expr | int) -> Expr:
     return Call(function, tuple([as_expr(a) for a in arguments]))
 
 
+def minimum(a: Expr | int, b: Expr | int) -> Expr:
+    """``minimum(a, b)``"""
+    return call("minimum", a, b)
+
+
+def maximum(a: Expr | int, b: Expr | int) -> Expr:
+    """``maximum(a, b)``"""
+    return call("maximum", a, b)
+
+
 def all_of(tests: list[Expr]) -> Expr:
     """``a and b and c``"""
     result = tests[0]
@@ -418,3 +436,10 @@ def times(a: Expr, b: Expr) -> Expr:
     if is_number(b, 1):
         return a
     return Binary("*", a, b)
+
+
+def product(first: Expr, *factors: Expr | int) -> Expr:
+    """``a * b * c``; zeros and ones are not left out."""
+    for factor in factors:
+        first = Binary("*", first, as_expr(factor))
+    return first

@@ -18,8 +18,7 @@ steps.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,16 +32,29 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction, HloModule, InputOutputAlias
 from ...hlo.opcode import Opcode
 from ..bodies import Bodies
-from ..emit.source import EmittedKernel, KernelParameter, PointerParameter, ScalarParameter, SizeParameter
+from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
-from ..loops.printer import to_text
-from ..loops.reader import read
 from ..loops.rewrite import Substitution
-from ..loops.statements import Assign, Block, Break, Comment, For, If, LocalArray, LoopProgram, Return, Store, While
+from ..loops.statements import (
+    Assign,
+    Block,
+    Break,
+    Comment,
+    For,
+    If,
+    KernelParameter,
+    LocalArray,
+    LoopProgram,
+    PointerParameter,
+    Return,
+    ScalarParameter,
+    SizeParameter,
+    While,
+)
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from ..rows import row_rule
-from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Memory, memory_type
+from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Memory
 from .products import emit_product
 from .state import overwritten
 
@@ -121,7 +133,7 @@ class _Emitter:
         parameters: tuple[KernelParameter, ...] = (*self._pointers, *extra, *self._parameters)
         name = "_".join(["native_loop", *list(dict.fromkeys(self._kernels))[-2:]])
         program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), body)
-        kernel = EmittedKernel(to_text(program), parameters, 1, max(self._nanoseconds, 1.0))
+        kernel = EmittedKernel(program, parameters, 1, max(self._nanoseconds, 1.0))
         return NativeLoop(
             kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
         )
@@ -291,7 +303,6 @@ class _Emitter:
             return
         values: dict[str, Expr] = {"lo": ZERO, "hi": self._size(kernel.extent)}
         memories: dict[str, Memory] = {}
-        types = {"lo": "int64", "hi": "int64"}
         for parameter in kernel.parameters:
             if isinstance(parameter, PointerParameter):
                 number = parameter.output if parameter.output is not None else parameter.operand
@@ -299,19 +310,16 @@ class _Emitter:
                 memory = (outputs if parameter.output is not None else operands)[number]
                 assert memory is not None, "a kernel that reads an empty array"
                 memories[parameter.name] = memory
-                types[parameter.name] = pointer_to(memory_type(parameter.element_type))
             elif isinstance(parameter, SizeParameter):
                 new = SizeParameter(self.fresh("n"), parameter.value)
                 self._parameters.append(new)
                 values[parameter.name] = Name(new.name)
-                types[parameter.name] = "int64"
             else:
                 kind = memory_type(parameter.element_type)
                 scalar = ScalarParameter(self.fresh("c"), parameter.element_type, parameter.value)
                 self._parameters.append(scalar)
                 values[parameter.name] = Name(scalar.name, kind)
-                types[parameter.name] = kind
-        program = read(kernel.source, types)
+        program = kernel.program
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
         self._block += _without_single_loops(written)

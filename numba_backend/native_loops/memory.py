@@ -10,21 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...hlo.element_type import ElementType
 from ..loops.expressions import ZERO, Expr, Load, Name
 from ..loops.statements import Assign, Statement, Store
-from ..loops.typing import SHORT
 
 MOST_LOCAL_ELEMENTS = 64
 """Buffers of at most this many elements are local arrays: 4 vector registers of f32."""
 
 MOST_LOCAL_BYTES = 16 << 10
 """All local arrays of one kernel together; they are on the stack."""
-
-
-def memory_type(element_type: ElementType) -> str:
-    """The type in which elements lie in memory."""
-    return SHORT.get(element_type.value, "uint8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,13 +18,11 @@ from contextlib import ExitStack
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..dot import gemm_of
-from ..emit.source import EmittedKernel, PointerParameter, SizeParameter
+from ..emit.kernel import EmittedKernel, memory_type, program_of
 from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
-from ..loops.printer import to_text
-from ..loops.statements import LoopProgram
+from ..loops.statements import PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer, cast
-from .memory import memory_type
 
 SUPPORTED = frozenset((ElementType.F32, ElementType.F64))
 """Element types of products that native loops compute."""
@@ -97,6 +95,5 @@ def emit_product(dot: HloInstruction) -> EmittedKernel:
         PointerParameter("x0", element, 0, None), PointerParameter("x1", element, 1, None),
         PointerParameter("out", element, None, 0), *sizes,
     )  # fmt: skip
-    program = LoopProgram("product", ("lo", "hi", *(p.name for p in parameters)), writer.body())
     work, _ = work_of(dot)
-    return EmittedKernel(to_text(program), parameters, 1, 5.0 + 0.3 * work)
+    return EmittedKernel(program_of("product", parameters, writer), parameters, 1, 5.0 + 0.3 * work)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..emit.source import EmittedKernel
+from ..emit.kernel import EmittedKernel
 from ..runtime.program import Argument, ProgramBuilder
 
 

@@ -1,0 +1,57 @@
+"""What an emitter hands over: a loop program, and the parameters of one call of it.
+
+A kernel is a function of `lo, hi`, pointers, sizes and scalars. Its text is canonical: names depend only on the order
+in which the emitter meets things, not on names that a user or a file chose, so equal computations give equal text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...hlo.element_type import ElementType
+from ...hlo.lazy import lazy_property
+from ..loops.expressions import Name
+from ..loops.printer import to_text
+from ..loops.statements import KernelParameter, LoopProgram, PointerParameter
+from ..loops.typing import SHORT, pointer_to
+from ..loops.writer import Writer
+
+LO, HI = Name("lo"), Name("hi")
+"""The bounds of the outermost loop, which differ between threads."""
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """One kernel call: the program, the parameters with this call's values, and how the outer loop may be split."""
+
+    program: LoopProgram
+    parameters: tuple[KernelParameter, ...]
+    extent: int
+    """Trip count of the loop that `lo, hi` slices."""
+    cost: float
+    """Estimated nanoseconds of one iteration of that loop on one thread."""
+    copied_operands: tuple[tuple[int, int], ...] = ()
+    """(operand, output): the output must hold a copy of the operand before the kernel runs, unless they share."""
+    is_serial: bool = False
+    """Pieces of that loop must not run at the same time: they write to the same bytes."""
+
+    @lazy_property
+    def source(self) -> str:
+        """The program as Python."""
+        return to_text(self.program)
+
+
+def program_of(name: str, parameters: Iterable[KernelParameter], writer: Writer) -> LoopProgram:
+    """``def name(lo, hi, parameters):`` with all that was written."""
+    return LoopProgram(name, ("lo", "hi", *[p.name for p in parameters]), writer.body())
+
+
+def memory_type(element_type: ElementType) -> str:
+    """The type of elements in memory. Types of less than a byte are stored in bytes."""
+    return SHORT.get(element_type.value, "uint8")
+
+
+def pointer_of(parameter: PointerParameter) -> Name:
+    """The pointer to a buffer, as a name of the program."""
+    return Name(parameter.name, pointer_to(memory_type(parameter.element_type)))
