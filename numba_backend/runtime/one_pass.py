@@ -41,9 +41,9 @@ from ..loops.statements import (
     Statement,
     Store,
     While,
-    walk,
 )
 from .dialect_memory import MOST_ELEMENTS, stack_array
+from .loop_hints import LoopHints
 from .numba_internals import allow_contraction
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -56,7 +56,7 @@ _UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "~": operator.invert
 
 _LITERALS: dict[type, Any] = {int: types.int64, float: types.float64, bool: types.boolean}
 
-_I32, _I64 = llir.IntType(32), llir.IntType(64)
+_I64 = llir.IntType(64)
 
 
 class Refused(Exception):
@@ -108,6 +108,7 @@ class OnePass:
         self._types: dict[str, Any] = {}
         self._slots: dict[str, Any] = {}
         self._loops: list[_Loop] = []
+        self._hints = LoopHints(module)
         self._result: Any = None
 
     def lower(self, program: LoopProgram, parameters: list[Any], result: Any) -> Any:
@@ -133,6 +134,7 @@ class OnePass:
             self._builder.ret_void()
         self._entry.position_at_end(self._entry.block)
         self._entry.branch(start)
+        self._hints.finish()
         allow_contraction(self._module)
         return function
 
@@ -167,6 +169,7 @@ class OnePass:
         element = self._scope.get(node.dtype)
         if not isinstance(element, types.Number) or not 0 < node.count <= MOST_ELEMENTS:
             raise Refused("this local array")
+        self._hints.local_array(node.name.name)
         memory = stack_array(self._target, self._builder, node.count, element)
         self._assign_to(node.name, Value(types.CPointer(element), memory))  # type: ignore[attr-defined]
 
@@ -205,7 +208,7 @@ class OnePass:
         step = llir.Constant(_I64, node.step)
         builder.store(builder.add(builder.load(counter), step, flags=("nsw",)), counter)
         back = builder.branch(head)
-        back.set_metadata("llvm.loop", self._loop_hints(node))
+        back.set_metadata("llvm.loop", self._hints.of(node))
         builder.position_at_end(end)
 
     def _while(self, node: While) -> None:
@@ -368,19 +371,6 @@ class OnePass:
         self._builder.branch(block)
         return True
 
-    def _loop_hints(self, node: For) -> Any:
-        """Metadata for LLVM about a loop.
-
-        Interleaving iterations and unrolling remainders double the code and so the compile time. Measurements showed no
-        gain, except where iterations wait for each other: in reductions (1.35 times for softmax).
-        """
-        hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)]
-        if not _carries_a_value(node):
-            hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, 1)))
-        loop = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
-        loop.operands = (loop, *(self._module.add_metadata(hint) for hint in hints))
-        return loop
-
 
 _CASTABLE = (types.Number, types.Boolean)
 
@@ -394,16 +384,3 @@ _EXPRESSIONS: dict[type[Expr], Callable[..., Value]] = {
     Name: OnePass._load, Number: OnePass._number, Binary: OnePass._binary, Unary: OnePass._unary,
     Load: OnePass._element, Call: OnePass._function_call,
 }  # fmt: skip
-
-
-def _carries_a_value(loop: For) -> bool:
-    """True if an assignment in the loop's body reads the variable that it assigns to, as an accumulation does."""
-    for node in walk(loop.body):
-        if isinstance(node, Augment):
-            return True
-        if isinstance(node, Assign):
-            names = {target.name for target in node.targets}
-            for value in node.values:
-                if any(isinstance(part, Name) and part.name in names for part in value.walk()):
-                    return True
-    return False
