@@ -26,7 +26,7 @@ SHORT = {
 
 _FIXED = {"is_finite": "uint8", "pred": "uint8", "logical_not": "uint8", "reduce_precision_f16": "uint16"} | {
     name: "uint8" for name in ("eq", "ne", "lt", "le", "gt", "ge")
-}
+} | {"interrupted": "bool"}
 _PART = {"complex64": "float32", "complex128": "float64"}
 _WHOLE = {"float32": "complex64", "float64": "complex128"}
 
@@ -99,6 +99,8 @@ def type_of_call(function: str, arguments: Sequence[str]) -> str:
     if "_to_" in function:
         return _memory_type(function.rsplit("_to_", 1)[1])
     if not arguments:
+        if function == "cycles":
+            return "int64"
         raise TypeUnknown(function)
     if function == "select":
         return arguments[1]
