@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .expressions import Expr, Load, Name
+from .expressions import Binary, Expr, Load, Name, is_number, minus, plus, times
 from .statements import (
     Assign,
     Augment,
@@ -18,6 +18,9 @@ from .statements import (
     Store,
     While,
 )
+
+_INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {"+": plus, "-": minus, "*": times}
+"""Arithmetic on indices, which leaves out what does nothing."""
 
 Reader = Callable[[Expr], Expr]
 """What a load from a memory becomes, given the new index."""
@@ -57,6 +60,8 @@ class Substitution:
         new = tuple([self.expression(p) for p in parts])
         if all(a is b for a, b in zip(new, parts, strict=True)):
             return e
+        if type(e) is Binary and e.op in _INDEX and not e.cast and e.type == "int64":
+            return _INDEX[e.op](*new)
         return e.with_parts(new)
 
     def _name(self, name: Name) -> Name:
@@ -78,8 +83,10 @@ class Substitution:
                 at, what = expression(index), expression(value)
                 return Store(self._name(pointer), at, what) if memory is None else memory[1](at, what)
             case For(variable=variable, start=start, stop=stop, step=step, body=body):
-                bounds = (None if start is None else expression(start), expression(stop))
-                return For(self._name(variable), bounds[0], bounds[1], step, self.block(body))
+                first = None if start is None else expression(start)
+                if first is not None and step == 1 and is_number(first, 0):
+                    first = None
+                return For(self._name(variable), first, expression(stop), step, self.block(body))
             case If(branches=branches, otherwise=otherwise):
                 new_branches = [(expression(test), self.block(block)) for test, block in branches]
                 return If(new_branches, None if otherwise is None else self.block(otherwise))
