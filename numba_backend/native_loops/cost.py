@@ -7,6 +7,8 @@ a second thread or for BLAS to pay, and if its text is not too long for the comp
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ...hlo.buffers.values import is_alias
 from ...hlo.effects import has_side_effect
 from ...hlo.ir import HloComputation, HloInstruction
@@ -21,47 +23,58 @@ MOST_NANOSECONDS = 40_000.0
 MOST_INSTRUCTIONS = 1_200
 """Instructions in a loop's kernels, all together: beyond, compiling takes longer than most programs run."""
 
-WITH_KERNELS = frozenset((Opcode.SCATTER,))
-"""Other instructions whose rows are kernels, and nothing else."""
-
 _CONTROL = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
 
 
 def is_native(loop: HloInstruction) -> bool:
     """True for a `while` that should be one kernel."""
-    budget = [MOST_INSTRUCTIONS]
-    return all(_is_cheap(c, budget) for c in loop.called_computations())
+    budget = _Budget()
+    return all(_fits(c, budget) for c in loop.called_computations())
 
 
-def _is_cheap(computation: HloComputation, budget: list[int]) -> bool:
-    return all(_may_join(i, budget) for i in computation.instructions)
+def can_be_native(loop: HloInstruction) -> bool:
+    """True for a `while` that could be one kernel, whether that pays or not."""
+    return all(_fits(c, None) for c in loop.called_computations())
 
 
-def _may_join(instruction: HloInstruction, budget: list[int]) -> bool:
+@dataclass(slots=True)
+class _Budget:
+    """What a loop may still have."""
+
+    instructions: int = MOST_INSTRUCTIONS
+
+    def takes(self, instructions: int, nanoseconds: float) -> bool:
+        """True if a kernel of so many instructions and nanoseconds is cheap enough to be a part of the loop."""
+        self.instructions -= instructions
+        return self.instructions >= 0 and nanoseconds < MOST_NANOSECONDS
+
+
+def _fits(computation: HloComputation, budget: _Budget | None) -> bool:
+    """True if all instructions can be parts of a native loop, and the budget, if there is one, allows them."""
+    return all(_joins(i, budget) for i in computation.instructions)
+
+
+def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
     opcode = instruction.opcode
-    if any(not s.array_layout.is_row_major for s in instruction.shape.leaves() if s.is_array):
+    if any(not s.is_array or not s.array_layout.is_row_major for s in instruction.shape.leaves()):
         return False
-    if opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
-        return instruction.shape.is_array or instruction.shape.is_tuple
-    if is_alias(instruction):
-        return opcode is not Opcode.AFTER_ALL
+    if opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
+        return True
     if opcode in _CONTROL:
-        return all(_is_cheap(c, budget) for c in instruction.called_computations())
+        return all(_fits(c, budget) for c in instruction.called_computations())
     if has_side_effect(instruction):
         return False
     if opcode is Opcode.FUSION:
         body = instruction.attributes.calls
-        budget[0] -= len(body.instructions)
-        return budget[0] >= 0 and nanoseconds(body) < MOST_NANOSECONDS
+        return budget is None or budget.takes(len(body.instructions), nanoseconds(body))
     if opcode is Opcode.DOT:
         if instruction.shape.element not in SUPPORTED or not is_gemm(instruction):
             return False
-        budget[0] -= 10
         work, with_vector = work_of(instruction)
-        return work <= (MOST_VECTOR_WORK if with_vector else MOST_WORK)
-    if opcode in WITH_KERNELS:
-        budget[0] -= 20
-        return instruction.operands[-1].shape.num_elements * 2.0 < MOST_NANOSECONDS
+        most = MOST_VECTOR_WORK if with_vector else MOST_WORK
+        return budget is None or (work <= most and budget.takes(10, 0.3 * work))
+    if opcode is Opcode.SCATTER:
+        return budget is None or budget.takes(20, 2.0 * instruction.operands[-1].shape.num_elements)
     return False
 
 

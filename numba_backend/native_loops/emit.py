@@ -144,8 +144,8 @@ class _Emitter:
         shared = {operand: output for output, operand in self.overwritten.items()}
         for parameter in self.fused.parameters:
             number, shape = parameter.attributes.number, parameter.shape
-            (value,) = self.analysis.leaves[parameter]
-            buffer = self.coalescing.buffers.get(value)
+            (number_of_value,) = self.analysis.leaves[parameter]
+            buffer = self.coalescing.buffers.get(number_of_value)
             output = shared.get(number)
             if buffer is None or (not shape.num_elements):
                 continue
@@ -402,8 +402,7 @@ class _Emitter:
         each = max(self._nanoseconds - before, 1.0)
         watched = self._look(each)
         if test_block:
-            leave = If([(Number(True), [Break()])])
-            leave.branches = [(_negated(test), [Break()])]
+            leave = If([(unary("not", test), [Break()])])
             self._block.append(While(Number(True), [*test_block, leave, *watched, *body]))
         else:
             self._block.append(While(test, [*watched, *body]))
@@ -504,10 +503,6 @@ def _chunk(each: float) -> int:
     return 1 << 14 if each < 4 else 1 << 10 if each < 100 else 1 << 5
 
 
-def _negated(test: Expr) -> Expr:
-    return unary("not", test)
-
-
 def _without_single_loops(block: Block) -> Block:
     """The block, without loops that run once."""
     result: Block = []
@@ -531,4 +526,4 @@ def _without_single_loops(block: Block) -> Block:
 def _is_once(loop: For) -> bool:
     start = loop.start or ZERO
     both = isinstance(start, Number) and isinstance(loop.stop, Number) and loop.step == 1
-    return both and loop.stop.value - start.value == 1  # type: ignore[union-attr, attr-defined]
+    return both and loop.stop.value - start.value == 1  # type: ignore[attr-defined]

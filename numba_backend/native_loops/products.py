@@ -20,7 +20,7 @@ from ...hlo.ir import HloInstruction
 from ..dot import gemm_of
 from ..emit.kernel import EmittedKernel, memory_type, program_of
 from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
-from ..loops.statements import PointerParameter, SizeParameter
+from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer, cast
 
@@ -91,7 +91,7 @@ def emit_product(dot: HloInstruction) -> EmittedKernel:
                     y = b[at_b + times(step, b_step) + times(j, b_column)]
                     writer.assign("acc", call("reduce_add", total, x * y))
                 writer.store(c, at_c + times(i, c_row) + j, total)
-    parameters = (
+    parameters: tuple[KernelParameter, ...] = (
         PointerParameter("x0", element, 0, None), PointerParameter("x1", element, 1, None),
         PointerParameter("out", element, None, 0), *sizes,
     )  # fmt: skip
