@@ -65,6 +65,8 @@ class OutlineLoops:
         """The computation with its native loops outlined; loops that are not native are looked into."""
 
         def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            if old.opcode is Opcode.GET_TUPLE_ELEMENT and moved is not old:
+                return make_get_tuple_element(moved.operands[0], old.attributes.index)
             if old.opcode not in CONTROL_FLOW:
                 return moved
             if old.opcode is Opcode.WHILE and _has_flat_state(old) and self.is_native(old):
