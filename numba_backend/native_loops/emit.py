@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -226,9 +227,7 @@ class _Emitter:
         literal = self.analysis.values[buffer.values[0]].constant
         assert literal is not None
         if count == 1 and not element_type.is_complex and not element_type.is_small:
-            scalar = ScalarParameter(self.fresh("c"), element_type, literal.array.reshape(()))
-            self._parameters.append(scalar)
-            return Memory(Name(scalar.name, memory_type(element_type)), 1, is_variable=True)
+            return Memory(self._scalar(element_type, literal.array.reshape(())), 1, is_variable=True)
         name = Name(self.fresh("table"), pointer_to(memory_type(element_type)))
         self._constants.append((PointerParameter(name.name, element_type, None, None), literal.array))
         return Memory(name, count)
@@ -238,6 +237,15 @@ class _Emitter:
         nbytes = max(count * element_type.byte_width, 1)
         self._scratch.append((PointerParameter(name.name, element_type, None, None), nbytes))
         return Memory(name, count)
+
+    def _scalar(self, element_type: ElementType, value: Any) -> Expr:
+        """A constant: an argument of the kernel, but a literal if it is a small integer, with which LLVM can divide."""
+        kind = memory_type(element_type)
+        if element_type.is_integral and abs(int(value)) <= LITERAL_EXTENT:
+            return cast(kind, int(value))
+        scalar = ScalarParameter(self.fresh("c"), element_type, value)
+        self._parameters.append(scalar)
+        return Name(scalar.name, kind)
 
     def _size(self, value: int) -> Expr:
         """A number that is an argument of the kernel, unless it is small."""
@@ -315,10 +323,7 @@ class _Emitter:
                 self._parameters.append(new)
                 values[parameter.name] = Name(new.name)
             else:
-                kind = memory_type(parameter.element_type)
-                scalar = ScalarParameter(self.fresh("c"), parameter.element_type, parameter.value)
-                self._parameters.append(scalar)
-                values[parameter.name] = Name(scalar.name, kind)
+                values[parameter.name] = self._scalar(parameter.element_type, parameter.value)
         program = kernel.program
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))

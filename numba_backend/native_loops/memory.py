@@ -22,19 +22,25 @@ MOST_LOCAL_BYTES = 16 << 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """Where a buffer is: a variable, or a local array or pointer with `count` elements."""
+    """Where a buffer is: a variable or a constant, or a local array or pointer with `count` elements."""
 
-    name: Name
+    place: Expr
     count: int
     is_variable: bool = False
 
     def load(self, index: Expr) -> Expr:
         """The element at an index, as it is stored."""
-        return self.name if self.is_variable else Load(self.name, index)
+        return self.place if self.is_variable else Load(self.name, index)
 
     def store(self, index: Expr, value: Expr) -> Statement:
         """Stores an element."""
         return Assign((self.name,), (value,)) if self.is_variable else Store(self.name, index, value)
+
+    @property
+    def name(self) -> Name:
+        """The variable, array or pointer; a constant has none."""
+        assert isinstance(self.place, Name), "a constant is not written to"
+        return self.place
 
     def first(self) -> Expr:
         """The only element of a buffer of one."""
