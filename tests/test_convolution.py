@@ -29,9 +29,9 @@ FIRST, LAST = "NCHW", "NHWC"
 
 @pytest.mark.parametrize("case", _IN_BLOCKS, ids=lambda case: case.id)
 def test_blocks_of_patches(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With blocks of a few places, images are cut along the places, and deep kernels along their first dimension."""
+    """With blocks of a few positions, images are cut along these, and deep kernels along their first dimension."""
     monkeypatch.setattr(rows, "BLOCK_BYTES", 600)
-    monkeypatch.setattr(rows, "MANY_PLACES", 5)
+    monkeypatch.setattr(rows, "MANY_POSITIONS", 5)
     module, inputs = build_module(case), make_inputs(case)
     check_results(case, NumbaCompiler().compile(module).execute(inputs), hlo.evaluate(module, *inputs))
 

@@ -1,8 +1,7 @@
 """Kernels that apply scalar computations: reducers, selectors, combiners.
 
 `KernelText` does for them what the loop nest does for fused computations: it keeps the parameters and the program of
-one kernel, and writes out a computation where it is applied. It leaves to the emitter in which scope a value is
-computed, so every scope of such a kernel is opened with `guarded=True`.
+one kernel, and writes out a computation where it is applied.
 """
 
 from __future__ import annotations
@@ -44,11 +43,12 @@ class Buffer:
 
 
 class KernelText:
-    """The text of one kernel. `computation`: the scalar computation that it applies, if any."""
+    """The text of one kernel. `computation`: the scalar computation that it applies, if any. `guarded`: every value is
+    computed where it is written, none is moved out of a loop."""
 
-    def __init__(self, name: str, computation: HloComputation = _NO_COMPUTATION) -> None:
+    def __init__(self, name: str, computation: HloComputation = _NO_COMPUTATION, *, guarded: bool = False) -> None:
         self.name = name
-        self.writer = Writer()
+        self.writer = Writer(guarded)
         self.elements = ElementEmitter(computation, self.writer, Sizes(computation))
         self._pointers: list[PointerParameter] = []
         self._sizes: list[SizeParameter] = []

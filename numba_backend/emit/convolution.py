@@ -23,10 +23,24 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.passes.expand.convolution import is_channels_last
 from ...hlo.window import Window, dilated
+from ..loops.expressions import (
+    ZERO,
+    Binary,
+    Expr,
+    Load,
+    Name,
+    all_of,
+    call,
+    is_number,
+    maximum,
+    minimum,
+    product,
+    unary,
+)
 from .applied import KernelText
 from .element import CAST
-from .source import EmittedKernel
-from .window_places import NOTHING, Axis, Place, offset_of
+from .kernel import HI, LO, EmittedKernel
+from .window_axes import NOTHING, Axis, KernelAxis, kernel_axes, row_major, take_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,7 @@ class Sizes:
         return self.groups * self.outputs
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         return math.prod(axis.count for axis in self.axes)
 
     @property
@@ -89,236 +103,201 @@ def _axes(
     return axes or (Axis(1, 1, NOTHING),)
 
 
-def _zero(element_type: ElementType) -> str:
+def _zero(element_type: ElementType) -> Expr:
     if element_type.is_complex:
-        part = CAST[element_type.real]
-        return f"complex_from({part}(0), {part}(0))"
-    return "uint8(0)" if element_type is ElementType.PRED else f"{CAST[element_type]}(0)"
-
-
-def _take_apart(text: KernelText, value: str, names: Sequence[str], sizes: Sequence[str]) -> None:
-    """``name = value % size`` from the last name to the first; the first name gets the remaining quotient."""
-    rest = value
-    for position in range(len(names) - 1, 0, -1):
-        text.line(f"{names[position]} = {rest} % {sizes[position]}")
-        text.line(f"rest{position} = {rest} // {sizes[position]}")
-        rest = f"rest{position}"
-    text.line(f"{names[0]} = {rest}")
-
-
-def _span(place: Place, shift: str, low: str, high: str) -> tuple[str, str]:
-    """The range of positions along a dimension at which cell `j * stride + shift` is inside the array."""
-    begin, end = f"-{shift}", f"{place.extent} - 1 - {shift}"
-    if place.stride != "1":
-        begin, end = f"({place.stride} - 1 - {shift}) // {place.stride}", f"({end}) // {place.stride}"
-    return f"maximum({low}, {begin})", f"minimum({high}, {end} + 1)"
-
-
-def _scaled(place: Place) -> str:
-    return "j + shift" if place.stride == "1" else f"j * {place.stride} + shift"
-
-
-def _shift(place: Place, element: str) -> str:
-    return place.shift(element) if place.low == "0" else f"{place.shift(element)} - {place.low}"
+        part = call(CAST[element_type.real], 0)
+        return call("complex_from", part, part)
+    return call("uint8" if element_type is ElementType.PRED else CAST[element_type], 0)
 
 
 def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, end: int) -> EmittedKernel:
     """Patches [image, feature, k..., position] of some images, for positions `first` to `end` along the first
     dimension. Operand 0: the input; output 0: the patches."""
-    text = KernelText("patches")
-    element = sizes.element_type
-    source, target = text.operand("x", element, 0), text.output("out", element, 0)
-    places = [Place(text, d, axis, moves=True) for d, axis in enumerate(sizes.axes)]
+    text = KernelText("patches", guarded=True)
+    writer, zero = text.writer, _zero(sizes.element_type)
+    x = text.operand("x", sizes.element_type, 0).pointer
+    out = text.output("out", sizes.element_type, 0).pointer
+    axes = kernel_axes(text, sizes.axes, moves=True)
     features = text.size("features", sizes.features)
-    image = text.argument("first_image", first_image)
-    bounds = [(text.argument("begin", first), text.argument("end", end)), *(("0", p.count) for p in places[1:])]
-    last, outer = places[-1], places[:-1]
+    before_image = text.argument("first_image", first_image)
+    bounds: list[tuple[Expr, Expr]] = [(text.argument("begin", first), text.argument("end", end))]
+    bounds += [(ZERO, a.count) for a in axes[1:]]
+    last, outer = axes[-1], axes[:-1]
+    low, high = bounds[-1]
     width = (end - first) * math.prod(axis.count for axis in sizes.axes[1:])
-    zero = _zero(element)
-    with text.block("for row in range(lo, hi):"):
-        names = ["image", "f", *(f"k{p.number}" for p in places)]
-        _take_apart(text, "row", names, ["0", features, *(p.window for p in places)])
-        text.line(f"at = row * {text.argument('width', width)}")
-        text.line(f"shift = {_shift(last, f'k{last.number}')}")
-        low, high = bounds[-1]
-        begin, stop = _span(last, "shift", low, high)
-        text.line(f"left = minimum({begin}, {high})")
-        text.line(f"right = maximum({stop}, left)")
-        with ExitStack() as stack:
-            for place, (begin, stop) in zip(outer, bounds, strict=False):
-                stack.enter_context(text.block(f"for o{place.number} in range({begin}, {stop}):"))
-            tests, terms = [], [f"(image + {image}) * {features} + f"]
-            for place in outer:
-                cell = f"cell{place.number}"
-                text.line(f"{cell} = {place.origin(f'o{place.number}')} + {place.shift(f'k{place.number}')}")
-                tests += place.tests(cell)
-                terms.append(place.row(cell))
-            text.line("before = left")
-            text.line("after = right")
-            if tests:
-                with text.block(f"if not ({' and '.join(tests)}):"):
-                    text.line(f"before = {high}")
-                    text.line(f"after = {high}")
-            base = offset_of([*terms, "0"], ["0", *(p.size for p in places)])
-            text.line(f"base = {base}")
-            to = "at" if low == "0" else f"at - {low}"
-            text.line(f"to = {to}")
-            with text.block(f"for j in range({low}, before):"):
-                text.line(f"out[to + j] = {zero}")
-            with text.block("for j in range(before, after):"):
-                if last.axis.part.base_dilation == 1:
-                    text.line(f"out[to + j] = {source.name}[base + {_scaled(last)}]")
-                else:
-                    text.line(f"cell = {_scaled(last)}")
-                    text.line(f"out[to + j] = {zero}")
-                    with text.block(f"if cell % {last.holes} == 0:"):
-                        text.line(f"out[to + j] = {source.name}[base + cell // {last.holes}]")
-            with text.block(f"for j in range(after, {high}):"):
-                text.line(f"out[to + j] = {zero}")
-            text.line(f"at += {high}" if low == "0" else f"at += {high} - {low}")
-    assert target.name == "out"
+    with writer.loop("row", LO, HI) as row, ExitStack() as stack:
+        names = ["image", "f", *(f"k{a.number}" for a in axes)]
+        image, f, *elements = take_apart(text, row, names, [ZERO, features, *(a.window for a in axes)])
+        at = writer.assign("at", row * text.argument("width", width))
+        shift = last.shift(elements[-1])
+        begin, stop = last.span(shift, low, high)
+        left = writer.assign("left", minimum(begin, high))
+        right = writer.assign("right", maximum(stop, left))
+        tests: list[Expr] = []
+        indices = [row_major([image + before_image, f], [ZERO, features])]
+        loops = [writer.loop(f"o{a.number}", *b) for a, b in zip(outer, bounds, strict=False)]
+        positions = [stack.enter_context(loop) for loop in loops]
+        for axis, position, element in zip(outer, positions, elements, strict=False):
+            cell = axis.cell(axis.origin(position), element)
+            tests += axis.tests(cell)
+            indices.append(axis.index(cell))
+        before, after = writer.assign("before", left), writer.assign("after", right)
+        if tests:
+            with writer.if_(unary("not", all_of(tests))):
+                writer.assign(before, high)
+                writer.assign(after, high)
+        base = writer.assign("base", row_major([*indices, ZERO], [ZERO, *(a.size for a in axes)]))
+        to = writer.assign("to", at - low)
+        with writer.loop("j", low, before) as j:
+            writer.store(out, to + j, zero)
+        with writer.loop("j", before, after) as j:
+            if last.part.base_dilation == 1:
+                writer.store(out, to + j, x[base + j * last.stride + shift])
+            else:
+                cell = writer.assign("cell", j * last.stride + shift)
+                writer.store(out, to + j, zero)
+                with writer.if_((cell % last.holes).eq(0)):
+                    writer.store(out, to + j, x[base + cell // last.holes])
+        with writer.loop("j", after, high) as j:
+            writer.store(out, to + j, zero)
+        writer.augment(at, "+", high - low)
     return text.finish(images * sizes.features * sizes.taps, 2.0 + 0.25 * width)
 
 
 def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: int) -> EmittedKernel:
     """Patches [group, position, k..., input] of some positions (of all images), for the kernel's elements `first` to
     `end` along its first dimension. Operand 0: the input; output 0: the patches."""
-    text = KernelText("patches")
-    element = sizes.element_type
-    source, target = text.operand("x", element, 0), text.output("out", element, 0)
-    places = [Place(text, d, axis, moves=True) for d, axis in enumerate(sizes.axes)]
-    last, outer = places[-1], places[:-1]
+    text = KernelText("patches", guarded=True)
+    writer = text.writer
+    x = text.operand("x", sizes.element_type, 0).pointer
+    out = text.output("out", sizes.element_type, 0).pointer
+    axes = kernel_axes(text, sizes.axes, moves=True)
+    last, outer = axes[-1], axes[:-1]
     features, inputs = text.size("features", sizes.features), text.size("inputs", sizes.inputs)
-    run = last.axis.part.window_dilation == 1 and last.axis.part.base_dilation == 1 and sizes.groups == 1
+    run = last.part.window_dilation == 1 and last.part.base_dilation == 1 and sizes.groups == 1
     depth = (end - first) * math.prod(axis.part.size for axis in sizes.axes[1:]) * sizes.inputs
-    bounds = [(text.argument("begin", first), text.argument("end", end)), *(("0", p.window) for p in places[1:])]
-    zero = _zero(element)
+    bounds: list[tuple[Expr, Expr]] = [(text.argument("begin", first), text.argument("end", end))]
+    bounds += [(ZERO, a.window) for a in axes[1:]]
     with ExitStack() as stack:
-        stack.enter_context(text.block("for row in range(lo, hi):"))
-        text.line(f"place = row + {text.argument('first_row', first_row)}")
-        names = ["image", *(f"o{p.number}" for p in places)]
-        _take_apart(text, "place", names, ["0", *(p.count for p in places)])
-        for place in places:
-            text.line(f"at{place.number} = {place.origin(f'o{place.number}')}")
-        at = f"row * {text.argument('depth', depth)}"
-        if sizes.groups == 1:
-            text.line(f"at = {at}")
-            feature = "0"
-        else:
-            stack.enter_context(text.block(f"for group in range({text.size('groups', sizes.groups)}):"))
-            text.line(f"at = group * {text.argument('all', rows * depth)} + {at}")
-            feature = f"group * {inputs}"
-        terms, tests = ["image"], []
-        for place, (begin, stop) in zip(outer, bounds, strict=False):
-            cell = f"cell{place.number}"
-            stack.enter_context(text.block(f"for k{place.number} in range({begin}, {stop}):"))
-            text.line(f"{cell} = at{place.number} + {place.shift(f'k{place.number}')}")
-            tests += place.tests(cell)
-            terms.append(place.row(cell))
-        low, high = bounds[-1]
-        number = last.number
-        sizes_text = ["0", *(p.size for p in places), features]
+        row = stack.enter_context(writer.loop("row", LO, HI))
+        position = writer.assign("place", row + text.argument("first_row", first_row))
+        names = ["image", *(f"o{a.number}" for a in axes)]
+        image, *positions = take_apart(text, position, names, [ZERO, *(a.count for a in axes)])
+        begins = [axis.begin(p) for axis, p in zip(axes, positions, strict=True)]
+        offset = row * text.argument("depth", depth)
+        feature: Expr = ZERO
+        if sizes.groups > 1:
+            group = stack.enter_context(writer.loop("group", text.size("groups", sizes.groups)))
+            offset = group * text.argument("all", rows * depth) + offset
+            feature = product(group, inputs)
+        at = writer.assign("at", offset)
+        indices: list[Expr] = [image]
+        tests: list[Expr] = []
+        for axis, begin, bound in zip(outer, begins, bounds, strict=False):
+            k = stack.enter_context(writer.loop(f"k{axis.number}", *bound))
+            cell = axis.cell(begin, k)
+            tests += axis.tests(cell)
+            indices.append(axis.index(cell))
+        patch = _Patch(text, x, out, _zero(sizes.element_type), at, inputs)
+        array = [ZERO, *(a.size for a in axes), features]
         if run:
-            text.line(f"left = minimum(maximum({low}, -at{number}), {high})")
-            text.line(f"right = maximum(minimum({high}, {last.size} - at{number}), left)")
-            if tests:
-                with text.block(f"if not ({' and '.join(tests)}):"):
-                    text.line(f"left = {high}")
-                    text.line(f"right = {high}")
-            text.line(f"base = {offset_of([*terms, f'at{number}', feature], sizes_text)}")
-            text.line("to = at" if low == "0" else f"to = at - {low} * {inputs}")
-            with text.block(f"for j in range({low} * {inputs}, left * {inputs}):"):
-                text.line(f"out[to + j] = {zero}")
-            with text.block(f"for j in range(left * {inputs}, right * {inputs}):"):
-                text.line(f"out[to + j] = {source.name}[base + j]")
-            with text.block(f"for j in range(right * {inputs}, {high} * {inputs}):"):
-                text.line(f"out[to + j] = {zero}")
-            text.line(f"at += ({high} - {low}) * {inputs}")
+            base = row_major([*indices, begins[-1], feature], array)
+            patch.run(last, begins[-1], bounds[-1], tests, base)
         else:
-            stack.enter_context(text.block(f"for k{number} in range({low}, {high}):"))
-            text.line(f"cell{number} = at{number} + {last.shift(f'k{number}')}")
-            tests += last.tests(f"cell{number}")
-            copy = offset_of([*terms, last.row(f"cell{number}"), feature], sizes_text)
-            text.line("inside = 1")
-            if tests:
-                with text.block(f"if not ({' and '.join(tests)}):"):
-                    text.line("inside = 0")
-            with text.block("if inside == 1:"):
-                text.line(f"base = {copy}")
-                with text.block(f"for j in range({inputs}):"):
-                    text.line(f"out[at + j] = {source.name}[base + j]")
-            with text.block("else:"), text.block(f"for j in range({inputs}):"):
-                text.line(f"out[at + j] = {zero}")
-            text.line(f"at += {inputs}")
-    assert target.name == "out"
+            k = stack.enter_context(writer.loop(f"k{last.number}", *bounds[-1]))
+            cell = last.cell(begins[-1], k)
+            patch.element([*tests, *last.tests(cell)], row_major([*indices, last.index(cell), feature], array))
     return text.finish(rows, 5.0 + 0.25 * depth * sizes.groups)
 
 
-def _added(element_type: ElementType, total: str, x: str, weight: str) -> str:
-    """``total + x * weight`` in the element type; for pred, `or` and `and`."""
-    if element_type is ElementType.PRED:
-        return f"uint8({total} | {x} & {weight})"
-    if element_type.is_integral:
-        return f"{CAST[element_type]}({total} + {x} * {weight})"
-    return f"{total} + {x} * {weight}"
+@dataclass(frozen=True, slots=True)
+class _Patch:
+    """Writes a patch, channels last, from offset `at` of the result on."""
 
+    text: KernelText
+    x: Name
+    out: Name
+    zero: Expr
+    at: Name
+    inputs: Expr
 
-def _over_window(
-    text: KernelText, stack: ExitStack, places: Sequence[Place], terms: list[str], weights: list[str]
-) -> None:
-    """Opens the loops over the window along `places` on `stack`; appends each dimension's index in the input and in the
-    weights to `terms` and `weights`.
-
-        for k0 in range(window):
-            cell0 = o0 * stride - low + k0 * dilation
-            if cell0 >= 0 and cell0 < n0:
-    """
-    for place in places:
-        number = place.number
-        stack.enter_context(text.block(f"for k{number} in range({place.window}):"))
-        text.line(f"cell{number} = {place.origin(f'o{number}')} + {place.shift(f'k{number}')}")
-        tests = place.tests(f"cell{number}")
+    def run(self, axis: KernelAxis, begin: Expr, bounds: tuple[Expr, Expr], tests: list[Expr], base: Expr) -> None:
+        """Copies all elements of the window along the last axis: those inside the array are neighbours in it."""
+        writer, inputs, (low, high) = self.text.writer, self.inputs, bounds
+        left = writer.assign("left", minimum(maximum(low, -begin), high))
+        right = writer.assign("right", maximum(minimum(high, axis.size - begin), left))
         if tests:
-            stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
-        terms.append(place.row(f"cell{number}"))
-        weights.append(f"k{number}")
+            with writer.if_(unary("not", all_of(tests))):
+                writer.assign(left, high)
+                writer.assign(right, high)
+        base = writer.assign("base", base)
+        to = writer.assign("to", self.at if is_number(low, 0) else self.at - product(low, inputs))
+        with writer.loop("j", product(low, inputs), product(left, inputs)) as j:
+            writer.store(self.out, to + j, self.zero)
+        with writer.loop("j", product(left, inputs), product(right, inputs)) as j:
+            writer.store(self.out, to + j, self.x[base + j])
+        with writer.loop("j", product(right, inputs), product(high, inputs)) as j:
+            writer.store(self.out, to + j, self.zero)
+        writer.augment(self.at, "+", product(Binary("-", high, low), inputs))
+
+    def element(self, tests: list[Expr], base: Expr) -> None:
+        """Copies the inputs of one element of the window, or writes zeros if it is outside of the array."""
+        writer, inputs = self.text.writer, self.inputs
+        inside = writer.assign("inside", 1)
+        if tests:
+            with writer.if_(unary("not", all_of(tests))):
+                writer.assign(inside, 0)
+        with writer.if_(inside.eq(1)):
+            base = writer.assign("base", base)
+            with writer.loop("j", inputs) as j:
+                writer.store(self.out, self.at + j, self.x[base + j])
+        with writer.else_(), writer.loop("j", inputs) as j:
+            writer.store(self.out, self.at + j, self.zero)
+        writer.augment(self.at, "+", inputs)
+
+
+def _add_product(text: KernelText, element_type: ElementType, total: Load, x: Expr, weight: Expr) -> None:
+    """``total = total + x * weight`` in the element type; for pred, `or` and `and`."""
+    if element_type is ElementType.PRED:
+        value = call("uint8", total | (x & weight))
+    elif element_type.is_integral:
+        value = call(CAST[element_type], total + x * weight)
+    else:
+        value = total + x * weight
+    text.writer.store(total.pointer, total.index, value)
 
 
 def emit_direct_first(sizes: Sizes) -> EmittedKernel:
     """The whole convolution, channels first. Operand 0: the input; operand 1: the kernel; output 0: the result."""
-    text = KernelText("convolution")
-    element = sizes.element_type
-    for number, name in enumerate("xw"):
-        text.operand(name, element, number)
-    text.output("out", element, 0)
-    places = [Place(text, d, axis, moves=True) for d, axis in enumerate(sizes.axes)]
-    last, outer = places[-1], places[:-1]
+    text = KernelText("convolution", guarded=True)
+    writer, element = text.writer, sizes.element_type
+    x, w, out = _pointers(text, element)
+    axes = kernel_axes(text, sizes.axes, moves=True)
+    last, outer = axes[-1], axes[:-1]
     inputs, outputs = text.size("inputs", sizes.inputs), text.size("outputs", sizes.outputs)
     groups, made = text.size("groups", sizes.groups), text.size("made", sizes.made)
     with ExitStack() as stack:
-        stack.enter_context(text.block("for row in range(lo, hi):"))
-        names = ["image", "o", *(f"o{p.number}" for p in outer)]
-        _take_apart(text, "row", names, ["0", made, *(p.count for p in outer)])
-        text.line(f"first = row * {last.count}")
-        with text.block(f"for j in range({last.count}):"):
-            text.line(f"out[first + j] = {_zero(element)}")
-        stack.enter_context(text.block(f"for i in range({inputs}):"))
-        text.line(f"plane = (image * {groups} + o // {outputs}) * {inputs} + i")
-        terms, weights = ["plane"], [f"o * {inputs} + i"]
-        _over_window(text, stack, outer, terms, weights)
-        text.line(f"base = {offset_of([*terms, '0'], ['0', *(p.size for p in places)])}")
-        stack.enter_context(text.block(f"for k in range({last.window}):"))
-        text.line(f"weight = w[{offset_of([*weights, 'k'], ['0', *(p.window for p in places)])}]")
-        text.line(f"shift = {_shift(last, 'k')}")
-        left, right = _span(last, "shift", "0", last.count)
-        stack.enter_context(text.block(f"for j in range({left}, {right}):"))
-        if last.axis.part.base_dilation == 1:
-            text.line(f"out[first + j] = {_added(element, 'out[first + j]', f'x[base + {_scaled(last)}]', 'weight')}")
+        row = stack.enter_context(writer.loop("row", LO, HI))
+        names = ["image", "o", *(f"o{a.number}" for a in outer)]
+        image, o, *positions = take_apart(text, row, names, [ZERO, made, *(a.count for a in outer)])
+        first = writer.assign("first", product(row, last.count))
+        with writer.loop("j", last.count) as j:
+            writer.store(out, first + j, _zero(element))
+        i = stack.enter_context(writer.loop("i", inputs))
+        plane = writer.assign("plane", row_major([image, o // outputs, i], [ZERO, groups, inputs]))
+        elements, indices = _over_window(stack, outer, positions)
+        base = writer.assign("base", row_major([plane, *indices, ZERO], [ZERO, *(a.size for a in axes)]))
+        k = stack.enter_context(writer.loop("k", last.window))
+        weight_sizes = [ZERO, inputs, *(a.window for a in axes)]
+        weight = writer.assign("weight", w[row_major([o, i, *elements, k], weight_sizes)])
+        shift = last.shift(k)
+        j = stack.enter_context(writer.loop("j", *last.span(shift, ZERO, last.count)))
+        if last.part.base_dilation == 1:
+            _add_product(text, element, out[first + j], x[base + j * last.stride + shift], weight)
         else:
-            text.line(f"cell = {_scaled(last)}")
-            with text.block(f"if cell % {last.holes} == 0:"):
-                value = f"x[base + cell // {last.holes}]"
-                text.line(f"out[first + j] = {_added(element, 'out[first + j]', value, 'weight')}")
+            cell = writer.assign("cell", j * last.stride + shift)
+            with writer.if_((cell % last.holes).eq(0)):
+                _add_product(text, element, out[first + j], x[base + cell // last.holes], weight)
     rows = sizes.batch * sizes.made * math.prod(axis.count for axis in sizes.axes[:-1])
     return text.finish(rows, 5.0 + 0.3 * sizes.depth * sizes.axes[-1].count)
 
@@ -326,27 +305,48 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
 def emit_direct_last(sizes: Sizes) -> EmittedKernel:
     """A depthwise convolution (one input and one output feature a group), channels last. Operands as above."""
     assert sizes.inputs == sizes.outputs == 1, "a convolution that is not depthwise"
-    text = KernelText("depthwise_convolution")
-    element = sizes.element_type
-    for number, name in enumerate("xw"):
-        text.operand(name, element, number)
-    text.output("out", element, 0)
-    places = [Place(text, d, axis, moves=True) for d, axis in enumerate(sizes.axes)]
+    text = KernelText("depthwise_convolution", guarded=True)
+    writer, element = text.writer, sizes.element_type
+    x, w, out = _pointers(text, element)
+    axes = kernel_axes(text, sizes.axes, moves=True)
     features = text.size("features", sizes.features)
     with ExitStack() as stack:
-        stack.enter_context(text.block("for row in range(lo, hi):"))
-        _take_apart(text, "row", ["image", *(f"o{p.number}" for p in places)], ["0", *(p.count for p in places)])
-        text.line(f"first = row * {features}")
-        with text.block(f"for j in range({features}):"):
-            text.line(f"out[first + j] = {_zero(element)}")
-        terms: list[str] = ["image"]
-        weights: list[str] = []
-        _over_window(text, stack, places, terms, weights)
-        text.line(f"base = {offset_of([*terms, '0'], ['0', *(p.size for p in places), features])}")
-        text.line(f"weights = {offset_of([*weights, '0'], [*(p.window for p in places), features])}")
-        with text.block(f"for j in range({features}):"):
-            text.line(f"out[first + j] = {_added(element, 'out[first + j]', 'x[base + j]', 'w[weights + j]')}")
-    return text.finish(sizes.batch * sizes.places, 5.0 + 0.2 * sizes.taps * sizes.features)
+        row = stack.enter_context(writer.loop("row", LO, HI))
+        names = ["image", *(f"o{a.number}" for a in axes)]
+        image, *positions = take_apart(text, row, names, [ZERO, *(a.count for a in axes)])
+        first = writer.assign("first", product(row, features))
+        with writer.loop("j", features) as j:
+            writer.store(out, first + j, _zero(element))
+        elements, indices = _over_window(stack, axes, positions)
+        base = writer.assign("base", row_major([image, *indices, ZERO], [ZERO, *(a.size for a in axes), features]))
+        weights = writer.assign("weights", row_major([*elements, ZERO], [*(a.window for a in axes), features]))
+        with writer.loop("j", features) as j:
+            _add_product(text, element, out[first + j], x[base + j], w[weights + j])
+    return text.finish(sizes.batch * sizes.positions, 5.0 + 0.2 * sizes.taps * sizes.features)
+
+
+def _pointers(text: KernelText, element_type: ElementType) -> tuple[Name, Name, Name]:
+    """The input, the kernel and the result."""
+    x, w = text.operand("x", element_type, 0), text.operand("w", element_type, 1)
+    return x.pointer, w.pointer, text.output("out", element_type, 0).pointer
+
+
+def _over_window(
+    stack: ExitStack, axes: Sequence[KernelAxis], positions: Sequence[Expr]
+) -> tuple[list[Name], list[Expr]]:
+    """Opens the loops over the window; gives the element of the window along each axis, and its index in the input. ::
+
+        for k0 in range(window):
+            cell0 = o0 * stride - low + k0 * dilation
+            if cell0 >= 0 and cell0 < n0:
+    """
+    elements: list[Name] = []
+    indices: list[Expr] = []
+    for axis, position in zip(axes, positions, strict=True):
+        element, index = axis.over_window(stack, axis.origin(position), axis.window)
+        elements.append(element)
+        indices.append(index)
+    return elements, indices
 
 
 def is_pointwise(sizes: Sizes) -> bool:

@@ -25,84 +25,76 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
 from .applied import Buffer, KernelText, cost_of
-from .source import EmittedKernel, Expr
-from .window_places import MANY_ROWS, UNROLLED, Axis, Place, axes_of, offset_of
+from .kernel import HI, LO, EmittedKernel
+from .window_axes import MANY_ROWS, UNROLLED, Axis, axes_of, kernel_axes, row_major, take_apart
 
 BLOCK = 1024
 """Results of a row that stay in the cache together. A few long rows are cut into blocks, which threads share."""
 SHORT = 8
 """At an edge with fewer results than this, loops over the window do not pay."""
 
+
 class _Rows:
-    """The loops over all positions of the window except those along the last dimension."""
+    """The rows of the result: the loops over all positions of the window except those along the last axis."""
 
     def __init__(self, text: KernelText, axes: Sequence[Axis]) -> None:
         self.text = text
-        self.places = [Place(text, number, axis) for number, axis in enumerate(axes)]
-        self.outer, self.last = self.places[:-1], self.places[-1]
-        self.count = math.prod(p.axis.count for p in self.outer)
+        self.axes = kernel_axes(text, axes)
+        self.outer, self.last = self.axes[:-1], self.axes[-1]
+        self.count = math.prod(a.axis.count for a in self.outer)
         self.by_rows = self.count >= MANY_ROWS or self.last.axis.count < 2 * BLOCK
+        self.positions: list[Name] = []
+        self.at: dict[int, Name] = {}
+        """The first cell of the window along each outer axis that it moves along."""
 
-    def loop(self, body: Callable[[], None]) -> None:
-        """Calls `body` inside loops that set row, the positions along the outer dimensions, first, start and stop."""
-        text = self.text
+    @contextmanager
+    def loops(self) -> Iterator[tuple[Expr, Name, Name]]:
+        """Opens the loops over rows and parts of rows. Gives the offset of the row, and the part: positions `start` to
+        `stop` along the last axis."""
+        writer, length = self.text.writer, self.last.count
+        row: Expr = ZERO
         with ExitStack() as stack:
-
-            def enter(header: str) -> None:
-                stack.enter_context(text.block(header))
-
             if self.by_rows:
-                enter("for row in range(lo, hi):")
-                self._take_apart()
+                row = stack.enter_context(writer.loop("row", LO, HI))
+                self._begin(row)
                 if self.last.axis.count > BLOCK:
-                    enter(f"for start in range(0, {self.last.count}, {BLOCK}):")
-                    text.line(f"stop = minimum(start + {BLOCK}, {self.last.count})")
+                    start = stack.enter_context(writer.loop("start", 0, length, step=BLOCK))
+                    stop = writer.assign("stop", minimum(start + BLOCK, length))
                 else:
-                    text.line("start = 0")
-                    text.line(f"stop = {self.last.count}")
+                    start = writer.assign("start", 0)
+                    stop = writer.assign("stop", length)
             else:
-                enter(f"for start in range(lo, hi, {BLOCK}):")
-                text.line(f"stop = minimum(start + {BLOCK}, hi)")
+                start = stack.enter_context(writer.loop("start", LO, HI, step=BLOCK))
+                stop = writer.assign("stop", minimum(start + BLOCK, HI))
                 if self.outer:
-                    rows = text.size("rows", self.count)
-                    enter(f"for row in range({rows}):")
-                    self._take_apart()
-            text.line(f"first = row * {self.last.count}" if self.outer or self.by_rows else "first = 0")
-            body()
+                    row = stack.enter_context(writer.loop("row", self.text.size("rows", self.count)))
+                    self._begin(row)
+            first = writer.assign("first", ZERO if is_number(row, 0) else product(row, length))
+            yield first, start, stop
 
-    def _take_apart(self) -> None:
-        rest = "row"
-        for place in reversed(self.outer[1:]):
-            self.text.line(f"o{place.number} = {rest} % {place.count}")
-            self.text.line(f"rest{place.number} = {rest} // {place.count}")
-            rest = f"rest{place.number}"
-        if self.outer:
-            self.text.line(f"o{self.outer[0].number} = {rest}")
-        for place in self.outer:
-            if place.moves:
-                self.text.line(f"at{place.number} = {place.origin(f'o{place.number}')}")
+    def _begin(self, row: Expr) -> None:
+        names = [f"o{a.number}" for a in self.outer]
+        self.positions = take_apart(self.text, row, names, [a.count for a in self.outer])
+        moving = [a for a in self.outer if a.moves]
+        self.at = {a.number: a.begin(self.positions[a.number]) for a in moving}
 
-    def windows(self, stack: ExitStack) -> str:
-        """Opens the loops over the window along the outer dimensions; gives the offset of the array's row."""
-        terms = []
-        for place in self.outer:
-            if not place.moves:
-                terms.append(f"o{place.number}")
-                continue
-            number = place.number
-            stack.enter_context(self.text.block(f"for k{number} in {place.elements(f'at{number}')}:"))
-            self.text.line(f"cell{number} = at{number} + {place.shift(f'k{number}')}")
-            tests = place.tests(f"cell{number}")
-            if tests:
-                stack.enter_context(self.text.block(f"if {' and '.join(tests)}:"))
-            terms.append(place.row(f"cell{number}"))
-        return offset_of([*terms, "0"], [p.size for p in self.places])
+    def over_window(self, stack: ExitStack) -> Expr:
+        """Opens the loops over the window along the outer axes; gives the offset of the array's row."""
+        indices: list[Expr] = []
+        for axis in self.outer:
+            if axis.moves:
+                at = self.at[axis.number]
+                indices.append(axis.over_window(stack, at, *axis.elements(at))[1])
+            else:
+                indices.append(self.positions[axis.number])
+        return row_major([*indices, ZERO], [a.size for a in self.axes])
 
     @property
     def extent(self) -> int:
@@ -120,7 +112,7 @@ def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
     arrays = [o.shape for o in instruction.operands[:count]]
     results = list(instruction.shape.leaves())
     axes = axes_of(arrays[0].dimensions, results[0].dimensions, instruction.attributes.window)
-    text = KernelText("reduce_window", instruction.attributes.to_apply)
+    text = KernelText("reduce_window", instruction.attributes.to_apply, guarded=True)
     sources = [text.operand(f"x{k}", s.element, k) for k, s in enumerate(arrays)]
     starts = [text.operand(f"i{k}", s.element, count + k) for k, s in enumerate(arrays)]
     outputs = [text.output(f"out{k}", s.element, k) for k, s in enumerate(results)]
@@ -137,162 +129,150 @@ class _ReduceWindow:
         outputs: list[Buffer],
     ) -> None:  # fmt: skip
         self.instruction, self.text, self.rows = instruction, text, rows
-        self.sources, self.starts, self.outputs = sources, starts, outputs
-        axes = [p.axis for p in rows.places]
-        taps = math.prod(axis.part.size for axis in axes) * len(sources)
-        self.unrolls = taps <= UNROLLED and all(axis.part.base_dilation == 1 for axis in axes)
-        self.always_inside = all(is_plain(axis.part) for axis in axes)
+        self.sources, self.outputs = sources, outputs
+        parts = [a.part for a in rows.axes]
+        taps = math.prod(part.size for part in parts) * len(sources)
+        self.unrolls = taps <= UNROLLED and all(part.base_dilation == 1 for part in parts)
+        self.always_inside = all(is_plain(part) for part in parts)
+        self.inits = [text.writer.assign(f"init{k}", start.load(ZERO)) for k, start in enumerate(starts)]
 
     def write(self) -> None:
-        for k, start in enumerate(self.starts):
-            self.text.line(f"init{k} = {start.load('0')}")
-        self.rows.loop(self._body)
+        with self.rows.loops() as (first, start, stop):
+            if not self.unrolls:
+                self._by_element(first, start, stop)
+            elif self.always_inside:
+                self._unrolled(first, start, stop)
+            else:
+                low, high = self._interior(start, stop)
+                self._unrolled(first, low, high)
+                self._sides(first, (start, low), (high, stop))
 
-    def _body(self) -> None:
-        text = self.text
-        if not self.unrolls:
-            self._by_element("start", "stop")
-            return
-        if self.always_inside:
-            self._unrolled("start", "stop")
-            return
-        low, high = self._interior()
-        tests = []
-        for place in self.rows.outer:
-            if place.moves and not is_plain(place.axis.part):
-                span = dilated(place.axis.part.size, place.axis.part.window_dilation) - 1
-                reach = text.size(f"r{place.number}", span)
-                tests.append(f"at{place.number} >= 0 and at{place.number} + {reach} < {place.size}")
-        text.line(f"low = {low}")
-        text.line(f"high = maximum({high}, low)")
+    def _interior(self, start: Expr, stop: Expr) -> tuple[Name, Name]:
+        """The positions along the last axis at which the whole window is inside the array: `low` to `high`."""
+        writer = self.text.writer
+        begin, end = self._inside(start, stop)
+        tests: list[Expr] = []
+        for axis in self.rows.outer:
+            if axis.moves and not is_plain(axis.part):
+                tests += axis.whole_window_tests(self.rows.at[axis.number])
+        low = writer.assign("low", begin)
+        high = writer.assign("high", maximum(end, low))
         if tests:
-            with text.block(f"if not ({' and '.join(tests)}):"):
-                text.line("low = start")
-                text.line("high = start")
-        self._unrolled("low", "high")
-        with text.block("for side in range(2):"):
-            with text.block("if side == 0:"):
-                text.line("begin = start")
-                text.line("end = low")
-            with text.block("else:"):
-                text.line("begin = high")
-                text.line("end = stop")
-            if self.rows.last.moves:
-                with text.block(f"if end - begin < {SHORT}:"):
-                    self._one_by_one("begin", "end")
-                    text.line("begin = end")
-            with text.block("if begin < end:"):
-                self._by_element("begin", "end")
+            with writer.if_(unary("not", all_of(tests))):
+                writer.assign(low, start)
+                writer.assign(high, start)
+        return low, high
 
-    def _interior(self) -> tuple[str, str]:
-        """The positions along the last dimension at which the whole window is inside the array."""
+    def _inside(self, start: Expr, stop: Expr) -> tuple[Expr, Expr]:
+        """The same, as far as the last axis is concerned."""
         last = self.rows.last
         if not last.moves:
-            return "start", "stop"
-        part = last.axis.part
+            return start, stop
+        part = last.part
         span = dilated(part.size, part.window_dilation)
         first = max(-(-part.padding_low // part.stride), 0)
         end = (last.axis.size + part.padding_low - span) // part.stride + 1
-        return (
-            f"minimum(maximum(start, {self.text.size('inside', first)}), stop)",
-            f"minimum(stop, {self.text.size('beyond', max(end, 0))})",
-        )
+        inside, beyond = self.text.size("inside", first), self.text.size("beyond", max(end, 0))
+        return minimum(maximum(start, inside), stop), minimum(stop, beyond)
 
-    def _unrolled(self, low: str, high: str) -> None:
+    def _sides(self, first: Expr, left: tuple[Expr, Expr], right: tuple[Expr, Expr]) -> None:
+        """Computes the results at the two edges of a row."""
+        writer = self.text.writer
+        with writer.loop("side", 2) as side:
+            begin, end = writer.variable("begin"), writer.variable("end")
+            with writer.if_(side.eq(0)):
+                writer.assign(begin, left[0])
+                writer.assign(end, left[1])
+            with writer.else_():
+                writer.assign(begin, right[0])
+                writer.assign(end, right[1])
+            if self.rows.last.moves:
+                with writer.if_(end - begin < SHORT):
+                    self._one_by_one(first, begin, end)
+                    writer.assign(begin, end)
+            with writer.if_(begin < end):
+                self._by_element(first, begin, end)
+
+    def _accumulators(self) -> list[Name]:
+        """Variables that hold the init values: ``acc0 = init0``."""
+        names = [self.text.writer.variable(f"acc{k}", init.type) for k, init in enumerate(self.inits)]
+        self.text.assign(names, self.inits)
+        return names
+
+    def _unrolled(self, first: Expr, low: Expr, high: Expr) -> None:
         """Computes the results one after the other, each from the whole window."""
-        text, rows = self.text, self.rows
-        with text.block(f"for j in range({low}, {high}):"):
-            names = [f"acc{k}" for k in range(len(self.sources))]
-            text.assign(names, [Expr(f"init{k}") for k in range(len(names))])
-            moving = [p for p in rows.places if p.moves]
-            for element in itertools.product(*(range(p.axis.part.size) for p in moving)):
-                cells = dict(zip((p.number for p in moving), element, strict=True))
-                offset = self._cell(cells)
-                values = [source.load(offset) for source in self.sources]
-                text.assign(names, text.combine(self.instruction, [Expr(n) for n in names], values))
-            for name, output in zip(names, self.outputs, strict=True):
-                text.line(output.store("first + j", Expr(name)))
-
-    def _cell(self, cells: dict[int, int]) -> str:
-        terms = []
-        for place in self.rows.outer:
-            if place.moves:
-                shift = cells[place.number]
-                terms.append(f"at{place.number} + {place.shift(str(shift))}" if shift else f"at{place.number}")
-            else:
-                terms.append(f"o{place.number}")
-        last = self.rows.last
-        if last.moves:
-            shift = cells[last.number]
-            origin = last.origin("j")
-            terms.append(f"{origin} + {last.shift(str(shift))}" if shift else origin)
-        else:
-            terms.append("j")
-        return offset_of(terms, [p.size for p in self.rows.places])
-
-    def _by_element(self, low: str, high: str) -> None:
-        """Computes all results together, with one element of the window after the other."""
-        text, last = self.text, self.rows.last
-        with text.block(f"for j in range({low}, {high}):"):
-            for k, output in enumerate(self.outputs):
-                text.line(output.store("first + j", Expr(f"init{k}")))
-        with ExitStack() as stack:
-            base = self.rows.windows(stack)
-            text.line(f"base = {base}")
-            if not last.moves:
-                stack.enter_context(text.block(f"for j in range({low}, {high}):"))
-                self._join("base + j")
-                return
-            stack.enter_context(text.block(f"for k in {last.elements_between(low, high)}:"))
-            shift = last.shift("k") if last.low == "0" else f"{last.shift('k')} - {last.low}"
-            text.line(f"shift = {shift}")
-            begin, end = "-shift", f"{last.extent} - 1 - shift"
-            if last.stride != "1":
-                begin, end = f"({last.stride} - 1 - shift) // {last.stride}", f"({end}) // {last.stride}"
-            text.line(f"left = maximum({low}, {begin})")
-            text.line(f"right = minimum({high}, {end} + 1)")
-            stack.enter_context(text.block("for j in range(left, right):"))
-            cell = ("j" if last.stride == "1" else f"j * {last.stride}") + " + shift"
-            if last.axis.part.base_dilation == 1:
-                self._join(f"base + {cell}")
-                return
-            text.line(f"cell = {cell}")
-            with text.block(f"if cell % {last.holes} == 0:"):
-                self._join(f"base + cell // {last.holes}")
-
-    def _one_by_one(self, low: str, high: str) -> None:
-        """Computes the few results at an edge, each from the part of its window that is inside the array."""
-        text, last = self.text, self.rows.last
-        names = [f"acc{k}" for k in range(len(self.sources))]
-        with text.block(f"for j in range({low}, {high}):"):
-            text.assign(names, [Expr(f"init{k}") for k in range(len(names))])
-            text.line(f"at{last.number} = {last.origin('j')}")
-            with ExitStack() as stack:
-                base = self.rows.windows(stack)
-                text.line(f"base = {base}")
-                stack.enter_context(text.block(f"for k in range({last.window}):"))
-                text.line(f"cell = at{last.number} + {last.shift('k')}")
-                tests = last.tests("cell")
-                if tests:
-                    stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
-                values = [source.load("base + cell") for source in self.sources]
-                text.assign(names, text.combine(self.instruction, [Expr(n) for n in names], values))
-            for name, output in zip(names, self.outputs, strict=True):
-                text.line(output.store("first + j", Expr(name)))
-
-    def _join(self, offset: str) -> None:
         text = self.text
-        before = [output.load("first + j") for output in self.outputs]
-        if len(before) > 1:
-            names = [f"acc{k}" for k in range(len(before))]
-            for name, value in zip(names, before, strict=True):
-                text.line(f"{name} = {value}")
-            before = [Expr(name) for name in names]
+        with text.writer.loop("j", low, high) as j:
+            accumulators = self._accumulators()
+            moving = [a for a in self.rows.axes if a.moves]
+            for elements in itertools.product(*(range(a.part.size) for a in moving)):
+                offset = self._offset(j, dict(zip((a.number for a in moving), elements, strict=True)))
+                values = [source.load(offset) for source in self.sources]
+                text.assign(accumulators, text.combine(self.instruction, accumulators, values))
+            for accumulator, output in zip(accumulators, self.outputs, strict=True):
+                text.store(output, first + j, accumulator)
+
+    def _offset(self, j: Expr, elements: Mapping[int, int]) -> Expr:
+        """The offset of one element of the window at position j of the row. `elements`: by the number of the axis."""
+        last = self.rows.last
+        indices: list[Expr] = [self.rows.at.get(a.number, self.rows.positions[a.number]) for a in self.rows.outer]
+        indices.append(last.origin(j) if last.moves else j)
+        for number, element in elements.items():
+            if element:
+                indices[number] += self.rows.axes[number].distance(Number(element))
+        return row_major(indices, [a.size for a in self.rows.axes])
+
+    def _by_element(self, first: Expr, low: Expr, high: Expr) -> None:
+        """Computes all results together, with one element of the window after the other."""
+        text, writer, last = self.text, self.text.writer, self.rows.last
+        with writer.loop("j", low, high) as j:
+            for init, output in zip(self.inits, self.outputs, strict=True):
+                text.store(output, first + j, init)
+        with ExitStack() as stack:
+            base = writer.assign("base", self.rows.over_window(stack))
+            if not last.moves:
+                j = stack.enter_context(writer.loop("j", low, high))
+                self._join(first + j, base + j)
+                return
+            shift = last.shift(stack.enter_context(writer.loop("k", *last.elements_between(low, high))))
+            begin, end = last.span(shift, low, high)
+            left, right = writer.assign("left", begin), writer.assign("right", end)
+            j = stack.enter_context(writer.loop("j", left, right))
+            if last.part.base_dilation == 1:
+                self._join(first + j, base + j * last.stride + shift)
+                return
+            cell = writer.assign("cell", j * last.stride + shift)
+            with writer.if_((cell % last.holes).eq(0)):
+                self._join(first + j, base + cell // last.holes)
+
+    def _one_by_one(self, first: Expr, low: Expr, high: Expr) -> None:
+        """Computes the few results at an edge, each from the part of its window that is inside the array."""
+        text, writer, last = self.text, self.text.writer, self.rows.last
+        with writer.loop("j", low, high) as j:
+            accumulators = self._accumulators()
+            at = last.begin(j)
+            with ExitStack() as stack:
+                base = writer.assign("base", self.rows.over_window(stack))
+                k = stack.enter_context(writer.loop("k", last.window))
+                cell = writer.assign("cell", at + last.distance(k))
+                tests = last.tests(cell)
+                if tests:
+                    stack.enter_context(writer.if_(all_of(tests)))
+                values = [source.load(base + cell) for source in self.sources]
+                text.assign(accumulators, text.combine(self.instruction, accumulators, values))
+            for accumulator, output in zip(accumulators, self.outputs, strict=True):
+                text.store(output, first + j, accumulator)
+
+    def _join(self, result: Expr, offset: Expr) -> None:
+        """Combines the results at offset `result` with the elements at `offset`."""
+        text = self.text
+        before = self._named("acc", [output.load(result) for output in self.outputs])
         after = text.combine(self.instruction, before, [source.load(offset) for source in self.sources])
-        if len(after) > 1:
-            names = [f"next{k}" for k in range(len(after))]
-            for name, value in zip(names, after, strict=True):
-                text.line(f"{name} = {value}")
-            after = [Expr(name) for name in names]
-        for output, value in zip(self.outputs, after, strict=True):
-            text.line(output.store("first + j", value))
+        for output, value in zip(self.outputs, self._named("next", after), strict=True):
+            text.store(output, result, value)
+
+    def _named(self, stem: str, values: Sequence[Expr]) -> Sequence[Expr]:
+        """The values; if there are several, each has a name."""
+        if len(values) == 1:
+            return values
+        return [self.text.writer.assign(f"{stem}{k}", value) for k, value in enumerate(values)]

@@ -7,7 +7,7 @@ Across columns (the scanned dimension is not the last) all columns advance toget
 
     for r in range(1, n0):
         for j in range(start, stop):
-            out[(r * n1) + j] = out[((r - 1) * n1) + j] + x[(r * n1) + j]
+            out[row + j] = out[last + j] + x[row + j]          # row = top + r * n1, last = row - n1
 
 Along rows, each step must wait for the one before, so several rows advance side by side, as lanes. If there are few
 long rows, they are cut into pieces: one kernel reduces each piece, one scans the sums, and the last one scans all
@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ...hlo.ir import HloInstruction
 from ...hlo.window import is_trivial
+from ..loops.expressions import ZERO, Expr, Name, minimum, product
 from .applied import Buffer, KernelText, cost_of
-from .source import EmittedKernel, Expr
-from .window_places import grouped
+from .kernel import HI, LO, EmittedKernel
+from .window_axes import added
 
 BLOCK = 1024
 """Columns that advance together."""
@@ -74,10 +76,11 @@ class _Scans:
         self.instruction, self.scan = instruction, scan
         self.count = len(instruction.operands) // 2
         self.types = [o.shape.element for o in instruction.operands[: self.count]]
-        self.text = KernelText(name, instruction.attributes.to_apply)
+        self.text = KernelText(name, instruction.attributes.to_apply, guarded=True)
+        self.writer = self.text.writer
         self.cost = 0.2 * self.count + cost_of(instruction.attributes.to_apply)
 
-    def sources(self) -> list[Buffer]:
+    def operands(self) -> list[Buffer]:
         return [self.text.operand(f"x{k}", t, k) for k, t in enumerate(self.types)]
 
     def inits(self) -> list[Buffer]:
@@ -86,167 +89,187 @@ class _Scans:
     def outputs(self, name: str = "out", first: int = 0) -> list[Buffer]:
         return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.types)]
 
-    def combined(self, names: Sequence[str], values: Sequence[Expr]) -> list[Expr]:
-        """The values combined with one more element; in a suffix scan, the element is on the left."""
-        sides = ([Expr(n) for n in names], values)
-        before, after = sides[::-1] if self.scan.backwards else sides
-        return self.text.combine(self.instruction, before, after)
+    def init_values(self, inits: Sequence[Buffer]) -> list[Name]:
+        """``init0 = i0[0]``"""
+        return [self.writer.assign(f"init{k}", init.load(ZERO)) for k, init in enumerate(inits)]
 
-    def join(self, names: Sequence[str], values: Sequence[Expr]) -> None:
-        """Assigns to `names` the names combined with `values`."""
-        held = [self._held(v) for v in values] if len(values) > 1 else values
-        self.text.assign(names, self.combined(names, held))
+    def accumulators(self, buffers: Sequence[Buffer], stem: str = "acc") -> list[Name]:
+        """Variables for one element of each of these buffers: ``acc0``, ``acc1``."""
+        return [self.writer.variable(f"{stem}{k}", b.load(ZERO).type) for k, b in enumerate(buffers)]
 
-    def _held(self, value: Expr) -> Expr:
-        name = self.text.writer.fresh("v")
-        self.text.line(f"{name} = {value.text}")
-        return Expr(name)
+    def join(self, accumulators: Sequence[Name], values: Sequence[Expr]) -> None:
+        """Combines the accumulators with one more element; in a suffix scan, the element is on the left."""
+        held = [self.writer.assign(self.writer.fresh("v"), v) for v in values] if len(values) > 1 else values
+        before, after = (held, accumulators) if self.scan.backwards else (accumulators, held)
+        self.text.assign(accumulators, self.text.combine(self.instruction, before, after))
+
+    def keep(self, outputs: Sequence[Buffer], offset: Expr, values: Sequence[Expr]) -> None:
+        """``out0[offset] = acc0``"""
+        for output, value in zip(outputs, values, strict=True):
+            self.text.store(output, offset, value)
+
+    def offset(self, row: Expr, size: Expr, step: Expr) -> Expr:
+        """The offset of a step of the scan along the row that begins at offset `row`."""
+        return added(row, size - 1 - step if self.scan.backwards else step)
 
 
 def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The whole scan, where the scanned dimension is not the last one."""
     own = _Scans(instruction, scan, "scan_columns")
-    text = own.text
-    sources, inits, outputs = own.sources(), own.inits(), own.outputs()
+    text, writer = own.text, own.writer
+    sources, inits, outputs = own.operands(), own.inits(), own.outputs()
     size, inner = text.size("n0", scan.size), text.size("n1", scan.inner)
     by_outer = scan.outer >= FEW_ROWS or scan.inner < 2 * BLOCK
     outer = text.size("outer", scan.outer)
-    for k, init in enumerate(inits):
-        text.line(f"init{k} = {init.load('0')}")
-    names = [f"acc{k}" for k in range(own.count)]
-
-    def block() -> None:
-        text.line(f"top = o * {size} * {inner}")
+    values = own.init_values(inits)
+    with ExitStack() as stack:
+        if by_outer:
+            o = stack.enter_context(writer.loop("o", LO, HI))
+            start = stack.enter_context(writer.loop("start", 0, inner, step=BLOCK))
+            stop = writer.assign("stop", minimum(start + BLOCK, inner))
+        else:
+            start = stack.enter_context(writer.loop("start", LO, HI, step=BLOCK))
+            stop = writer.assign("stop", minimum(start + BLOCK, HI))
+            o = stack.enter_context(writer.loop("o", outer))
+        accumulators = own.accumulators(sources)
+        top = writer.assign("top", product(o, size, inner))
         if scan.backwards:
-            text.line(f"top += ({size} - 1) * {inner}")
-        with text.block("for j in range(start, stop):"):
-            text.assign(names, [Expr(f"init{k}") for k in range(own.count)])
-            own.join(names, [s.load("top + j") for s in sources])
-            for name, output in zip(names, outputs, strict=True):
-                text.line(output.store("top + j", Expr(name)))
-        with text.block(f"for r in range(1, {size}):"):
-            sign = "-" if scan.backwards else "+"
-            text.line(f"row = top {sign} r * {inner}")
-            text.line(f"last = row {'+' if scan.backwards else '-'} {inner}")
-            with text.block("for j in range(start, stop):"):
-                for name, output in zip(names, outputs, strict=True):
-                    text.line(f"{name} = {output.load('last + j')}")
-                own.join(names, [s.load("row + j") for s in sources])
-                for name, output in zip(names, outputs, strict=True):
-                    text.line(output.store("row + j", Expr(name)))
-
+            writer.augment(top, "+", (size - 1) * inner)
+        with writer.loop("j", start, stop) as j:
+            text.assign(accumulators, values)
+            own.join(accumulators, [source.load(top + j) for source in sources])
+            own.keep(outputs, top + j, accumulators)
+        with writer.loop("r", 1, size) as r:
+            row = writer.assign("row", top - r * inner if scan.backwards else top + r * inner)
+            last = writer.assign("last", row + inner if scan.backwards else row - inner)
+            with writer.loop("j", start, stop) as j:
+                for accumulator, output in zip(accumulators, outputs, strict=True):
+                    writer.assign(accumulator, output.load(last + j))
+                own.join(accumulators, [source.load(row + j) for source in sources])
+                own.keep(outputs, row + j, accumulators)
     if by_outer:
-        with text.block("for o in range(lo, hi):"), text.block(f"for start in range(0, {inner}, {BLOCK}):"):
-            text.line(f"stop = minimum(start + {BLOCK}, {inner})")
-            block()
         return text.finish(scan.outer, scan.size * scan.inner * own.cost)
-    with text.block(f"for start in range(lo, hi, {BLOCK}):"):
-        text.line(f"stop = minimum(start + {BLOCK}, hi)")
-        with text.block(f"for o in range({outer}):"):
-            block()
     return text.finish(scan.inner, scan.outer * scan.size * own.cost)
-
-
-def _place(scan: Scan, size: str, step: str) -> str:
-    """The offset of step `step` from the start of the row."""
-    return f"{size} - 1 - ({step})" if scan.backwards else step
 
 
 def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: the elements of each piece, combined. The operands are the instruction's."""
     own = _Scans(instruction, scan, "scan_sums")
-    text = own.text
-    sources, outputs = own.sources(), own.outputs("sums")
+    text, writer = own.text, own.writer
+    sources, outputs = own.operands(), own.outputs("sums")
     size, pieces = text.size("n0", scan.size), text.size("pieces", scan.pieces)
-    names = [f"acc{k}" for k in range(own.count)]
-    with text.block("for piece in range(lo, hi):"):
-        text.line(f"row = piece // {pieces} * {size}")
-        text.line(f"first = piece % {pieces} * {PIECE}")
-        text.line(f"steps = minimum({PIECE}, {size} - first)")
-        for name, source in zip(names, sources, strict=True):
-            text.line(f"{name} = {source.load('row + ' + _place(scan, size, 'first'))}")
-        with text.block("for s in range(1, steps):"):
-            own.join(names, [s.load("row + " + _place(scan, size, "first + s")) for s in sources])
-        for name, output in zip(names, outputs, strict=True):
-            text.line(output.store("piece", Expr(name)))
+    with writer.loop("piece", LO, HI) as piece:
+        row = writer.assign("row", piece // pieces * size)
+        first = writer.assign("first", piece % pieces * PIECE)
+        steps = writer.assign("steps", minimum(PIECE, size - first))
+        accumulators = own.accumulators(sources)
+        for accumulator, source in zip(accumulators, sources, strict=True):
+            writer.assign(accumulator, source.load(own.offset(row, size, first)))
+        with writer.loop("s", 1, steps) as s:
+            own.join(accumulators, [source.load(own.offset(row, size, first + s)) for source in sources])
+        own.keep(outputs, piece, accumulators)
     return text.finish(scan.outer * scan.pieces, PIECE * own.cost)
 
 
 def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: replaces each piece's sum with the piece's start value. The operands are the instruction's."""
     own = _Scans(instruction, scan, "scan_starts")
-    text = own.text
+    text, writer = own.text, own.writer
     inits, outputs = own.inits(), own.outputs("sums")
     pieces = text.size("pieces", scan.pieces)
-    names = [f"acc{k}" for k in range(own.count)]
-    with text.block("for row in range(lo, hi):"):
-        text.assign(names, [init.load("0") for init in inits])
-        with text.block(f"for piece in range(row * {pieces}, row * {pieces} + {pieces}):"):
-            for k, output in enumerate(outputs):
-                text.line(f"sum{k} = {output.load('piece')}")
-                text.line(output.store("piece", Expr(names[k])))
-            own.join(names, [Expr(f"sum{k}") for k in range(own.count)])
+    with writer.loop("row", LO, HI) as row:
+        accumulators = own.accumulators(inits)
+        text.assign(accumulators, [init.load(ZERO) for init in inits])
+        with writer.loop("piece", row * pieces, row * pieces + pieces) as piece:
+            sums = own.accumulators(outputs, "sum")
+            for total, accumulator, output in zip(sums, accumulators, outputs, strict=True):
+                writer.assign(total, output.load(piece))
+                text.store(output, piece, accumulator)
+            own.join(accumulators, sums)
     return text.finish(scan.outer, scan.pieces * own.cost)
 
 
 def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The scan along rows, or along their pieces, whose start values are then in outputs count, count + 1, ..."""
-    own = _Scans(instruction, scan, "scan_rows")
-    text = own.text
-    cut = scan.pieces > 1
-    sources, inits, outputs = own.sources(), [] if cut else own.inits(), own.outputs()
-    starts = own.outputs("starts", own.count) if cut else []
-    size = text.size("n0", scan.size)
-    pieces = text.size("pieces", scan.pieces)
-    total = text.size("total", scan.outer * scan.pieces)
-    lanes = max(1, LANES // (own.count * max(1, len(instruction.attributes.to_apply.instructions) // 4)))
-    ids = range(lanes)
-    for k, init in enumerate(inits):
-        text.line(f"init{k} = {init.load('0')}")
-
-    def names(lane: int) -> list[str]:
-        return [f"acc{lane}_{k}" for k in range(own.count)]
-
-    def step(lane: int) -> None:
-        text.line(f"at{lane} = row{lane} + {_place(scan, size, 's')}")
-        own.join(names(lane), [source.load(f"at{lane}") for source in sources])
-        for name, output in zip(names(lane), outputs, strict=True):
-            text.line(output.store(f"at{lane}", Expr(name)))
-
-    def place(lane: int, number: str) -> None:
-        if cut:
-            text.line(f"first{lane} = {grouped(number)} % {pieces} * {PIECE}")
-            text.line(f"steps{lane} = minimum({PIECE}, {size} - first{lane})")
-            shift = f" {'-' if scan.backwards else '+'} first{lane}"
-            text.line(f"row{lane} = {grouped(number)} // {pieces} * {size}{shift}")
-            begin = [start.load(number) for start in starts]
-        else:
-            text.line(f"row{lane} = {grouped(number)} * {size}")
-            begin = [Expr(f"init{k}") for k in range(own.count)]
-        text.assign(names(lane), begin)
-
-    with text.block("for group in range(lo, hi):"):
-        text.line(f"number = group * {lanes}")
-        with text.block(f"if number + {lanes} <= {total}:"):
-            for lane in ids:
-                place(lane, "number" if not lane else f"number + {lane}")
-            common = size
+    own = _Lanes(instruction, scan)
+    text, writer = own.text, own.writer
+    cut, count = own.cut, max(1, LANES // (own.count * max(1, len(instruction.attributes.to_apply.instructions) // 4)))
+    with writer.loop("group", LO, HI) as group:
+        number = writer.assign("number", product(group, count))
+        with writer.if_(number + count <= own.total):
+            lanes = [own.begin(lane, number + lane) for lane in range(count)]
+            common = lanes[0].steps
             if cut:
-                common = "steps0"
-                for lane in ids[1:]:
-                    common = f"minimum({common}, steps{lane})"
-                text.line(f"common = {common}")
-                common = "common"
-            with text.block(f"for s in range({common}):"):
-                for lane in ids:
-                    step(lane)
-            for lane in ids if cut and lanes > 1 else ():
-                with text.block(f"for s in range(common, steps{lane}):"):
-                    step(lane)
-        if lanes > 1:
-            with text.block("else:"), text.block(f"for single in range(number, {total}):"):
-                place(0, "single")
-                with text.block(f"for s in range({'steps0' if cut else size}):"):
-                    step(0)
-    extent = -(-scan.outer * scan.pieces // lanes)
-    return text.finish(extent, lanes * min(scan.size, PIECE if cut else scan.size) * own.cost)
+                for lane in lanes[1:]:
+                    common = minimum(common, lane.steps)
+                common = writer.assign("common", common)
+            with writer.loop("s", common) as s:
+                for lane in lanes:
+                    own.step(lane, s)
+            for lane in lanes if cut and count > 1 else ():
+                with writer.loop("s", common, lane.steps) as s:
+                    own.step(lane, s)
+        if count > 1:
+            with writer.else_(), writer.loop("single", number, own.total) as single:
+                lane = own.begin(0, single)
+                with writer.loop("s", lane.steps) as s:
+                    own.step(lane, s)
+    extent = -(-scan.outer * scan.pieces // count)
+    return text.finish(extent, count * min(scan.size, PIECE if cut else scan.size) * own.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """One of the rows (or pieces) that advance side by side."""
+
+    number: int
+    row: Expr
+    """The offset from which its steps are counted."""
+    steps: Expr
+    accumulators: list[Name]
+
+
+class _Lanes(_Scans):
+    """A scan along rows, or along their pieces if they are cut."""
+
+    def __init__(self, instruction: HloInstruction, scan: Scan) -> None:
+        super().__init__(instruction, scan, "scan_rows")
+        self.cut = scan.pieces > 1
+        self.sources, inits, self.results = self.operands(), [] if self.cut else self.inits(), self.outputs()
+        self.starts = self.outputs("starts", self.count) if self.cut else []
+        self.size = self.text.size("n0", scan.size)
+        self.pieces = self.text.size("pieces", scan.pieces)
+        self.total = self.text.size("total", scan.outer * scan.pieces)
+        self.values = self.init_values(inits)
+
+    def begin(self, lane: int, number: Expr) -> _Lane:
+        """Puts a lane at the beginning of row (or piece) `number`. ::
+
+            first3 = (number + 3) % pieces * 1040
+            steps3 = minimum(1040, n0 - first3)
+            row3 = (number + 3) // pieces * n0 + first3
+            acc3_0 = starts0[number + 3]
+        """
+        writer, size = self.writer, self.size
+        accumulators = self.accumulators(self.sources, f"acc{lane}_")
+        if not self.cut:
+            row = writer.assign(f"row{lane}", product(number, size))
+            self.text.assign(accumulators, self.values)
+            return _Lane(lane, row, size, accumulators)
+        first = writer.assign(f"first{lane}", number % self.pieces * PIECE)
+        steps = writer.assign(f"steps{lane}", minimum(PIECE, size - first))
+        whole = number // self.pieces * size
+        row = writer.assign(f"row{lane}", whole - first if self.scan.backwards else whole + first)
+        self.text.assign(accumulators, [start.load(number) for start in self.starts])
+        return _Lane(lane, row, steps, accumulators)
+
+    def step(self, lane: _Lane, s: Expr) -> None:
+        """Step `s` of a lane. ::
+
+            at3 = row3 + s
+            acc3_0 = reduce_add(acc3_0, x0[at3])
+            out0[at3] = acc3_0
+        """
+        at = self.writer.assign(f"at{lane.number}", self.offset(lane.row, self.size, s))
+        self.join(lane.accumulators, [source.load(at) for source in self.sources])
+        self.keep(self.results, at, lane.accumulators)

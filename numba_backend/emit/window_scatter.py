@@ -17,9 +17,10 @@ from contextlib import ExitStack
 
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
+from ..loops.expressions import ZERO, Binary, Expr, Name, Number, all_of, call, unary
 from .applied import Buffer, KernelText, cost_of
-from .source import EmittedKernel, Expr
-from .window_places import MANY_ROWS, UNROLLED, Place, axes_of, offset_of
+from .kernel import HI, LO, EmittedKernel
+from .window_axes import MANY_ROWS, UNROLLED, KernelAxis, axes_of, kernel_axes, row_major
 
 
 def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
@@ -40,180 +41,167 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     array, source = (o.shape for o in instruction.operands[:2])
     attributes = instruction.attributes
     axes = axes_of(array.dimensions, source.dimensions, attributes.window)
-    text = KernelText("select_and_scatter", attributes.scatter)
+    text = KernelText("select_and_scatter", attributes.scatter, guarded=True)
     values = text.operand("x", array.element, 0)
     updates = text.operand("y", source.element, 1)
     start = text.operand("i", array.element, 2)
     output = text.output("out", array.element, 0)
-    places = [Place(text, number, axis) for number, axis in enumerate(axes)]
-    sliced = _shared_dimension(places)
-    text.line(f"init = {start.load('0')}")
-    with ExitStack() as whole:
-        if sliced == 0:
-            whole.enter_context(text.block("for o0 in range(lo, hi):"))
-        _select_and_scatter(text, instruction, values, updates, output, places, sliced, int(sliced == 0))
-    extent = 1 if sliced is None else axes[sliced].size
+    scatter = _SelectAndScatter(instruction, text, kernel_axes(text, axes), values, updates, output)
+    init = text.writer.assign("init", start.load(ZERO))
+    scatter.write(init)
+    extent = 1 if scatter.sliced is None else axes[scatter.sliced].size
     taps = math.prod(axis.part.size for axis in axes)
     total = source.num_elements * (2.0 + taps * (1.0 + cost_of(attributes.select))) + array.num_elements
     return text.finish(extent, total / max(extent, 1))
 
 
-def _select_and_scatter(
-    text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
-    places: Sequence[Place], sliced: int | None, shared: int,
-) -> None:  # fmt: skip
-    """Fill, then scatter, inside `shared` loops: the filled part is then still in the cache. Windows that neither
-    overlap nor leave the array are written whole, which vectorises."""
-    moving = [place for place in places if place.moves]
-    disjoint = all(
-        is_plain(p.axis.part) and p.axis.part.stride >= dilated(p.axis.part.size, p.axis.part.window_dilation)
-        for p in moving
-    )
-    disjoint = disjoint and math.prod(p.axis.part.size for p in moving) <= UNROLLED
-    with ExitStack() as stack:
-        terms = _loops(text, stack, places, sliced, shared, [p.size for p in places])
-        text.line(output.store(offset_of(terms, [p.size for p in places]), Expr("init")))
-    with ExitStack() as stack:
-        terms = _loops(text, stack, places, sliced, shared, [p.count for p in places])
-        if disjoint:
-            _write_window(text, instruction, values, updates, output, places, terms)
+class _SelectAndScatter:
+    def __init__(
+        self, instruction: HloInstruction, text: KernelText, axes: list[KernelAxis], values: Buffer, updates: Buffer,
+        output: Buffer,
+    ) -> None:  # fmt: skip
+        self.text, self.writer = text, text.writer
+        self.axes, self.moving = axes, [a for a in axes if a.moves]
+        self.values, self.updates, self.output = values, updates, output
+        self.select, self.scatter = instruction.attributes.select, instruction.attributes.scatter
+        self.sliced = _shared_axis(axes)
+        self.sizes, self.counts = [a.size for a in axes], [a.count for a in axes]
+
+    def write(self, init: Expr) -> None:
+        """Fill, then scatter, inside the loop that threads share if it is the outermost: the filled part is then still
+        in the cache. Windows that neither overlap nor leave the array are written whole, which vectorises."""
+        with ExitStack() as whole:
+            shared = self._loops(whole, self.sizes[:1], []) if self.sliced == 0 else []
+            with ExitStack() as stack:
+                indices = self._loops(stack, self.sizes, shared)
+                self.text.store(self.output, row_major(indices, self.sizes), init)
+            with ExitStack() as stack:
+                self._window(self._loops(stack, self.counts, shared), init)
+
+    def _window(self, positions: Sequence[Name], init: Expr) -> None:
+        """All that is done for one position of the window."""
+        parts = [a.part for a in self.moving]
+        disjoint = all(is_plain(p) and p.stride >= dilated(p.size, p.window_dilation) for p in parts)
+        if disjoint and math.prod(p.size for p in parts) <= UNROLLED:
+            self._write_window(positions, init)
             return
-        _select(text, instruction, values, places, terms)
-        with text.block("if found >= 0:"):
-            text.line(f"old = {output.load('found')}")
-            text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
-            (new,) = text.apply(instruction.attributes.scatter, [Expr("old"), Expr("update")])
-            text.line(output.store("found", new))
+        found = self._select(positions, init)
+        with self.writer.if_(found >= 0):
+            old = self.writer.assign("old", self.output.load(found))
+            update = self._update(positions)
+            (new,) = self.text.apply(self.scatter, [old, update])
+            self.text.store(self.output, found, new)
+
+    def _update(self, positions: Sequence[Name]) -> Name:
+        return self.writer.assign("update", self.updates.load(row_major(positions, self.counts)))
+
+    def _select(self, positions: Sequence[Name], init: Expr) -> Name:
+        """The offset of the selected element for one position of the window, or -1."""
+        best, found = self.writer.variable("best", init.type), self.writer.variable("found")
+        taps = math.prod(a.part.size for a in self.moving)
+        if taps > UNROLLED or any(a.part.base_dilation != 1 for a in self.moving):
+            self._select_in_loops(positions, init, best, found)
+            return found
+        begins, tests = [], []
+        for position, axis in zip(positions, self.axes, strict=True):
+            begins.append(axis.begin(position) if axis.moves else position)
+            if axis.moves and not is_plain(axis.part):
+                tests += axis.whole_window_tests(begins[-1], literal=True)
+        if not tests:
+            self._select_unrolled(begins, best, found)
+            return found
+        with self.writer.if_(all_of(tests)):
+            self._select_unrolled(begins, best, found)
+        with self.writer.else_():
+            self._select_in_loops(positions, init, best, found)
+        return found
+
+    def _select_unrolled(self, begins: Sequence[Expr], best: Name, found: Name) -> None:
+        """The same without branches, which would be unpredictable."""
+        writer = self.writer
+        for number, offset in enumerate(self._offsets(begins)):
+            cell = writer.assign("cell", offset)
+            value = writer.assign("value", self.values.load(cell))
+            if not number:
+                writer.assign(best, value)
+                writer.assign(found, cell)
+                continue
+            keep = self._keep(best, value)
+            writer.assign(best, call("select", keep, best, value))
+            writer.assign(found, call("select", keep, found, cell))
+
+    def _keep(self, best: Expr, value: Expr) -> Name:
+        (keep,) = self.text.apply(self.select, [best, value])
+        return self.writer.assign("keep", keep)
+
+    def _offsets(self, begins: Sequence[Expr]) -> list[Expr]:
+        """The offsets of a window's elements, in order. `begins`: the first cell of the window along each axis."""
+        offsets = []
+        for elements in itertools.product(*(range(a.part.size) for a in self.moving)):
+            element = dict(zip((a.number for a in self.moving), elements, strict=True))
+            indices = [
+                Binary("+", at, axis.distance(Number(element[axis.number]))) if axis.moves else at
+                for at, axis in zip(begins, self.axes, strict=True)
+            ]
+            offsets.append(row_major(indices, self.sizes))
+        return offsets
+
+    def _write_window(self, positions: Sequence[Name], init: Expr) -> None:
+        """All elements of one window: the selected one is combined, the others keep the init value."""
+        writer = self.writer
+        begins = [a.begin(position) if a.moves else position for position, a in zip(positions, self.axes, strict=True)]
+        offsets = self._offsets(begins)
+        best = writer.assign("best", self.values.load(offsets[0]))
+        which = writer.assign("which", call("int32", 0))
+        for number, offset in enumerate(offsets[1:], start=1):
+            value = writer.assign("value", self.values.load(offset))
+            keep = self._keep(best, value)
+            writer.assign(best, call("select", keep, best, value))
+            writer.assign(which, call("select", keep, which, call("int32", number)))
+        update = self._update(positions)
+        (new,) = self.text.apply(self.scatter, [init, update])
+        new = writer.assign("new", new)
+        for number, offset in enumerate(offsets):
+            self.text.store(self.output, offset, call("select", which.eq(call("int32", number)), new, init))
+
+    def _select_in_loops(self, positions: Sequence[Name], init: Expr, best: Name, found: Name) -> None:
+        writer = self.writer
+        writer.assign(found, -1)
+        writer.assign(best, init)
+        with ExitStack() as stack:
+            cell = writer.assign("cell", self._over_window(stack, positions))
+            value = writer.assign("value", self.values.load(cell))
+            again = writer.assign("again", found < 0)
+            with writer.if_(unary("not", again)):
+                (keep,) = self.text.apply(self.select, [best, value])
+                writer.assign(again, unary("not", keep))
+            with writer.if_(again):
+                writer.assign(best, value)
+                writer.assign(found, cell)
+
+    def _loops(self, stack: ExitStack, bounds: Sequence[Expr], outer: Sequence[Name]) -> list[Name]:
+        """Opens the loops for all axes that have no loop in `outer` yet; gives the variables of all axes."""
+        variables = list(outer)
+        for axis, bound in list(zip(self.axes, bounds, strict=False))[len(outer) :]:
+            limits = (LO, HI) if axis.number == self.sliced else (bound,)
+            variables.append(stack.enter_context(self.writer.loop(f"o{axis.number}", *limits)))
+        return variables
+
+    def _over_window(self, stack: ExitStack, positions: Sequence[Name]) -> Expr:
+        """Opens the loops over the window, as far as it is inside the array; gives the offset of the element."""
+        indices: list[Expr] = []
+        for position, axis in zip(positions, self.axes, strict=True):
+            if axis.moves:
+                at = axis.begin(position)
+                indices.append(axis.over_window(stack, at, *axis.elements(at))[1])
+            else:
+                indices.append(position)
+        return row_major(indices, self.sizes)
 
 
-def _select(
-    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
-) -> None:
-    """Set `found` to the position of the selected element for one position of the window, or to -1."""
-    moving = [place for place in places if place.moves]
-    taps = math.prod(place.axis.part.size for place in moving)
-    if taps > UNROLLED or any(place.axis.part.base_dilation != 1 for place in moving):
-        _select_in_loops(text, instruction, values, places, terms)
-        return
-    tests = []
-    for place in moving:
-        text.line(f"at{place.number} = {place.origin(terms[place.number])}")
-        if not is_plain(place.axis.part):
-            span = dilated(place.axis.part.size, place.axis.part.window_dilation) - 1
-            reach = text.size(f"r{place.number}", span, literal=True)
-            tests.append(f"at{place.number} >= 0 and at{place.number} + {reach} < {place.size}")
-    if not tests:
-        _select_unrolled(text, instruction, values, places, terms)
-        return
-    with text.block(f"if {' and '.join(tests)}:"):
-        _select_unrolled(text, instruction, values, places, terms)
-    with text.block("else:"):
-        _select_in_loops(text, instruction, values, places, terms)
-
-
-def _select_unrolled(
-    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
-) -> None:
-    """The same without branches, which would be unpredictable."""
-    for number, cell in enumerate(_cells(places, terms)):
-        text.line(f"cell = {cell}")
-        text.line(f"value = {values.load('cell')}")
-        if not number:
-            text.line("best = value")
-            text.line("found = cell")
-            continue
-        (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
-        text.line(f"keep = {keep.text}")
-        text.line("best = select(keep, best, value)")
-        text.line("found = select(keep, found, cell)")
-
-
-def _cells(places: Sequence[Place], terms: Sequence[str]) -> list[str]:
-    """The positions of a window's elements, in order."""
-    moving = [place for place in places if place.moves]
-    found = []
-    for element in itertools.product(*(range(p.axis.part.size) for p in moving)):
-        shifts = dict(zip((p.number for p in moving), element, strict=True))
-        cells = [
-            f"at{p.number} + {p.shift(str(shifts[p.number]))}" if p.moves else term
-            for p, term in zip(places, terms, strict=True)
-        ]
-        found.append(offset_of(cells, [p.size for p in places]))
-    return found
-
-
-def _write_window(
-    text: KernelText, instruction: HloInstruction, values: Buffer, updates: Buffer, output: Buffer,
-    places: Sequence[Place], terms: Sequence[str],
-) -> None:  # fmt: skip
-    """All elements of one window: the selected one is combined, the others keep the init value."""
-    for place in places:
-        if place.moves:
-            text.line(f"at{place.number} = {place.origin(terms[place.number])}")
-    cells = _cells(places, terms)
-    text.line(f"best = {values.load(cells[0])}")
-    text.line("which = int32(0)")
-    for number, cell in enumerate(cells[1:], start=1):
-        text.line(f"value = {values.load(cell)}")
-        (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
-        text.line(f"keep = {keep.text}")
-        text.line("best = select(keep, best, value)")
-        text.line(f"which = select(keep, which, int32({number}))")
-    text.line(f"update = {updates.load(offset_of(terms, [p.count for p in places]))}")
-    (new,) = text.apply(instruction.attributes.scatter, [Expr("init"), Expr("update")])
-    text.line(f"new = {new.text}")
-    for number, cell in enumerate(cells):
-        text.line(output.store(cell, Expr(f"select(which == int32({number}), new, init)")))
-
-
-def _select_in_loops(
-    text: KernelText, instruction: HloInstruction, values: Buffer, places: Sequence[Place], terms: Sequence[str]
-) -> None:
-    text.line("found = -1")
-    text.line("best = init")
-    with ExitStack() as stack:
-        text.line(f"cell = {_window_cell(text, stack, places, terms)}")
-        text.line(f"value = {values.load('cell')}")
-        text.line("again = found < 0")
-        with text.block("if not again:"):
-            (keep,) = text.apply(instruction.attributes.select, [Expr("best"), Expr("value")])
-            text.line(f"again = not ({keep.text})")
-        with text.block("if again:"):
-            text.line("best = value")
-            text.line("found = cell")
-
-
-def _shared_dimension(places: Sequence[Place]) -> int | None:
-    """The dimension to slice, of those that the window does not change: the first if long enough, else the largest."""
-    still = [p.number for p in places if not p.moves]
+def _shared_axis(axes: Sequence[KernelAxis]) -> int | None:
+    """The axis to slice, of those that the window does not change: the first if long enough, else the largest."""
+    still = [a.number for a in axes if not a.moves]
     if not still:
         return None
-    return still[0] if places[still[0]].axis.size >= MANY_ROWS else max(still, key=lambda d: places[d].axis.size)
-
-
-def _loops(
-    text: KernelText, stack: ExitStack, places: Sequence[Place], sliced: int | None, shared: int, bounds: Sequence[str]
-) -> list[str]:
-    """Opens a loop for each dimension from `shared` on; gives the variables of all dimensions."""
-    for place, bound in list(zip(places, bounds, strict=True))[shared:]:
-        limits = "lo, hi" if place.number == sliced else bound
-        stack.enter_context(text.block(f"for o{place.number} in range({limits}):"))
-    return [f"o{place.number}" for place in places]
-
-
-def _window_cell(text: KernelText, stack: ExitStack, places: Sequence[Place], terms: Sequence[str]) -> str:
-    """Opens the loops over the window, as far as it is inside the array; gives the element's position."""
-    cells = []
-    for place, term in zip(places, terms, strict=True):
-        if not place.moves:
-            cells.append(term)
-            continue
-        number = place.number
-        text.line(f"at{number} = {place.origin(term)}")
-        stack.enter_context(text.block(f"for k{number} in {place.elements(f'at{number}')}:"))
-        text.line(f"cell{number} = at{number} + {place.shift(f'k{number}')}")
-        tests = place.tests(f"cell{number}")
-        if tests:
-            stack.enter_context(text.block(f"if {' and '.join(tests)}:"))
-        cells.append(place.row(f"cell{number}"))
-    return offset_of(cells, [p.size for p in places])
+    return still[0] if axes[still[0]].axis.size >= MANY_ROWS else max(still, key=lambda d: axes[d].axis.size)

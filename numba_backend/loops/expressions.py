@@ -386,6 +386,16 @@ def call(function: str, *arguments: Expr | int) -> Expr:
     return Call(function, tuple([as_expr(a) for a in arguments]))
 
 
+def minimum(a: Expr | int, b: Expr | int) -> Expr:
+    """``minimum(a, b)``"""
+    return call("minimum", a, b)
+
+
+def maximum(a: Expr | int, b: Expr | int) -> Expr:
+    """``maximum(a, b)``"""
+    return call("maximum", a, b)
+
+
 def all_of(tests: list[Expr]) -> Expr:
     """``a and b and c``"""
     result = tests[0]
@@ -435,3 +445,10 @@ def times(a: Expr, b: Expr) -> Expr:
     if is_number(b, 1):
         return a
     return Binary("*", a, b)
+
+
+def product(first: Expr, *factors: Expr | int) -> Expr:
+    """``a * b * c``; zeros and ones are not left out."""
+    for factor in factors:
+        first = Binary("*", first, as_expr(factor))
+    return first

@@ -32,8 +32,9 @@ class Scope:
 class Writer:
     """The open scopes of a program and the names used so far."""
 
-    def __init__(self) -> None:
-        self.scopes: list[Scope] = [Scope(0)]
+    def __init__(self, guarded: bool = False) -> None:
+        """`guarded`: every value is computed where it is written."""
+        self.scopes: list[Scope] = [Scope(0, guarded)]
         self._numbers: dict[str, int] = {}
         self._values: dict[Hashable, Values] = {}
 
@@ -61,6 +62,10 @@ class Writer:
         target = name if isinstance(name, Name) else Name(name, value.type, self.depth)
         self.add(Assign((target,), (value,)))
         return target
+
+    def variable(self, name: str, type_: str = "int64") -> Name:
+        """A variable of the open scope that inner scopes may assign to."""
+        return Name(name, type_, self.depth)
 
     def assign_all(self, names: Sequence[Name], values: Sequence[Expr]) -> None:
         """``a, b = x, y``"""

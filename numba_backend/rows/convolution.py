@@ -27,7 +27,7 @@ BLOCK_BYTES = 1 << 21
 """The patches of one block: about the size of all second-level caches together."""
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
-MANY_PLACES = 256
+MANY_POSITIONS = 256
 """With channels last: the rows of a block from which on the product runs at full speed."""
 
 
@@ -57,23 +57,23 @@ def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Siz
     """result[b, g] = kernel[g] @ patches[b, g]: one product an image and group; the positions are the columns."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
-    dtype, depth, places = sizes.element_type.value, sizes.depth, sizes.places
-    per_image = sizes.groups * depth * places * sizes.element_type.byte_width
+    dtype, depth, positions = sizes.element_type.value, sizes.depth, sizes.positions
+    per_image = sizes.groups * depth * positions * sizes.element_type.byte_width
     limit = _limit(sizes.batch * per_image)
     rows = sizes.axes[0].count
-    rest = places // rows
+    rest = positions // rows
 
     def product(patches: Argument, image: int, images: int, first: int, width: int) -> None:
         batch = (
-            BatchDimension(images, 0, sizes.groups * depth * width, sizes.made * places),
-            BatchDimension(sizes.groups, sizes.outputs * depth, depth * width, sizes.outputs * places),
+            BatchDimension(images, 0, sizes.groups * depth * width, sizes.made * positions),
+            BatchDimension(sizes.groups, sizes.outputs * depth, depth * width, sizes.outputs * positions),
         )
-        gemm = Gemm(dtype, sizes.outputs, width, depth, "N", "N", depth, width, places, batch=batch)
-        target = _at(result, sizes, image * sizes.made * places + first * rest)
+        gemm = Gemm(dtype, sizes.outputs, width, depth, "N", "N", depth, width, positions, batch=batch)
+        target = _at(result, sizes, image * sizes.made * positions + first * rest)
         context.builder.gemm(gemm, kernel, patches, target)
 
     if is_pointwise(sizes):
-        product(array, 0, sizes.batch, 0, places)
+        product(array, 0, sizes.batch, 0, positions)
         return
     images = max(1, min(sizes.batch, limit // per_image))
     height = rows if per_image <= limit else max(1, rows * limit // per_image)
@@ -93,7 +93,7 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
     dtype, width = sizes.element_type.value, sizes.element_type.byte_width
-    total = sizes.batch * sizes.places
+    total = sizes.batch * sizes.positions
     height = sizes.axes[0].part.size
     slab = sizes.depth // height
 
@@ -111,7 +111,7 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
         return
     per_row = sizes.groups * sizes.depth * width
     limit = _limit(total * per_row)
-    rows = min(total, max(limit // per_row, MANY_PLACES))
+    rows = min(total, max(limit // per_row, MANY_POSITIONS))
     deep = max(1, min(height, limit // (rows * sizes.groups * slab * width)))
     patches = context.scratch(rows * sizes.groups * deep * slab * width)
     for row in range(0, total, rows):
