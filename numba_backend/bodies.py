@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
+from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.kernel import EmittedKernel
+from .native_loops.state import overwritten
 from .rows import share_rule
 
 
@@ -46,7 +48,9 @@ class Bodies:
 
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
-        if instruction.opcode is Opcode.FUSION:
+        if is_outlined_loop(instruction):
+            allowed = overwritten(instruction.attributes.calls).get(output) == operand
+        elif instruction.opcode is Opcode.FUSION:
             body = self.of(instruction)
             sharing = self._sharing.get(body)
             if sharing is None:

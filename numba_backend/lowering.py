@@ -17,6 +17,7 @@ from ..hlo.element_type import ElementType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
+from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from .bodies import Bodies
@@ -26,9 +27,11 @@ from .emit.element import storage_of
 from .emit.kernel import EmittedKernel
 from .emit.places import place_of
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
+from .native_loops.emit import emit_native_loop
+from .native_loops.state import overwritten
 from .rows import row_rule
 from .runtime.kernel import KernelSource, Parameter
-from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size
+from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size, watch
 
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
@@ -138,6 +141,9 @@ class _Lowering:
         operands = self.assignment.operand_leaves(instruction)
         if all(s.size == 0 for s in outputs):
             return
+        if is_outlined_loop(instruction):
+            self._native_loop(instruction)
+            return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
         if sharing and self.bodies.of(instruction).is_identity:
             return  # a copy of a buffer onto itself
@@ -145,6 +151,28 @@ class _Lowering:
         for operand, output in kernel.copied_operands:
             self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])
+
+    def _native_loop(self, instruction: HloInstruction) -> None:
+        """One kernel. What it does not overwrite in place gets a copy of the initial value first."""
+        fused = instruction.attributes.calls
+        operands = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
+        outputs = self.assignment.leaves(instruction)
+        for output, operand in overwritten(fused).items():
+            target = self._place_or_nowhere(outputs[output])
+            if target != operands[operand]:
+                self.builder.copy(target, operands[operand], outputs[output].size)
+        self._scratch = 0
+        loop = emit_native_loop(fused, self.bodies)
+        operands += [self.scratch(nbytes) for nbytes in loop.scratch]
+        operands += [self.builder.constant(values) for values in loop.constants]
+        places = [self._place_or_nowhere(s) for s in outputs]
+        if loop.watch is None:
+            self.kernel(instruction.name, loop.kernel, operands, places)
+            return
+        operands.append(watch())
+        arguments = [_argument(p, operands, places) for p in loop.kernel.parameters]
+        self.builder.native_loop(self._source(loop.kernel), arguments, 1, nanoseconds=loop.kernel.cost)
+        self._used(instruction.name, loop.kernel)
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
@@ -231,6 +259,9 @@ class _Lowering:
         grain = 0 if kernel.is_serial else max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
         nanoseconds = kernel.cost * kernel.extent
         self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain, nanoseconds)
+        self._used(name, kernel)
+
+    def _used(self, name: str, kernel: EmittedKernel) -> None:
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
         self.kernels.append(KernelUse(name, kernel.source, values))
 

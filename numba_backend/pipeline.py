@@ -12,6 +12,7 @@ from ..hlo.passes.expand.expand import Expand
 from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from ..hlo.passes.fuse.fusion import Fusion, FusionLimits
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
+from ..hlo.passes.fuse.outline_loops import OutlineLoops
 from ..hlo.passes.fuse.split_reductions import SplitReductions
 from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
 from ..hlo.passes.layout.buffer_layouts import BufferLayouts
@@ -33,6 +34,7 @@ from ..hlo.targets import target_named
 from .bodies import Bodies
 from .dot import is_gemm, is_matrix
 from .expansions import NUMBA_EXPANSIONS
+from .native_loops.cost import is_native
 
 KERNEL_LIMITS = FusionLimits(
     members=400,  # the compile time of a kernel grows faster than linearly with its length
@@ -93,6 +95,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             BufferLayouts(target),  # buffers are known now
             FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
             MemoryScheduler(),  # schedules kernels, not the operations in them
+            OutlineLoops(is_native),  # after scheduling: a loop's kernels are joined in the order of its body
             *(() if fast is None else (MemorySpaceAssignment(fast, can_share),)),  # last: it looks at lifetimes
         ),
     )

@@ -9,11 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.numba_backend.loops.expressions import Name
+from hloom.numba_backend.loops.printer import to_text
+from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.loops.statements import Assign, LoopProgram
+from hloom.numba_backend.loops.writer import Writer
+from hloom.numba_backend.runtime import machine
+from hloom.numba_backend.runtime.call import CALLER
+from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK
+from hloom.numba_backend.runtime.executor import EXECUTOR
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import emit_object
 from hloom.numba_backend.runtime.loader import load_objects
 from hloom.numba_backend.runtime.numba_frontend import Way, to_llvm
 from hloom.numba_backend.runtime.one_pass import Refused
+from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS
 from numba import types
 from numba.extending import intrinsic
 
@@ -59,7 +69,8 @@ TEXTS = {
         "for i in range(hi - 1, lo - 1, -2):", "    out[i] = x[i]", "for i in range(0, n, 3):", "    out[i] = y[i]"
     ),
     "while": body(
-        "i = lo", "while i < hi:", "    out[i] = x[i] if x[i] > y[i] else y[i]", "    i += 1",
+        "i = lo", "while i < hi:", "    v, w = x[i], y[i]", "    if w > v:", "        v, w = w, v", "    out[i] = v",
+        "    i += 1",
         "    if i == n - 2:", "        continue", "    if i >= n - 1:", "        break",
     ),
     "for with break": body(
@@ -67,11 +78,11 @@ TEXTS = {
         "        continue", "    else:", "        pass", "    out[i] = -x[i]",
     ),
     "loop variable": body("for i in range(lo, hi):", "    i = i // 2 * 2", "    out[i] += x[i]"),
-    "after the loop": body("i = 0", "for i in range(lo, hi):", "    pass", "out[i] = 5.0", "out[seven] = 9.0"),
+    "after the loop": body("i = 0", "for i in range(lo, hi):", "    pass", "out[i] = 5.0", "out[7] = 9.0"),
     "early return": body("if m > n:", "    return", "out[0] = twice(x[0])", "return", "out[1] = 1.0"),
     "boundaries": body(
-        "for i in range(lo, hi):", "    a = i - 2", "    out[i] = x[a] if 0 <= a and a < n else float32(-1)",
-        "    if 0 <= a < n or i == 1 or not (i == 3):", "        out[i] += y[i]",
+        "for i in range(lo, hi):", "    a = i - 2", "    if 0 <= a and a < n:", "        out[i] = x[a]", "    else:",
+        "        out[i] = float32(-1)", "    if 0 <= a and a < n or i == 1 or not (i == 3):", "        out[i] += y[i]",
     ),
     "integers": body(
         "for i in range(lo, hi):", "    a = (i * 7 + 3) % 5 - i // 3", "    b = (a << 2 | 1) & 15 ^ a >> 1",
@@ -201,7 +212,15 @@ def test_every_cast(source: str) -> None:
     [
         ["a = 0", "a = 1.5", "out[0] = a"],
         ["for i in range(int32(3)):", "    out[i] = 1.0"],
-        ["a, b = 1, 2", "out[0] = a + b"],
+        ["a, b = x", "out[0] = a + b"],
+        ["a, b = 1, 2, 3", "out[0] = a + b"],
+        ["a, out[1] = 1, 2.0"],
+        ["a = n", "if 0 <= a < n:", "    out[0] = 1.0"],
+        ["out[seven] = 1.0"],
+        ["n += 1.5", "out[0] = n"],
+        ["n[0] = 1.5"],
+        ["for i in range():", "    out[i] = 1.0"],
+        ["range = 3", "for i in range(range):", "    out[i] = 1.0"],
         ["for i in range(lo, hi, n):", "    out[i] = 1.0"],
         ["out[0] = x[0] ** 2"],
         ["i = 0", "while i < 3:", "    i += 1", "else:", "    out[0] = 1.0"],
@@ -226,6 +245,32 @@ def test_equal_kernels_give_equal_text() -> None:
     ways: tuple[Way, ...] = ("one pass", "numba")
     for way in ways:
         assert to_llvm(kernel, SCOPE, way) == to_llvm(kernel, SCOPE, way)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_program_need_not_be_read_again(name: str) -> None:
+    """Its nodes give the same code as its text, and its text is what was read."""
+    program = read(TEXTS[name], ["int64", "int64", *["float32*"] * 3, "int64", "int64"])
+    source = to_text(program)
+    written = KernelSource("k", source, PARAMETERS, program=program)
+    assert written == KernelSource("k", source, PARAMETERS)
+    assert to_llvm(written, SCOPE, "one pass") == to_llvm(KernelSource("k", source, PARAMETERS), SCOPE, "one pass")
+    assert to_text(read(source, ["int64", "int64", *["float32*"] * 3, "int64", "int64"])) == source
+
+
+def test_types_of_nodes_are_compared_with_numbas() -> None:
+    writer = Writer()
+    element = Name("x", "float32*")[0]
+    writer.add(Assign((Name("a", "float64"),), (element,)))
+    program = LoopProgram("k", ("lo", "hi", "x"), writer.body())
+    kernel = KernelSource("k", to_text(program), (Parameter("pointer", "f32"),), program=program)
+    with pytest.raises(Refused, match="a is float32 by Numba's rules and float64 by the program's"):
+        to_llvm(kernel, SCOPE, "one pass")
+
+
+@pytest.mark.parametrize("function", [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS], ids=lambda f: f.name)
+def test_functions_of_the_runtime_are_loop_programs(function: KernelSource) -> None:
+    assert function.symbol in to_llvm(function, machine.SCOPE, "one pass")
 
 
 def test_only_reductions_are_interleaved() -> None:

@@ -6,7 +6,7 @@ Each variable has one type, that of its first assignment.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
 from .statements import (
@@ -25,7 +25,7 @@ from .statements import (
     Store,
     While,
 )
-from .typing import pointer_to
+from .typing import TypeUnknown, pointer_to, type_of_binary
 
 _BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
@@ -39,14 +39,25 @@ class NotALoopProgram(Exception):
     """The text uses something that loop programs do not have."""
 
 
-def read(text: str, types: Mapping[str, str]) -> LoopProgram:
-    """The program of a definition. `types`: the type of each parameter."""
-    (definition,) = ast.parse(text).body
-    if not isinstance(definition, ast.FunctionDef):
-        raise NotALoopProgram(type(definition).__name__)
-    names = tuple(argument.arg for argument in definition.args.args)
-    reader = _Reader({name: Name(name, types[name]) for name in names})
-    return LoopProgram(definition.name, names, reader.block(definition.body))
+def read(text: str, types: Mapping[str, str] | Sequence[str], name: str | None = None) -> LoopProgram:
+    """The program of a definition. `types`: the type of each parameter. `name`: the definition's, if it is known.
+
+    Raises NotALoopProgram, and for what is no Python at all SyntaxError.
+    """
+    definition, *more = ast.parse(text).body
+    if more or not isinstance(definition, ast.FunctionDef) or name not in (None, definition.name):
+        raise NotALoopProgram("a text that is not one definition")
+    arguments = definition.args
+    names = tuple(argument.arg for argument in arguments.args)
+    others = (arguments.posonlyargs, arguments.kwonlyargs, arguments.vararg, arguments.kwarg, arguments.defaults)
+    if any(others) or definition.decorator_list or len(names) != len(types):
+        raise NotALoopProgram("parameters of another form")
+    by_name = types if isinstance(types, Mapping) else dict(zip(names, types))
+    reader = _Reader({name: Name(name, by_name[name]) for name in names})
+    try:
+        return LoopProgram(definition.name, names, reader.block(definition.body))
+    except TypeUnknown as error:
+        raise NotALoopProgram(f"the type of {error}") from error
 
 
 class _Reader:
@@ -59,22 +70,30 @@ class _Reader:
     def _statement(self, node: ast.stmt) -> Statement:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="local_array"), args=args)):
-                count, dtype = args
-                if not (isinstance(count, ast.Constant) and isinstance(dtype, ast.Name)):
-                    raise NotALoopProgram("a local array")
-                return LocalArray(self._named(name, pointer_to(dtype.id)), int(str(count.value)), dtype.id)
+                match args:
+                    case [ast.Constant(value=int() as count), ast.Name(id=dtype)]:
+                        return LocalArray(self._named(name, pointer_to(dtype)), count, dtype)
+                raise NotALoopProgram("this local array")
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 result = self._expression(value)
                 return Assign((self._named(name, result.type),), (result,))
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                 results = tuple(self._expression(value) for value in values)
-                names = tuple(self._target(t, r.type) for t, r in zip(targets, results, strict=True))
+                if len(targets) != len(results):
+                    raise NotALoopProgram("targets and values of different numbers")
+                names = tuple(self._target(t, r.type) for t, r in zip(targets, results))
                 return Assign(names, results)
             case ast.Assign(targets=[ast.Subscript(value=pointer, slice=index)], value=value):
                 return Store(self._pointer(pointer), self._expression(index), self._expression(value))
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                return Augment(self._name(name), self._operator(op), self._expression(value))
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=args), orelse=[]):
+                return self._augment(self._name(name), self._operator(op), self._expression(value))
+            case ast.AugAssign(target=ast.Subscript(value=pointer, slice=index), op=op, value=value):
+                element = self._pointer(pointer)[self._expression(index)]
+                result = Binary(self._operator(op), element, self._expression(value))
+                return Store(element.pointer, element.index, result)
+            case ast.For(
+                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=args, keywords=[]), orelse=[]
+            ) if "range" not in self._names:
                 return self._for(name, [self._expression(a) for a in args], node.body)
             case ast.While(test=test, body=body, orelse=[]):
                 return While(self._expression(test), self.block(body))
@@ -93,8 +112,8 @@ class _Reader:
     def _for(self, name: str, bounds: list[Expr], body: list[ast.stmt]) -> For:
         start = bounds[0] if len(bounds) > 1 else None
         step = bounds[2] if len(bounds) == 3 else Number(1)
-        if not isinstance(step, Number) or not isinstance(step.value, int):
-            raise NotALoopProgram("a step that is not a literal")
+        if not 1 <= len(bounds) <= 3 or not isinstance(step, Number) or type(step.value) is not int:
+            raise NotALoopProgram("a range of another form")
         variable = self._named(name, "int64")
         return For(variable, start, bounds[1 if len(bounds) > 1 else 0], step.value, self.block(body))
 
@@ -128,9 +147,19 @@ class _Reader:
     def _pointer(self, node: ast.expr) -> Name:
         if not isinstance(node, ast.Name):
             raise NotALoopProgram("a pointer that is no name")
-        return self._name(node.id)
+        found = self._name(node.id)
+        if not found.type.endswith("*"):
+            raise NotALoopProgram(f"an element of {found.name}, which is no pointer")
+        return found
+
+    def _augment(self, target: Name, op: str, value: Expr) -> Augment:
+        if type_of_binary(op, target.type, value.type) != target.type:
+            raise NotALoopProgram(f"{target.name} would change its type")
+        return Augment(target, op, value)
 
     def _operator(self, op: ast.AST) -> str:
+        if type(op) not in _BINARY:
+            raise NotALoopProgram(type(op).__name__)
         return _BINARY[type(op)]
 
     def _expression(self, node: ast.expr) -> Expr:
@@ -142,11 +171,11 @@ class _Reader:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
                 return Number(-number)
             case ast.BinOp(left=left, op=op, right=right):
-                return Binary(_BINARY[type(op)], self._expression(left), self._expression(right))
+                return Binary(self._operator(op), self._expression(left), self._expression(right))
             case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
                 return Unary(_UNARY[type(op)], self._expression(operand))
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _BINARY:
-                return Binary(_BINARY[type(op)], self._expression(left), self._expression(right))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return Binary(self._operator(op), self._expression(left), self._expression(right))
             case ast.BoolOp(op=op, values=values):
                 result = self._expression(values[0])
                 for value in values[1:]:

@@ -24,9 +24,10 @@ SHORT = {
 }  # fmt: skip
 """The type in memory of each element type of XLA that is not smaller than a byte."""
 
-_FIXED = {"is_finite": "uint8", "pred": "uint8", "logical_not": "uint8", "reduce_precision_f16": "uint16"} | {
-    name: "uint8" for name in ("eq", "ne", "lt", "le", "gt", "ge")
-}
+_FIXED = {
+    "is_finite": "uint8", "pred": "uint8", "logical_not": "uint8", "reduce_precision_f16": "uint16",
+    "interrupted": "bool", "eq": "uint8", "ne": "uint8", "lt": "uint8", "le": "uint8", "gt": "uint8", "ge": "uint8",
+}  # fmt: skip
 _PART = {"complex64": "float32", "complex128": "float64"}
 _WHOLE = {"float32": "complex64", "float64": "complex128"}
 
@@ -99,6 +100,8 @@ def type_of_call(function: str, arguments: Sequence[str]) -> str:
     if "_to_" in function:
         return _memory_type(function.rsplit("_to_", 1)[1])
     if not arguments:
+        if function == "cycles":
+            return "int64"
         raise TypeUnknown(function)
     if function == "select":
         return arguments[1]

@@ -2,9 +2,9 @@
 
 kernel.py           a kernel's text, parameters and identity
 compile.py          text -> object code: numba_frontend.py makes LLVM IR of the text, llvm_backend.py object code of
-that
-one_pass.py         the fast way from text to LLVM IR; numba_internals.py: Numba's typing and lowering, its whole front
-end
+                    that
+one_pass.py         the fast way to LLVM IR, from a loop program; numba_internals.py: Numba's typing and lowering, its
+                    whole front end
 dialect.py, math/   the names that a kernel's text may use
 store.py            compiled kernels in memory; store_disk.py: on disk; loader.py: loads machine code into the process
 program.py          builds programs, row by row; a row is an instruction of a program's table

@@ -9,7 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from ..loops.statements import LoopProgram
 
 ELEMENT_BYTES = {
     "pred": 1, "s8": 1, "s16": 2, "s32": 4, "s64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
@@ -46,6 +49,8 @@ class KernelSource:
     source: str
     parameters: tuple[Parameter, ...]
     convention: Literal["kernel", "native"] = "kernel"
+    program: LoopProgram | None = field(default=None, compare=False, repr=False)
+    """The loop program of which `source` is the text, where its writer has it; without it, the text is read."""
     identity: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

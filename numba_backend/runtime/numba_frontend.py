@@ -1,13 +1,12 @@
 """Kernel source -> LLVM IR text.
 
-There are two ways, both with Numba's typing rules and lowering: one_pass.py, which takes a few milliseconds and
-supports the language of kernels; and, for what that refuses, Numba's whole front end (numba_internals.py), which also
-words the errors.
+There are two ways, both with Numba's typing rules and lowering: one_pass.py, which takes a few milliseconds and lowers
+loop programs (the emitter's own, or what loops/reader.py reads in the text); and, for what these refuse, Numba's whole
+front end (numba_internals.py), which also words the errors.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 from types import CodeType, FunctionType
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from numba.core import errors, types
 from numba.core.compiler_lock import global_compiler_lock
 
 from ...hlo.forking import Order, kept_out_of_forks
+from ..loops.reader import NotALoopProgram, read
 from .errors import KernelCompilationError
 from .kernel import KernelSource, Parameter
 from .numba_internals import new_module, numba_compiler, without_addresses
@@ -81,11 +81,14 @@ def _rules() -> Rules:
 
 
 def _by_one_pass(kernel: KernelSource, scope: dict[str, object], arguments: list[Any]) -> Any:
-    for statement in ast.parse(kernel.source).body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == kernel.name:
-            result = None if kernel.convention == "kernel" else types.int64
-            return OnePass(_rules(), scope, new_module()).lower(statement, arguments, result)
-    raise Refused("no such function")
+    program = kernel.program
+    if program is None:
+        try:
+            program = read(kernel.source, [str(argument) for argument in arguments], kernel.name)
+        except NotALoopProgram as error:
+            raise Refused(str(error)) from error
+    result = None if kernel.convention == "kernel" else types.int64
+    return OnePass(_rules(), scope, new_module()).lower(program, arguments, result)
 
 
 def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[Any]) -> Any:

@@ -105,8 +105,12 @@ class _Row(NamedTuple):
     operands: tuple[int | KernelSource | Label, ...]
     shown: tuple[object, ...]
 
+    @property
+    def targets(self) -> tuple[Label, ...]:
+        return tuple([operand for operand in self.operands if isinstance(operand, Label)])
+
     def __str__(self) -> str:
-        targets = " ".join(f"-> {operand.row}" for operand in self.operands if isinstance(operand, Label))
+        targets = " ".join(f"-> {target.row}" for target in self.targets)
         return " ".join([self.op.name.lower(), *map(str, self.shown), *([targets] if targets else [])])
 
 
@@ -286,6 +290,7 @@ class ProgramBuilder:
                     code.append(operand)
         brief = self._work < _BRIEF_WORK
         made = {kernel.identity: found.object_bytes for kernel, found in zip(kernels, codes)}
+        rows = tuple([_Row(row.op, row.targets, row.shown) for row in rows])  # not the kernels: their nodes are many
         return Program(rows, self._arguments, code, self._parallel, brief, [*self._kept, *codes], sum(made.values()))
 
     def _move(self, nbytes: int) -> None:

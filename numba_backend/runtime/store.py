@@ -76,6 +76,7 @@ def environment_description() -> str:
     folder = Path(__file__).parent
     compiler_files = ("executor", "kernel", "llvm_backend", "numba_frontend", "numba_internals", "one_pass", "machine")
     own = [folder / f"{name}.py" for name in (*compiler_files, "loader", "store_disk")]
+    own += [folder.parent / "loops" / f"{name}.py" for name in ("expressions", "reader", "statements", "typing")]
     own += [*sorted(folder.glob("dialect*.py")), *sorted(folder.glob("math/**/*.py"))]
     cpu = cpu_description()
     if cpu is None:

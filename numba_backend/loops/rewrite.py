@@ -1,0 +1,105 @@
+"""Rewriting loop programs: one program written into another, with its own names for everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .expressions import Binary, Expr, Load, Name, is_number, minus, plus, times
+from .statements import (
+    Assign,
+    Augment,
+    Block,
+    Evaluate,
+    For,
+    If,
+    LocalArray,
+    Return,
+    Statement,
+    Store,
+    While,
+)
+
+_INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {"+": plus, "-": minus, "*": times}
+"""Arithmetic on indices, which leaves out what does nothing."""
+
+Reader = Callable[[Expr], Expr]
+"""What a load from a memory becomes, given the new index."""
+Storer = Callable[[Expr, Expr], Statement]
+"""What a store becomes, given the new index and the new value."""
+
+
+class Substitution:
+    """How the names of one program appear in another.
+
+    `values`: expressions for parameters. `memories`: what loads and stores through a pointer become. Any other name
+    that the program assigns gets a new name from `fresh`.
+    """
+
+    def __init__(
+        self, values: Mapping[str, Expr], memories: Mapping[str, tuple[Reader, Storer]], fresh: Callable[[str], str]
+    ) -> None:
+        self._values = dict(values)
+        self._memories = memories
+        self._fresh = fresh
+
+    def block(self, block: Block) -> Block:
+        """The statements with the names of the other program."""
+        return [self._statement(statement) for statement in block]
+
+    def expression(self, e: Expr) -> Expr:
+        """The expression with the names of the other program."""
+        if isinstance(e, Name):
+            return self._values.get(e.name) or self._name(e)
+        if isinstance(e, Load):
+            memory = self._memories.get(e.pointer.name)
+            index = self.expression(e.index)
+            if memory is not None:
+                return memory[0](index)
+            return Load(self._name(e.pointer), index)
+        parts = e.parts
+        new = tuple([self.expression(p) for p in parts])
+        if all(a is b for a, b in zip(new, parts, strict=True)):
+            return e
+        if type(e) is Binary and e.op in _INDEX and not e.cast and e.type == "int64":
+            return _INDEX[e.op](*new)
+        return e.with_parts(new)
+
+    def _name(self, name: Name) -> Name:
+        """The new name of a variable."""
+        found = self._values.get(name.name)
+        if found is None:
+            found = self._values[name.name] = Name(self._fresh(name.name), name.type)
+        assert isinstance(found, Name), f"{name} is a parameter"
+        return found
+
+    def _statement(self, statement: Statement) -> Statement:
+        expression = self.expression
+        match statement:
+            case Assign(targets=targets, values=values):
+                new = tuple([expression(v) for v in values])
+                return Assign(tuple([self._name(t) for t in targets]), new)
+            case Store(pointer=pointer, index=index, value=value):
+                memory = self._memories.get(pointer.name)
+                at, what = expression(index), expression(value)
+                return Store(self._name(pointer), at, what) if memory is None else memory[1](at, what)
+            case For(variable=variable, start=start, stop=stop, step=step, body=body):
+                first = None if start is None else expression(start)
+                if first is not None and step == 1 and is_number(first, 0):
+                    first = None
+                return For(self._name(variable), first, expression(stop), step, self.block(body))
+            case If(branches=branches, otherwise=otherwise):
+                new_branches = [(expression(test), self.block(block)) for test, block in branches]
+                return If(new_branches, None if otherwise is None else self.block(otherwise))
+            case While(test=test, body=body):
+                return While(expression(test), self.block(body))
+            case Augment(target=target, op=op, value=value):
+                return Augment(self._name(target), op, expression(value))
+            case LocalArray(name=name, count=count, dtype=dtype):
+                return LocalArray(self._name(name), count, dtype)
+            case Return(value=value):
+                assert value is None, "a kernel returns nothing"
+                raise AssertionError("a kernel that ends early cannot be a part of another")
+            case Evaluate(value=value):
+                return Evaluate(expression(value))
+            case _:
+                return statement

@@ -1,0 +1,94 @@
+"""Which loops are native: the cost model.
+
+A native loop runs on one thread and calls no BLAS; what it saves is the way through the program's table, some 10 ns for
+each row, and the way of the loop's state through memory. So a loop is native if nothing in its body is large enough for
+a second thread or for BLAS to pay, and if its text is not too long for the compiler. This file has all the numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...hlo.buffers.values import is_alias
+from ...hlo.effects import has_side_effect
+from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
+from ..dot import is_gemm
+from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
+
+MOST_NANOSECONDS = 40_000.0
+"""A kernel of this many estimated nanoseconds is shared by threads, if it is a row of its own."""
+
+MOST_INSTRUCTIONS = 1_200
+"""Instructions in a loop's kernels, all together: beyond, compiling takes longer than most programs run."""
+
+_CONTROL = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
+
+
+def is_native(loop: HloInstruction) -> bool:
+    """True for a `while` that should be one kernel."""
+    budget = _Budget()
+    return all(_fits(c, budget) for c in loop.called_computations())
+
+
+def can_be_native(loop: HloInstruction) -> bool:
+    """True for a `while` that could be one kernel, whether that pays or not."""
+    return all(_fits(c, None) for c in loop.called_computations())
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What a loop may still have."""
+
+    instructions: int = MOST_INSTRUCTIONS
+
+    def takes(self, instructions: int, nanoseconds: float) -> bool:
+        """True if a kernel of so many instructions and nanoseconds is cheap enough to be a part of the loop."""
+        self.instructions -= instructions
+        return self.instructions >= 0 and nanoseconds < MOST_NANOSECONDS
+
+
+def _fits(computation: HloComputation, budget: _Budget | None) -> bool:
+    """True if all instructions can be parts of a native loop, and the budget, if there is one, allows them."""
+    return all(_joins(i, budget) for i in computation.instructions)
+
+
+def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
+    opcode = instruction.opcode
+    if any(not s.is_array or not s.array_layout.is_row_major for s in instruction.shape.leaves()):
+        return False
+    if opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
+        return True
+    if opcode in _CONTROL:
+        return all(_fits(c, budget) for c in instruction.called_computations())
+    if has_side_effect(instruction):
+        return False
+    if opcode is Opcode.FUSION:
+        body = instruction.attributes.calls
+        return budget is None or budget.takes(len(body.instructions), nanoseconds(body))
+    if opcode is Opcode.DOT:
+        if instruction.shape.element not in SUPPORTED or not is_gemm(instruction):
+            return False
+        work, with_vector = work_of(instruction)
+        most = MOST_VECTOR_WORK if with_vector else MOST_WORK
+        return budget is None or (work <= most and budget.takes(10, 0.3 * work))
+    if opcode is Opcode.SCATTER:
+        return budget is None or budget.takes(20, 2.0 * instruction.operands[-1].shape.num_elements)
+    return False
+
+
+def nanoseconds(body: HloComputation) -> float:
+    """The time of a fused computation on one thread, estimated."""
+    total = 0.0
+    for instruction in body.instructions:
+        if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT):
+            continue
+        if instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+            total += 0.2 * instruction.operands[1].shape.num_elements
+            continue
+        count = sum(leaf.num_elements for leaf in instruction.shape.leaves())
+        if instruction.opcode is Opcode.REDUCE:
+            count = instruction.operands[0].shape.num_elements
+        total += count * (0.6 if has_trait(instruction.opcode, Trait.EXPENSIVE) else 0.05)
+    return total

@@ -1,0 +1,529 @@
+"""From an outlined loop to one kernel: the kernels of its body, one after the other, inside `for` or `while`.
+
+    def native_loop_add_multiply(lo, hi, io0, x1, watch, n0, c0):
+        s0 = io0[0]
+        for begin0 in range(0, n0, 1024):
+            if interrupted(watch):
+                return
+            for step0 in range(begin0, minimum(begin0 + 1024, n0)):
+                # fused_multiply_add
+                s0 = s0 * s1 + c0
+        io0[0] = s0
+
+The body's fusions have kernels as they would have outside of a loop; `Substitution` writes them into the loop's program
+with its names and its memory. Buffers are shared by the rules of `hlo/buffers`, so updates are in place. A loop whose
+counter is known is a `for`; the others are `while`. Loops that may run long look for interrupts every few thousand
+steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...hlo.analyses.trip_count import InductionVariable, induction_variable
+from ...hlo.buffers.assignment import shared_buffers
+from ...hlo.buffers.coalescing import Buffer, Home, Move
+from ...hlo.buffers.values import is_alias
+from ...hlo.element_type import ElementType
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import HloComputation, HloInstruction, HloModule, InputOutputAlias
+from ...hlo.opcode import Opcode
+from ..bodies import Bodies
+from ..emit.kernel import EmittedKernel, memory_type
+from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
+from ..loops.rewrite import Substitution
+from ..loops.statements import (
+    Assign,
+    Block,
+    Break,
+    Comment,
+    For,
+    If,
+    KernelParameter,
+    LocalArray,
+    LoopProgram,
+    PointerParameter,
+    Return,
+    ScalarParameter,
+    SizeParameter,
+    While,
+)
+from ..loops.typing import pointer_to
+from ..loops.writer import cast
+from ..rows import row_rule
+from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Memory
+from .products import emit_product
+from .state import overwritten
+
+LITERAL_EXTENT = 64
+"""Extents of up to this are written into the text, so that short loops become vector code."""
+
+_PATIENCE = 1_000_000.0
+"""A loop that is estimated to take less than this many nanoseconds does not look for interrupts itself."""
+
+_LOOP_VARIABLES = frozenset("ijklmpqr")
+"""All kernels use these names, and only for counters of loops."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeLoop:
+    """The kernel of a loop. Its operands are those of the fusion, then scratch memory, then constants, then, if it has
+    one, the watch."""
+
+    kernel: EmittedKernel
+    scratch: tuple[int, ...]
+    """The bytes of each block of scratch memory."""
+    constants: tuple[np.ndarray, ...]
+    watch: int | None
+    """The number of the operand that is the watch."""
+
+
+def emit_native_loop(fused: HloComputation, bodies: Bodies) -> NativeLoop:
+    """The kernel of an outlined loop. Its results already hold the operands that they overwrite."""
+    return _Emitter(fused, bodies).emit()
+
+
+class _Emitter:
+    def __init__(self, fused: HloComputation, bodies: Bodies) -> None:
+        self.fused, self.bodies = fused, bodies
+        single = fused.root.opcode is not Opcode.TUPLE
+        self.overwritten = overwritten(fused)
+        aliases = tuple(
+            InputOutputAlias(() if single else (output,), operand) for output, operand in self.overwritten.items()
+        )
+        module = HloModule("native_loop", fused, aliases, is_scheduled=True)
+        self.analysis, self.coalescing = shared_buffers(module, bodies.can_share)
+        self._before: dict[HloInstruction, Sequence[Move]] = {}
+        self._at_end: dict[HloComputation | None, Sequence[Move]] = {}
+        for transfer, moves in self.coalescing.moves:
+            if transfer.before is not None:
+                self._before[transfer.before] = moves
+            else:
+                self._at_end[transfer.block] = moves
+        self._numbers: dict[str, int] = {}
+        self._block: Block = []
+        self._head: Block = []
+        self._parameters: list[SizeParameter | ScalarParameter] = []
+        self._pointers: list[PointerParameter] = []
+        self._memories: dict[Buffer, Memory] = {}
+        self._scratch: list[tuple[PointerParameter, int]] = []
+        self._constants: list[tuple[PointerParameter, np.ndarray]] = []
+        self._local_bytes = 0
+        self._watch: Name | None = None
+        self._nanoseconds = 0.0
+        self._kernels: list[str] = []
+
+    # The whole
+
+    def emit(self) -> NativeLoop:
+        tail = self._open_parameters()
+        self.computation(self.fused)
+        body = [*self._head, *self._block, *tail]
+        operands = len(self.fused.parameters)
+        extra: list[PointerParameter] = []
+        for parameter, _ in (*self._scratch, *self._constants):
+            extra.append(PointerParameter(parameter.name, parameter.element_type, operands + len(extra), None))
+        watch = None
+        if self._watch is not None:
+            watch = operands + len(extra)
+            extra.append(PointerParameter(self._watch.name, ElementType.S64, watch, None))
+        parameters: tuple[KernelParameter, ...] = (*self._pointers, *extra, *self._parameters)
+        name = "_".join(["native_loop", *list(dict.fromkeys(self._kernels))[-2:]])
+        program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), body)
+        kernel = EmittedKernel(program, parameters, 1, max(self._nanoseconds, 1.0))
+        return NativeLoop(
+            kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
+        )
+
+    def _open_parameters(self) -> Block:
+        """The memory of the operands and results. Gives the statements at the end, which store the results."""
+        tail: Block = []
+        shared = {operand: output for output, operand in self.overwritten.items()}
+        for parameter in self.fused.parameters:
+            number, shape = parameter.attributes.number, parameter.shape
+            (number_of_value,) = self.analysis.leaves[parameter]
+            buffer = self.coalescing.buffers.get(number_of_value)
+            output = shared.get(number)
+            if buffer is None or (not shape.num_elements):
+                continue
+            stem = "x" if output is None else "io"
+            self._numbers[stem] = max(self._numbers.get(stem, 0), number + 1)
+            name = Name(f"{stem}{number}", pointer_to(memory_type(shape.element)))
+            self._pointers.append(PointerParameter(name.name, shape.element, number, output))
+            outside = Memory(name, shape.num_elements)
+            inside = self._local(shape.element, shape.num_elements)
+            if inside is None:
+                self._memories[buffer] = outside
+                continue
+            self._memories[buffer] = inside
+            self._copy(inside, outside)
+            if output is not None:
+                tail += self._copied(outside, inside)
+        self._head += self._block
+        self._block = []
+        for number, buffer in enumerate(self.coalescing.outputs):
+            if number in self.overwritten:
+                continue
+            value = self.analysis.values[self.analysis.outputs[number]]
+            if not value.shape.num_elements:
+                continue
+            self._numbers["out"] = number + 1
+            name = Name(f"out{number}", pointer_to(memory_type(value.shape.element)))
+            self._pointers.append(PointerParameter(name.name, value.shape.element, None, number))
+            outside = Memory(name, value.shape.num_elements)
+            inside = self._local(value.shape.element, value.shape.num_elements)
+            self._memories[buffer] = inside or outside
+            if inside is not None:
+                tail += self._copied(outside, inside)
+        return tail
+
+    # Names and memory
+
+    def fresh(self, name: str) -> str:
+        """A new name for a variable of a kernel; the counters of loops keep theirs."""
+        if name in _LOOP_VARIABLES:
+            return name
+        stem = name.rstrip("0123456789")
+        number = self._numbers.get(stem, 0)
+        self._numbers[stem] = number + 1
+        return f"{stem}{number}"
+
+    def _local(self, element_type: ElementType, count: int) -> Memory | None:
+        """A variable or a local array, if the buffer is small enough."""
+        kind = memory_type(element_type)
+        if count == 1:
+            return Memory(Name(self.fresh("s"), kind), 1, is_variable=True)
+        nbytes = count * element_type.byte_width
+        if count > MOST_LOCAL_ELEMENTS or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
+            return None
+        self._local_bytes += nbytes
+        name = Name(self.fresh("v"), pointer_to(kind))
+        self._head.append(LocalArray(name, count, kind))
+        return Memory(name, count)
+
+    def _memory(self, buffer: Buffer) -> Memory:
+        found = self._memories.get(buffer)
+        if found is None:
+            found = self._memories[buffer] = self._new_memory(buffer)
+        return found
+
+    def _new_memory(self, buffer: Buffer) -> Memory:
+        shapes = [self.analysis.values[v].shape for v in buffer.values]
+        if not shapes:  # it holds a value for a moment, while others are exchanged
+            raise AssertionError("scratch memory of an exchange is made where it is used")
+        element_type = shapes[0].element
+        assert all(s.element is element_type for s in shapes), "one buffer for values of several types"
+        count = shapes[0].num_elements
+        if buffer.home is not None and buffer.home[0] is Home.CONSTANT:
+            return self._constant(buffer, element_type, count)
+        local = self._local(element_type, count)
+        return local or self._scratch_memory(element_type, count)
+
+    def _constant(self, buffer: Buffer, element_type: ElementType, count: int) -> Memory:
+        literal = self.analysis.values[buffer.values[0]].constant
+        assert literal is not None
+        if count == 1 and not element_type.is_complex and not element_type.is_small:
+            scalar = ScalarParameter(self.fresh("c"), element_type, literal.array.reshape(()))
+            self._parameters.append(scalar)
+            return Memory(Name(scalar.name, memory_type(element_type)), 1, is_variable=True)
+        name = Name(self.fresh("table"), pointer_to(memory_type(element_type)))
+        self._constants.append((PointerParameter(name.name, element_type, None, None), literal.array))
+        return Memory(name, count)
+
+    def _scratch_memory(self, element_type: ElementType, count: int) -> Memory:
+        name = Name(self.fresh("w"), pointer_to(memory_type(element_type)))
+        nbytes = max(count * element_type.byte_width, 1)
+        self._scratch.append((PointerParameter(name.name, element_type, None, None), nbytes))
+        return Memory(name, count)
+
+    def _size(self, value: int) -> Expr:
+        """A number that is an argument of the kernel, unless it is small."""
+        if value <= LITERAL_EXTENT:
+            return Number(value)
+        name = self.fresh("n")
+        self._parameters.append(SizeParameter(name, value))
+        return Name(name)
+
+    # Instructions
+
+    def computation(self, computation: HloComputation) -> None:
+        """The statements of a computation, added to the open block."""
+        for instruction in computation.instructions:
+            if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
+                continue
+            self._instruction(instruction)
+        self._moves(self._at_end.get(computation, ()))
+
+    def _instruction(self, instruction: HloInstruction) -> None:
+        match instruction.opcode:
+            case Opcode.FUSION:
+                self._fusion(instruction)
+            case Opcode.WHILE:
+                self._while(instruction)
+            case Opcode.CONDITIONAL:
+                self._conditional(instruction)
+            case Opcode.CALL:
+                self._moves(self._before.get(instruction, ()))
+                self.computation(instruction.attributes.to_apply)
+            case Opcode.DOT:
+                self.kernel(
+                    instruction.name, emit_product(instruction), self.operands(instruction), self.results(instruction)
+                )
+            case _:
+                row = row_rule(instruction.opcode)
+                if row is None:
+                    raise UnsupportedError(f"a native loop has no code for {instruction.opcode.value}")
+                row(self, instruction)  # type: ignore[arg-type]
+
+    def _buffers(self, instruction: HloInstruction) -> list[Buffer]:
+        return [self.coalescing.buffers[v] for v in self.analysis.leaves[instruction]]
+
+    def _fusion(self, instruction: HloInstruction) -> None:
+        outputs = self._buffers(instruction)
+        operands = [self.coalescing.buffers[v] for v in self.analysis.operand_values(instruction)]
+        if all(b.size == 0 for b in outputs):
+            return
+        sharing = {k: operands.index(b) for k, b in enumerate(outputs) if b in operands and b.size}
+        if sharing and self.bodies.of(instruction).is_identity:
+            return
+        kernel = self.bodies.kernel(instruction, sharing)
+        for operand, output in kernel.copied_operands:
+            self._copy(self._memory(outputs[output]), self._memory(operands[operand]))
+        places = [self._memory(b) if b.size else None for b in operands]
+        self.kernel(instruction.name, kernel, places, [self._memory(b) if b.size else None for b in outputs])
+
+    def kernel(
+        self, name: str, kernel: EmittedKernel, operands: Sequence[Memory | None], outputs: Sequence[Memory | None]
+    ) -> None:
+        """See `RowContext`: writes a kernel into the loop."""
+        if not kernel.extent:
+            return
+        values: dict[str, Expr] = {"lo": ZERO, "hi": self._size(kernel.extent)}
+        memories: dict[str, Memory] = {}
+        for parameter in kernel.parameters:
+            if isinstance(parameter, PointerParameter):
+                number = parameter.output if parameter.output is not None else parameter.operand
+                assert number is not None
+                memory = (outputs if parameter.output is not None else operands)[number]
+                assert memory is not None, "a kernel that reads an empty array"
+                memories[parameter.name] = memory
+            elif isinstance(parameter, SizeParameter):
+                new = SizeParameter(self.fresh("n"), parameter.value)
+                self._parameters.append(new)
+                values[parameter.name] = Name(new.name)
+            else:
+                kind = memory_type(parameter.element_type)
+                scalar = ScalarParameter(self.fresh("c"), parameter.element_type, parameter.value)
+                self._parameters.append(scalar)
+                values[parameter.name] = Name(scalar.name, kind)
+        program = kernel.program
+        written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
+        self._block.append(Comment(program.name))
+        self._block += _without_single_loops(written)
+        self._nanoseconds += kernel.cost * kernel.extent
+        self._kernels.append(program.name.removeprefix("fused_"))
+
+    # See `RowContext`
+
+    @property
+    def builder(self) -> _Emitter:
+        return self
+
+    def operands(self, instruction: HloInstruction) -> list[Memory | None]:
+        buffers = [self.coalescing.buffers[v] for v in self.analysis.operand_values(instruction)]
+        return [self._memory(b) if b.size else None for b in buffers]
+
+    def results(self, instruction: HloInstruction) -> list[Memory | None]:
+        return [self._memory(b) if b.size else None for b in self._buffers(instruction)]
+
+    def scratch(self, nbytes: int) -> Memory:
+        raise UnsupportedError("a native loop gives no untyped scratch memory")
+
+    def copy(self, target: Memory, source: Memory, nbytes: int) -> None:
+        """Copies a buffer."""
+        self._copy(target, source)
+
+    # Moves
+
+    def _moves(self, moves: Sequence[Move]) -> None:
+        """Moves, in order. A buffer without values keeps one of another buffer while several are exchanged."""
+        kept: dict[Buffer, Memory] = {}
+        for move in moves:
+            source = kept.get(move.source) or self._memory(move.source)
+            if move.target.values:
+                target = self._memory(move.target)
+            elif move.target in self._memories:
+                target = self._memories[move.target]
+            else:
+                target = kept[move.target] = self._like(source)
+            self._copy(target, source)
+
+    def _like(self, memory: Memory) -> Memory:
+        kind = memory.name.type
+        if memory.is_variable:
+            return Memory(Name(self.fresh("kept"), kind), 1, is_variable=True)
+        if memory.count <= MOST_LOCAL_ELEMENTS:
+            name = Name(self.fresh("kept"), kind)
+            self._head.append(LocalArray(name, memory.count, kind[:-1]))
+            return Memory(name, memory.count)
+        element_type = next(t for t in ElementType if memory_type(t) == kind[:-1] and not t.is_small)
+        return self._scratch_memory(element_type, memory.count)
+
+    def _copy(self, target: Memory, source: Memory) -> None:
+        self._block += self._copied(target, source)
+
+    def _copied(self, target: Memory, source: Memory) -> Block:
+        if target.count == 1:
+            return [target.store(ZERO, source.first())]
+        index = Name("i")
+        return [For(index, None, self._size(target.count), 1, [target.store(index, source.load(index))])]
+
+    # Control flow
+
+    def _within(self, computation: HloComputation) -> Block:
+        """The statements of a computation as a block of its own."""
+        outside, self._block = self._block, []
+        self.computation(computation)
+        inside, self._block = self._block, outside
+        return inside
+
+    def _while(self, loop: HloInstruction) -> None:
+        self._moves(self._before.get(loop, ()))
+        counter = induction_variable(loop)
+        before = self._nanoseconds
+        if counter is not None:
+            self._counted(loop, counter, before)
+            return
+        test_block, test = self._condition(loop.attributes.condition)
+        body = self._within(loop.attributes.body)
+        each = max(self._nanoseconds - before, 1.0)
+        watched = self._look(each)
+        if test_block:
+            leave = If([(unary("not", test), [Break()])])
+            self._block.append(While(Number(True), [*test_block, leave, *watched, *body]))
+        else:
+            self._block.append(While(test, [*watched, *body]))
+        self._nanoseconds = before + each * _UNKNOWN_TRIPS
+
+    def _counted(self, loop: HloInstruction, counter: InductionVariable, before: float) -> None:
+        """``for step in range(n): counter = start + step * stride; body``"""
+        trips = counter.trip_count
+        (memory,) = [
+            self._memory(self.coalescing.buffers[self.analysis.leaves[loop][counter.index]])
+        ]
+        body = self._within(loop.attributes.body)
+        each = max(self._nanoseconds - before, 0.5)
+        self._nanoseconds = before + each * trips
+        if not trips:
+            return
+        step = Name(self.fresh("step"))
+        position: Expr = step * counter.step if counter.step != 1 else step
+        if counter.start:
+            position = position + self._number(counter.start)
+        kind = memory.name.type if memory.is_variable else memory.name.type[:-1]
+        first = memory.store(ZERO, position if kind == "int64" else cast(kind, position))
+        statements = [first, *body]
+        if each * trips < _PATIENCE:
+            self._block.append(For(step, None, self._trips(trips), 1, statements))
+            return
+        chunk = _chunk(each)
+        begin, total = Name(self.fresh("begin")), self._trips(trips)
+        inner = For(step, begin, call("minimum", begin + chunk, total), 1, statements)
+        look = If([(call("interrupted", self._watch_pointer()), [Return()])])
+        self._block.append(For(begin, ZERO, total, chunk, [look, inner]))
+
+    def _number(self, value: int) -> Expr:
+        if value in (-1, 0, 1):
+            return Number(value)
+        name = self.fresh("n")
+        self._parameters.append(SizeParameter(name, value))
+        return Name(name)
+
+    def _trips(self, trips: int) -> Expr:
+        if trips <= 1:
+            return Number(trips)
+        name = self.fresh("n")
+        self._parameters.append(SizeParameter(name, trips))
+        return Name(name)
+
+    def _watch_pointer(self) -> Name:
+        if self._watch is None:
+            self._watch = Name("watch", "int64*")
+        return self._watch
+
+    def _look(self, each: float) -> Block:
+        """Statements that look for interrupts now and then, in a loop whose turns take `each` nanoseconds."""
+        fuel = Name(self.fresh("fuel"))
+        chunk = Number(_chunk(each))
+        self._head.append(Assign((fuel,), (chunk,)))
+        look = If([(call("interrupted", self._watch_pointer()), [Return()])])
+        return [Assign((fuel,), (fuel - 1,)), If([(fuel.eq(0), [Assign((fuel,), (chunk,)), look])])]
+
+    def _condition(self, condition: HloComputation) -> tuple[Block, Expr]:
+        """The statements that compute a condition, and the test. A single comparison is written into the test."""
+        block = self._within(condition)
+        memory = self._memory(self.coalescing.buffers[self.analysis.leaves[condition.root][0]])
+        statements = [s for s in block if not isinstance(s, Comment)]
+        if memory.is_variable and len(statements) == 1 and isinstance(statements[0], Assign):
+            (target,), (value,) = statements[0].targets, statements[0].values
+            own = self.coalescing.buffers[self.analysis.leaves[condition.root][0]]
+            if target is memory.name and isinstance(value, Call) and value.function == "uint8" and len(own.values) == 1:
+                return [], value.arguments[0]
+        return block, memory.first().ne(0)
+
+    def _conditional(self, instruction: HloInstruction) -> None:
+        self._moves(self._before.get(instruction, ()))
+        index = instruction.operands[0]
+        where = self._memory(self.coalescing.buffers[self.analysis.leaves[index][0]]).first()
+        before = self._nanoseconds
+        blocks, costs = [], []
+        for branch in instruction.attributes.branch_computations:
+            self._nanoseconds = before
+            blocks.append(self._within(branch))
+            costs.append(self._nanoseconds)
+        self._nanoseconds = max(costs)
+        if index.shape.element is ElementType.PRED:
+            self._block.append(If([(where.ne(0), blocks[0])], blocks[1]))
+        elif len(blocks) == 1:
+            self._block += blocks[0]
+        else:
+            tests: list[Expr] = [Binary("==", where, cast("int32", k)) for k in range(len(blocks) - 1)]
+            self._block.append(If(list(zip(tests, blocks, strict=False)), blocks[-1]))
+
+
+_UNKNOWN_TRIPS = 100
+"""How often a loop is thought to run, if that is not known."""
+
+
+def _chunk(each: float) -> int:
+    """Turns between two looks at the clock: some 50 us."""
+    return 1 << 14 if each < 4 else 1 << 10 if each < 100 else 1 << 5
+
+
+def _without_single_loops(block: Block) -> Block:
+    """The block, without loops that run once."""
+    result: Block = []
+    for statement in block:
+        if isinstance(statement, For):
+            statement.body = _without_single_loops(statement.body)
+            if _is_once(statement):
+                start = statement.start or ZERO
+                result += Substitution({statement.variable.name: start}, {}, lambda name: name).block(statement.body)
+                continue
+        elif isinstance(statement, While):
+            statement.body = _without_single_loops(statement.body)
+        elif isinstance(statement, If):
+            statement.branches = [(test, _without_single_loops(inner)) for test, inner in statement.branches]
+            if statement.otherwise is not None:
+                statement.otherwise = _without_single_loops(statement.otherwise)
+        result.append(statement)
+    return result
+
+
+def _is_once(loop: For) -> bool:
+    start = loop.start or ZERO
+    both = isinstance(start, Number) and isinstance(loop.stop, Number) and loop.step == 1
+    return both and loop.stop.value - start.value == 1  # type: ignore[attr-defined]

@@ -1,0 +1,190 @@
+"""What LLVM is told about each loop: metadata on its jump back.
+
+Interleaving iterations and unrolling remainders double the code and so the compile time. Measurements showed no gain,
+except where iterations wait for each other: in reductions (1.35 times for softmax).
+
+LLVM unrolls a loop of few iterations before it vectorises, and makes vectors of the straight code then. That is good
+for most bodies, but not for all; and it is not done at all in a kernel with narrow integers (see llvm_backend.py). So
+two kinds of loops are unrolled only after they have been vectorised:
+
+* sums of neighbours in memory, of 12 to 32 elements: 1.1 to 2.6 times for row sums, products of two rows, norms;
+* in a kernel with narrow integers, loops over local arrays, element by element: 1.0 to 2.7 times.
+
+A loop that LLVM does not vectorise must not be told so: it would never be unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import llvmlite.ir as llir
+
+from ..loops.expressions import Binary, Call, Expr, Load, Name, Number
+from ..loops.statements import Assign, Augment, Comment, For, Store, expressions_of, walk
+
+_I32 = llir.IntType(32)
+
+SUM_LEAST, SUM_MOST = 12, 32
+ROWS = frozenset((4, 8, *range(16, 65, 8)))
+"""The numbers of iterations of a sum and of a loop over local arrays that are vectorised before they are unrolled. LLVM
+does not vectorise less than 16 if some are left over."""
+_MOST_INTERLEAVED = 4
+
+_SMALL = frozenset(("abs", "real", "imag", "negate", "float32", "float64"))
+"""Calls that leave the body of a sum so small that LLVM would unroll the loop."""
+
+
+class LoopHints:
+    """The metadata of the loops of one kernel."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._local_arrays: set[str] = set()
+        self._rows: list[Any] = []
+
+    def local_array(self, name: str) -> None:
+        """The kernel has a local array of this name."""
+        self._local_arrays.add(name)
+
+    def of(self, loop: For) -> Any:
+        """The metadata of a loop, as a node of the module."""
+        hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)]
+        parts = _partial_sums(loop)
+        if parts or not carries_a_value(loop):
+            hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, parts or 1)))
+        node = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
+        node.operands = (node, *map(self._module.add_metadata, hints))
+        if parts:
+            self._vectorise_first(node)
+        elif self._local_arrays and _is_a_row(loop, self._local_arrays):
+            self._rows.append(node)
+        return node
+
+    def finish(self) -> None:
+        """The kernel is complete."""
+        if self._rows and _is_narrow(self._module):
+            for node in self._rows:
+                self._vectorise_first(node)
+
+    def _vectorise_first(self, node: Any) -> None:
+        add = self._module.add_metadata
+        kept = (("llvm.loop.isvectorized", llir.Constant(_I32, 1)), ("llvm.loop.unroll.runtime.disable",))
+        hints = (("llvm.loop.unroll.disable",), ("llvm.loop.vectorize.followup_vectorized", *map(add, kept)))
+        node.operands = (*node.operands, *map(add, hints))
+
+
+def _is_narrow(module: Any) -> bool:
+    """True where `llvm_backend.widens_straight_lines` will say no, as the text of the module, which is made once, will
+    tell it."""
+    for function in module.functions:
+        for block in function.blocks:
+            for instruction in block.instructions:
+                kinds = (instruction.type, *(operand.type for operand in instruction.operands))
+                if any(isinstance(kind, llir.IntType) and kind.width in (8, 16) for kind in kinds):
+                    return True
+                if instruction.opname in _DIVISIONS and isinstance(instruction.operands[1], llir.Constant):
+                    return True
+    return False
+
+
+_DIVISIONS = frozenset(("sdiv", "udiv", "srem", "urem"))
+
+
+def carries_a_value(loop: For) -> bool:
+    """True if an assignment in the loop's body reads the variable that it assigns to, as an accumulation does."""
+    for node in walk(loop.body):
+        if isinstance(node, Augment):
+            return True
+        if isinstance(node, Assign):
+            names = {target.name for target in node.targets}
+            if any(isinstance(part, Name) and part.name in names for value in node.values for part in value.walk()):
+                return True
+    return False
+
+
+def _partial_sums(loop: For) -> int:
+    """How many vectors of partial sums a loop should have; 0 if it is no short sum of neighbours in memory.
+
+    for j in range(24):
+        acc = reduce_add(acc, x[i * 24 + j] * y[j])
+    """
+    count = _trip_count(loop)
+    if not SUM_LEAST <= count <= SUM_MOST or len(loop.body) != 1:
+        return 0
+    (statement,) = loop.body
+    if not isinstance(statement, Assign) or len(statement.targets) != 1:
+        return 0
+    (target,), (value,) = statement.targets, statement.values
+    lanes = _LANES.get(target.type, 0)
+    if not lanes or count % lanes or not isinstance(value, Call) or value.function != "reduce_add":
+        return 0
+    first, term = value.arguments
+    if not isinstance(first, Name) or first.name != target.name or not _is_small(term, loop.variable.name):
+        return 0
+    return max(1, min(_MOST_INTERLEAVED, count // lanes))
+
+
+_LANES = {"float32": 8, "float64": 4}
+"""Elements of a vector of 32 bytes."""
+
+
+def _is_a_row(loop: For, local_arrays: Collection[str]) -> bool:
+    """True for a loop over elements of local arrays, none of which an iteration reads from another.
+
+    for i in range(8):
+        t[i] = state[i] + step * k[i]
+    """
+    count = _trip_count(loop)
+    if count not in ROWS:
+        return False
+    indices: dict[str, str] = {}
+    stores = 0
+    for statement in loop.body:
+        if isinstance(statement, Store):
+            stores += 1
+            accesses = [Load(statement.pointer, statement.index)]
+        elif isinstance(statement, (Assign, Comment)):
+            accesses = []
+        else:
+            return False
+        accesses += [e for whole in expressions_of(statement) for e in whole.walk() if isinstance(e, Load)]
+        for access in accesses:
+            name, index = access.pointer.name, access.index
+            if not _steps_by_one(index, loop.variable.name):
+                return False
+            if name in local_arrays and indices.setdefault(name, index.text) != index.text:
+                return False
+    return stores > 0 and bool(indices) and not carries_a_value(loop)
+
+
+def _trip_count(loop: For) -> int:
+    """How often the body runs, if that is a number in the text; otherwise 0."""
+    start, stop = loop.start, loop.stop
+    if loop.step != 1 or not isinstance(stop, Number) or not (start is None or isinstance(start, Number)):
+        return 0
+    return int(stop.value) - (0 if start is None else int(start.value))
+
+
+def _is_small(term: Expr, variable: str) -> bool:
+    """True for arithmetic on elements that are neighbours in memory, or the same in all iterations."""
+    for part in term.walk():
+        if isinstance(part, Load) and not _steps_by_one(part.index, variable):
+            return False
+        if isinstance(part, Call) and part.function not in _SMALL:
+            return False
+    return True
+
+
+def _steps_by_one(index: Expr, variable: str) -> bool:
+    """True if the index does not depend on the variable, or is the variable plus what does not."""
+    if isinstance(index, Binary) and index.op in ("+", "-"):
+        right = _reads(index.right, variable)
+        if not right:
+            return _steps_by_one(index.left, variable)
+        return index.op == "+" and not _reads(index.left, variable) and _steps_by_one(index.right, variable)
+    return (isinstance(index, Name) and index.name == variable) or not _reads(index, variable)
+
+
+def _reads(value: Expr, variable: str) -> bool:
+    return any(isinstance(part, Name) and part.name == variable for part in value.walk())

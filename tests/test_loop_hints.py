@@ -1,0 +1,88 @@
+"""Which short loops LLVM vectorises before it unrolls them, and that it does."""
+
+from __future__ import annotations
+
+import re
+
+import llvmlite.binding as llvm
+import pytest
+from hloom.numba_backend.runtime import dialect
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.llvm_backend import optimise, widens_straight_lines
+from hloom.numba_backend.runtime.numba_frontend import to_llvm
+
+HINT = "llvm.loop.vectorize.followup_vectorized"
+
+SUM = """def k(lo, hi, x, y, out, p):
+    for i in range(lo, hi):
+        acc = {start}
+        for j in range({count}):
+            acc = {combine}
+        out[i] = acc
+"""
+ROWS = """def k(lo, hi, x, y, out, p):
+    t = local_array(32, float32)
+    for s in range(lo, hi):
+        for i in range({count}):
+            t[i] = {value}
+        for i in range({count}):
+            out[i] = t[i]
+"""
+
+
+def lowered(text: str) -> str:
+    last = "pred" if "p[" in text else "f32"
+    parameters = tuple(Parameter("pointer", dtype) for dtype in ("f32", "f32", "f32", last))
+    return to_llvm(KernelSource("k", text, parameters), dialect.SCOPE, "one pass")
+
+
+def sums(count: object, combine: str, start: str = "float32(0)") -> str:
+    return SUM.format(count=count, combine=combine, start=start)
+
+
+@pytest.mark.parametrize(
+    ("text", "hinted"),
+    [
+        (sums(16, "reduce_add(acc, x[i * 16 + j])"), 1),
+        (sums(32, "reduce_add(acc, x[i * 32 + j] * y[j])"), 1),
+        (sums(24, "reduce_add(acc, abs(x[j + i * 24 - 1]) * y[i])"), 1),
+        (sums(16, "reduce_add(acc, x[j * 16 + i])"), 0),  # a column
+        (sums(16, "reduce_add(acc, x[i - j])"), 0),
+        (sums(16, "reduce_add(acc, exp(x[i * 16 + j]))"), 0),  # not unrolled anyway
+        (sums(16, "reduce_max(acc, x[i * 16 + j])"), 0),  # not vectorised
+        (sums(16, "acc + x[i * 16 + j]"), 0),
+        (sums(8, "reduce_add(acc, x[i * 8 + j])"), 0),
+        (sums(20, "reduce_add(acc, x[i * 20 + j])"), 0),
+        (sums("(hi - lo)", "reduce_add(acc, x[j])"), 0),
+        (sums(16, "reduce_add(acc, int32(x[j]))", "int32(0)"), 0),
+        (ROWS.format(count=16, value="x[i] * y[i] + t[i]"), 0),
+        (ROWS.format(count=16, value="select(p[i], x[i], y[i])"), 2),  # narrow integers
+        (ROWS.format(count=8, value="select(p[s], x[i], tanh(y[i]))"), 2),
+        (ROWS.format(count=12, value="select(p[i], x[i], y[i])"), 0),
+        (ROWS.format(count=16, value="select(p[i], x[2 * i], y[i])"), 1),
+        (ROWS.format(count=16, value="select(p[i], t[i + 1], y[i])"), 1),  # of another iteration
+    ],
+)
+def test_what_is_vectorised_first(text: str, hinted: int) -> None:
+    left = lowered(text)
+    nodes = re.findall(rf'^(!\d+) = !\{{ !"{HINT}"', left, re.M)
+    loops = re.findall(r"^(!\d+) = (?:distinct )?!\{ \1, (.*) \}$", left, re.M)
+    assert sum(node in parts.split(", ") for _, parts in loops for node in nodes) == hinted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        sums(16, "reduce_add(acc, x[i * 16 + j])"),
+        sums(32, "reduce_add(acc, x[i * 32 + j] * y[j])"),
+        ROWS.format(count=16, value="select(p[i], x[i], y[i])"),
+    ],
+)
+def test_nothing_is_left_of_the_short_loop(text: str) -> None:
+    """One loop is left, the kernel's own, and its body is vectors."""
+    source = lowered(text)
+    with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
+        optimise(module, widens_straight_lines(source))
+        left = str(module)
+    assert " x float>" in left and "alloca" not in left
+    assert left.count("!llvm.loop ") == 1
