@@ -113,7 +113,7 @@ class ElementEmitter:
         self.used: set[int] = set()
         self.spilled: dict[tuple[HloInstruction, Index], Callable[[], Expr]] = {}
         """Values that an earlier loop of the nest has left in an output, and the function that reads them back: their
-        position is computed anew in each loop."""
+        offset is computed anew in each loop."""
         self._uses = _count_uses(computation)
         self.literals = _bitwise_constants(computation)
 

@@ -292,8 +292,8 @@ class _ReductionNest(NestEmitter):
                         value = self.elements.value(init, ())
                         self.store(output, self.spot(output, kept_index), value)
         inside = level + len(self.reduced)
-        with self._loops_over(self.reduced, level) as rows, minor_loops(inside) as minor:
-            self._column_step({**outer, **rows, **minor})
+        with self._loops_over(self.reduced, level) as reduced, minor_loops(inside) as minor:
+            self._column_step({**outer, **reduced, **minor})
         primary = {k for reduce in self.reductions for k in self._outputs_of(reduce)} | {*self.full_roots}
         again = [k for k in range(len(self.roots)) if k not in primary]
         if again:

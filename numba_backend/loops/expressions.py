@@ -178,6 +178,8 @@ class Name(Expr):
     """A local variable, a parameter or a pointer. Depth 0 is the whole kernel."""
 
     __slots__ = ("name", "text", "type")
+    text: str  # attributes, because they are read very often
+    type: str
 
     def __init__(self, name: str, type_: str = "int64", depth: int = 0) -> None:
         self.name = self.text = name
