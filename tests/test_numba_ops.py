@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.emit.kernel import EmittedKernel
+from hloom.numba_backend.loops.expressions import Binary, Expr, Name
+from hloom.numba_backend.loops.statements import Assign, LoopProgram, ScalarParameter, SizeParameter
 
 from hloom import hlo
+from tests.support.emitted_programs import check_one_type_each, check_program, check_text, recorded
 from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 
 
@@ -14,8 +20,11 @@ from tests.support.op_table import CASES, OpCase, build_module, check_results, m
 def test_op_agrees_with_evaluator(case: OpCase) -> None:
     module, inputs = build_module(case), make_inputs(case)
     expected = hlo.evaluate(module, *inputs)
-    actual = NumbaCompiler().compile(module).execute(inputs)
+    with recorded() as kernels:
+        actual = NumbaCompiler().compile(module).execute(inputs)
     check_results(case, actual, expected)
+    for kernel in kernels:
+        check_program(kernel)
 
 
 def test_a_wrong_result_is_noticed() -> None:
@@ -25,3 +34,25 @@ def test_a_wrong_result_is_noticed() -> None:
     wrong = [np.where(np.isfinite(e), -e, e) for e in expected]
     with pytest.raises(AssertionError):
         check_results(case, wrong, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (Name("n0", "int32"), "n0 is int64 and int32"),
+        (Name("c0", "float64"), "a0 = c0 of type float64"),
+        (Binary("+", Binary("+", Name("n0"), Name("n0")), Name("n0")), None),
+        (Binary("+", Name("n0"), Binary("+", Name("n0"), Name("n0"))), None),
+        (Binary("<", Name("n0"), Name("n0")), "a0 = n0 < n0 of type bool"),
+    ],
+)
+def test_a_wrong_type_in_a_program_is_noticed(value: Expr, said: str | None) -> None:
+    parameters = (SizeParameter("n0", 1), ScalarParameter("c0", hlo.ElementType.F64, 1.0))
+    program = LoopProgram("f", ("lo", "hi", "n0", "c0"), [Assign((Name("a0"),), (value,))])
+    kernel = EmittedKernel(program, parameters, 1, 1.0)
+    if said is None:
+        check_one_type_each(kernel)
+        check_text(kernel)
+    else:
+        with pytest.raises(AssertionError, match=re.escape(said)):
+            check_one_type_each(kernel)

@@ -14,7 +14,7 @@ from hloom.hlo.passes.layout.buffer_layouts import reshape_is_bitcast
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import canonical, emit_fusion
 from hloom.numba_backend.emit.places import Digit, Place, place_of
-from hloom.numba_backend.emit.source import PointerParameter
+from hloom.numba_backend.loops.statements import PointerParameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

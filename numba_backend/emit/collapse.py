@@ -42,7 +42,7 @@ class FusedBody:
 
     @property
     def is_identity(self) -> bool:
-        """True when the one output is the one operand, element by element, at the same positions in memory."""
+        """True when the one output is the one operand, element by element, at the same offsets."""
         root = self.computation.root
         source = root.operands[0] if root.opcode is Opcode.COPY else root
         same = self.parameter_places.get(0) == self.root_places.get(0)

@@ -113,47 +113,44 @@ class ElementEmitter:
         self.used: set[int] = set()
         self.spilled: dict[tuple[HloInstruction, Index], Callable[[], Expr]] = {}
         """Values that an earlier loop of the nest has left in an output, and the function that reads them back: their
-        position is computed anew in each loop."""
+        offset is computed anew in each loop."""
         self._uses = _count_uses(computation)
         self.literals = _bitwise_constants(computation)
 
     def _open_value(self, instruction: HloInstruction, index: Index) -> Expr:
         """The element, perhaps not yet cast to its type. Walks chains of element-wise ops without recursion."""
-        known = self.writer.recall((instruction, index if instruction.shape.rank else ()))
-        if known is not None:
-            return known
+        here, scalars = self.writer.values(index), self.writer.values()
+        values = here if instruction.shape.rank else scalars
+        found = values.get(instruction)
+        if found is not None:
+            return found
         stack = [instruction]
         while stack:
             top = stack[-1]
-            key = (top, index if top.shape.rank else ())
-            if self.writer.recall(key) is not None:
+            is_array = top.shape.rank
+            if top in (here if is_array else scalars):
                 stack.pop()
                 continue
-            walk = has_trait(top.opcode, Trait.ELEMENTWISE) and key not in self.spilled
-            pending = [] if not walk else [
-                o for o in top.operands
-                if o is not top and self.writer.recall((o, index if o.shape.rank else ())) is None
-            ]
-            if pending:
-                stack.extend(reversed(pending))
-                continue
+            if has_trait(top.opcode, Trait.ELEMENTWISE) and not (self.spilled and (top, index) in self.spilled):
+                pending = [o for o in top.operands if o not in (here if o.shape.rank else scalars) and o is not top]
+                if pending:
+                    stack.extend(reversed(pending))
+                    continue
             stack.pop()
-            self._compute(top, key[1])
-        found = self.writer.recall((instruction, index if instruction.shape.rank else ()))
-        assert found is not None
-        return found
+            self._compute(top, index if is_array else ())
+        return values[instruction]
 
     def value(self, instruction: HloInstruction, index: Index) -> Expr:
         """The element of `instruction` at `index`."""
         return self._open_value(instruction, index).closed()
 
     def _compute(self, instruction: HloInstruction, index: Index) -> None:
-        spilled = self.spilled.get((instruction, index))
+        spilled = self.spilled.get((instruction, index)) if self.spilled else None
         result = spilled() if spilled else ELEMENT[instruction.opcode](self, instruction, index)
         reused = self._uses.get(instruction, 0) > 1 and instruction not in self.literals and not result.is_simple
         if reused or len(result.text) > MAX_INLINE:
             result = self.writer.let(self.stem(instruction), result.closed())
-        self.writer.remember((instruction, index), result)
+        self.writer.remember(instruction, result, index)
 
     def operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
         """The operands' elements at the same index (for a scalar, its only element)."""
@@ -161,7 +158,13 @@ class ElementEmitter:
 
     def open_operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
         """The same, for operators whose low result bits depend only on the low bits of their operands."""
-        return [self._open_value(o, index if o.shape.rank else ()) for o in instruction.operands]
+        here, scalars = self.writer.values(index), self.writer.values()
+        found = []
+        for o in instruction.operands:
+            is_array = o.shape.rank
+            known = (here if is_array else scalars).get(o)
+            found.append(self._open_value(o, index if is_array else ()) if known is None else known)
+        return found
 
     def scalar(self, element_type: ElementType, value: object, *, literal: bool = False) -> Expr:
         """A scalar constant: an argument of the kernel, unless it must be a literal or cannot be an argument."""

@@ -6,7 +6,7 @@ layout, the loop does not need to know the layout. For padding it computes and w
     for i in range(lo, hi):
         out[i] = x0[i] * c0 + x1[i]
 
-The buffers must not be mostly padding: [1000,2] in tiles of 8 x 128 has 64 positions for each element.
+The buffers must not be mostly padding: [1000,2] in tiles of 8 x 128 has 64 offsets for each element.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...hlo.shape import Shape
 from .alignment import roots_of
 
 MOST_PADDING = 1.5
-"""Positions in the buffer for each element: above this, loops that know the layout do less work."""
+"""Offsets in the buffer for each element: above this, loops that know the layout do less work."""
 
 
 def flattened(computation: HloComputation) -> HloComputation | None:

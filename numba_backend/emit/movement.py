@@ -101,7 +101,7 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
         slice_sizes = instruction.attributes.dynamic_slice_sizes
     else:
         slice_sizes = instruction.operands[1].shape.dimensions
-    starts = []
+    starts: list[Expr] = []
     for d, start in enumerate(instruction.operands[first:]):
         if slice_sizes[d] == operand.shape.dimensions[d]:
             starts.append(ZERO)

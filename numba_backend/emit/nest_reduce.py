@@ -178,12 +178,12 @@ class _ReductionNest(NestEmitter):
         """Make the results available to the rest of the nest."""
         remember = self.writer.remember
         if not reduce.shape.is_tuple:
-            remember((reduce, kept_index if reduce.shape.rank else ()), accumulators[0])
+            remember(reduce, accumulators[0], kept_index if reduce.shape.rank else ())
             return
         for user in self.body.users[reduce]:
             if user.opcode is Opcode.GET_TUPLE_ELEMENT:
                 accumulator = accumulators[user.attributes.index]
-                remember((user, kept_index if user.shape.rank else ()), accumulator)
+                remember(user, accumulator, kept_index if user.shape.rank else ())
 
     def _plan_spill(self, stages: int) -> tuple[HloInstruction, int, int] | None:
         """(value, stage, output): an expensive value of one loop that a later one needs; the output keeps it."""
@@ -222,7 +222,7 @@ class _ReductionNest(NestEmitter):
         value = self.elements.value(instruction, index)
         if not value.is_simple:
             value = self.writer.let("kept", value)
-            self.writer.remember((instruction, index), value)
+            self.writer.remember(instruction, value, index)
         self.store(output, self.spot(output, index), value)
         self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.spot(output, index))
 
@@ -292,8 +292,8 @@ class _ReductionNest(NestEmitter):
                         value = self.elements.value(init, ())
                         self.store(output, self.spot(output, kept_index), value)
         inside = level + len(self.reduced)
-        with self._loops_over(self.reduced, level) as rows, minor_loops(inside) as minor:
-            self._column_step({**outer, **rows, **minor})
+        with self._loops_over(self.reduced, level) as reduced, minor_loops(inside) as minor:
+            self._column_step({**outer, **reduced, **minor})
         primary = {k for reduce in self.reductions for k in self._outputs_of(reduce)} | {*self.full_roots}
         again = [k for k in range(len(self.roots)) if k not in primary]
         if again:

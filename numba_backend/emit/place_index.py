@@ -95,7 +95,7 @@ class PlaceIndex:
 
     def know(self, component: Expr, divisor: int, modulus: int | None, value: Expr) -> None:
         """Records that ``(component // divisor) % modulus`` is `value` in the scope that is open."""
-        self._writer.scope.values["digit", component, divisor, modulus] = value
+        self._writer.know(("digit", component, divisor, modulus), value)
 
     def _number(self, digits: Sequence[Digit], instruction: HloInstruction, index: Index) -> Expr:
         result: Expr = ZERO

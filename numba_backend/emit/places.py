@@ -1,7 +1,7 @@
-"""The positions in memory of the elements of a fused computation's arrays, where these are not row-major.
+"""The offsets of the elements of a fused computation's arrays, where these are not row-major.
 
 A `Place` is the physical form of a layout (`hlo/physical_form.py`), reduced to what a loop nest needs: the digits of an
-index, major to minor. As a mixed-radix number they are the element's position. For f32[m,n]{1,0:T(8,128)}::
+index, major to minor. As a mixed-radix number they are the element's offset. For f32[m,n]{1,0:T(8,128)}::
 
     i // 8,  j // 128,  i % 8,  j % 128        ->        ((i // 8 * n_tiles + j // 128) * 8 + i % 8) * 128 + j % 128
 
@@ -57,7 +57,7 @@ class Digit:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The digits of an element's position, major to minor; if elements are packed, the bits of one element."""
+    """The digits of an element's offset, major to minor; if elements are packed, the bits of one element."""
 
     digits: tuple[Digit, ...]
     packed_bits: int = 0

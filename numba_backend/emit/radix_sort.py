@@ -86,19 +86,17 @@ class RadixSort(RowSorter):
 
     def _key(self, key: SortKey, source: Name, position: Expr) -> Expr:
         """The key of the element at a position of the row in its current order."""
-        scope, elements = self.writer.scope, self.text.elements
-        outside = dict(scope.values)
-        for parameter in elements.computation.parameters:
-            if parameter.attributes.number % 2 == 0:
-                operand = parameter.attributes.number // 2
-                if self.keys_only:
-                    element = self.element(self.inputs[operand], self.offset(position))
-                else:
-                    element = self.element(self.work[2 + operand], source + position)
-                scope.values[(parameter, ())] = self._named(element, parameter)
-        number = integer_key(key, elements.value(key.value, ()))
-        scope.values = outside
-        return number
+        elements = self.text.elements
+        with self.writer.forgetting():
+            for parameter in elements.computation.parameters:
+                if parameter.attributes.number % 2 == 0:
+                    operand = parameter.attributes.number // 2
+                    if self.keys_only:
+                        element = self.element(self.inputs[operand], self.offset(position))
+                    else:
+                        element = self.element(self.work[2 + operand], source + position)
+                    self.writer.know(parameter, self._named(element, parameter))
+            return integer_key(key, elements.value(key.value, ()))
 
     def _named(self, element: Expr, parameter: HloInstruction) -> Expr:
         used = len(self.text.elements.computation.users[parameter])

@@ -46,18 +46,15 @@ def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[
                 f"computation {computation.name} is applied to scalars inside of a kernel, which cannot hold its "
                 f"{instruction.opcode.value} ({instruction.name}); the backend 'evaluator' runs it"
             )
-    scope = e.writer.scope
-    outside = dict(scope.values)
     e.add_uses(computation)
-    for parameter, argument in zip(computation.parameters, arguments, strict=True):
-        if len(computation.users[parameter]) > 1 and not argument.is_simple:
-            argument = e.writer.let("v", argument)
-        scope.values[(parameter, ())] = argument.at(e.writer.depth)
     root = computation.root
     roots = root.operands if root.opcode is Opcode.TUPLE else (root,)
-    results = [e.value(r, ()) for r in roots]
-    scope.values = outside
-    return results
+    with e.writer.forgetting():
+        for parameter, argument in zip(computation.parameters, arguments, strict=True):
+            if len(computation.users[parameter]) > 1 and not argument.is_simple:
+                argument = e.writer.let("v", argument)
+            e.writer.know(parameter, argument.at(e.writer.depth))
+        return [e.value(r, ()) for r in roots]
 
 
 @ELEMENT.register(Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT)

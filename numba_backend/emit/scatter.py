@@ -166,7 +166,8 @@ class _ScatterEmitter:
             for start, (_, value) in zip(self.plan.starts, starts, strict=True):
                 array = array + value * self.size("s", start.stride)
             if starts:
-                stack.enter_context(self.writer.if_(all_of([test for tests, _ in starts for test in tests]), guarded=True))
+                tests = [test for tests, _ in starts for test in tests]
+                stack.enter_context(self.writer.if_(all_of(tests), guarded=True))
             within, _, source = self._loops(stack, self.plan.inner, sliced, len(self.plan.outer))
             self._update(array + within, updates + source)
         extent = 1 if sliced is None else sliced.extent

@@ -100,7 +100,10 @@ class Expr:
         return self is other or (isinstance(other, Expr) and self.depth == other.depth and self.text == other.text)
 
     def __hash__(self) -> int:
-        return hash(self.text)
+        try:
+            return hash(self._text)
+        except AttributeError:
+            return hash(self.text)
 
     def __add__(self, other: Expr | int) -> Expr:
         return plus(self, as_expr(other))
@@ -174,23 +177,27 @@ class Expr:
 class Name(Expr):
     """A local variable, a parameter or a pointer. Depth 0 is the whole kernel."""
 
-    __slots__ = ("_type", "name")
+    __slots__ = ("name", "text", "type")
+    text: str  # attributes, because they are read very often
+    type: str
 
     def __init__(self, name: str, type_: str = "int64", depth: int = 0) -> None:
-        self.name = self._text = name
-        self._type = type_
+        self.name = self.text = name
+        self.type = type_
         self.depth = depth
-
-    @property
-    def type(self) -> str:
-        return self._type
 
     @property
     def is_simple(self) -> bool:
         return True
 
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def within(self, precedence: int) -> str:
+        return self.text
+
     def at(self, depth: int) -> Name:
-        return Name(self.name, self._type, depth)
+        return self if self.depth == depth else Name(self.name, self.type, depth)
 
     def __getitem__(self, index: Expr | int) -> Load:
         """The element of a pointer or of a local array."""
@@ -263,7 +270,11 @@ class Binary(Expr):
         return Binary(self.op, parts[0], parts[1], self.cast)
 
     def closed(self) -> Expr:
-        return Call(self.cast, (Binary(self.op, self.left, self.right),)) if self.cast else self
+        if not self.cast:
+            return self
+        plain = Binary(self.op, self.left, self.right)
+        plain._text = self.text
+        return Call(self.cast, (plain,))
 
 
 def _is_shift(e: Expr) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from .expressions import Expr
 from .statements import (
@@ -26,53 +26,67 @@ from .statements import (
 
 def to_text(program: LoopProgram) -> str:
     """The text of a program: a definition, with a newline at the end."""
-    header = f"def {program.name}({', '.join(program.parameters)}):"
-    return "\n".join([header, *lines_of(program.body, "    ")]) + "\n"
+    lines = [f"def {program.name}({', '.join(program.parameters)}):"]
+    _write(program.body, "    ", lines)
+    lines.append("")
+    return "\n".join(lines)
 
 
-def lines_of(block: Block, indent: str = "") -> Iterator[str]:
+def lines_of(block: Block, indent: str = "") -> list[str]:
     """The lines of a block."""
+    lines: list[str] = []
+    _write(block, indent, lines)
+    return lines
+
+
+def _write(block: Block, indent: str, lines: list[str]) -> None:
     if not any(not isinstance(s, Comment) for s in block):
-        yield indent + "pass"
+        lines.append(indent + "pass")
     for statement in block:
-        yield from _lines(statement, indent)
+        match statement:
+            case Assign():
+                if len(statement.targets) == 1:
+                    lines.append(f"{indent}{statement.targets[0].text} = {statement.values[0].text}")
+                else:
+                    lines.append(f"{indent}{_list(statement.targets)} = {_list(statement.values)}")
+            case Store():
+                lines.append(f"{indent}{statement.pointer.text}[{statement.index.text}] = {statement.value.text}")
+            case For():
+                lines.append(f"{indent}for {statement.variable.text} in {_range(statement)}:")
+                _write(statement.body, indent + "    ", lines)
+            case If():
+                word = "if"
+                for test, branch in statement.branches:
+                    lines.append(f"{indent}{word} {test.text}:")
+                    _write(branch, indent + "    ", lines)
+                    word = "elif"
+                if statement.otherwise is not None:
+                    lines.append(f"{indent}else:")
+                    _write(statement.otherwise, indent + "    ", lines)
+            case While():
+                lines.append(f"{indent}while {statement.test.text}:")
+                _write(statement.body, indent + "    ", lines)
+            case _:
+                lines.append(indent + _line(statement))
 
 
-def _lines(statement: Statement, indent: str) -> Iterator[str]:
+def _line(statement: Statement) -> str:
     match statement:
-        case Assign(targets=targets, values=values):
-            yield f"{indent}{_list(targets)} = {_list(values)}"
-        case Store(pointer=pointer, index=index, value=value):
-            yield f"{indent}{pointer.text}[{index.text}] = {value.text}"
-        case For(body=body):
-            yield f"{indent}for {statement.variable.text} in {_range(statement)}:"
-            yield from lines_of(body, indent + "    ")
-        case If(branches=branches, otherwise=otherwise):
-            word = "if"
-            for test, block in branches:
-                yield f"{indent}{word} {test.text}:"
-                yield from lines_of(block, indent + "    ")
-                word = "elif"
-            if otherwise is not None:
-                yield f"{indent}else:"
-                yield from lines_of(otherwise, indent + "    ")
-        case While(test=test, body=body):
-            yield f"{indent}while {test.text}:"
-            yield from lines_of(body, indent + "    ")
         case Augment(target=target, op=op, value=value):
-            yield f"{indent}{target.text} {op}= {value.text}"
+            return f"{target.text} {op}= {value.text}"
         case LocalArray(name=name, count=count, dtype=dtype):
-            yield f"{indent}{name.text} = local_array({count}, {dtype})"
+            return f"{name.text} = local_array({count}, {dtype})"
         case Comment(text=text):
-            yield f"{indent}# {text}"
+            return f"# {text}"
         case Break():
-            yield indent + "break"
+            return "break"
         case Continue():
-            yield indent + "continue"
+            return "continue"
         case Return(value=value):
-            yield indent + ("return" if value is None else f"return {value.text}")
+            return "return" if value is None else f"return {value.text}"
         case Evaluate(value=value):
-            yield indent + value.text
+            return value.text
+    raise AssertionError(statement)
 
 
 def _range(loop: For) -> str:

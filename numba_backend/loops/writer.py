@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from types import TracebackType
+from typing import Any, Generic, TypeVar
 
 from .expressions import Call, Expr, Name, Number, as_expr
 from .statements import Assign, Augment, Block, For, If, LocalArray, Statement, Store, While
 from .typing import pointer_to
+
+Values = dict[Any, Expr]
+"""Values that the open scopes have computed, by what they are."""
 
 
 @dataclass(slots=True, eq=False)
@@ -20,7 +25,8 @@ class Scope:
     guarded: bool = False
     """True for a branch: a value that is computed inside may not be moved out of it."""
     block: Block = field(default_factory=list)
-    values: dict[Any, Expr] = field(default_factory=dict)
+    undo: list[tuple[Values, Any, Expr | None]] = field(default_factory=list)
+    """The values that end with the scope, with what stood in their places before."""
 
 
 class Writer:
@@ -30,6 +36,7 @@ class Writer:
         """`guarded`: every value is computed where it is written."""
         self.scopes: list[Scope] = [Scope(0, guarded)]
         self._numbers: dict[str, int] = {}
+        self._values: dict[Hashable, Values] = {}
 
     @property
     def scope(self) -> Scope:
@@ -90,73 +97,70 @@ class Writer:
         scope.block.append(Assign((target,), (value,)))
         return target
 
+    def values(self, index: Hashable = ()) -> Values:
+        """The values that open scopes have computed for an index (of an array; they have no index otherwise)."""
+        found = self._values.get(index)
+        if found is None:
+            found = self._values[index] = {}
+        return found
+
     def recall(self, key: Any) -> Expr | None:
-        """A value that an open scope has already computed."""
-        for scope in reversed(self.scopes):
-            found = scope.values.get(key)
-            if found is not None:
-                return found
-        return None
+        """A value without an index that an open scope has already computed."""
+        return self.values().get(key)
 
-    def remember(self, key: Any, value: Expr) -> Expr:
+    def remember(self, key: Any, value: Expr, index: Hashable = ()) -> None:
         """Keeps `value` while the scope that defines it (the current one, if the value has no name) is open."""
-        self.placement(value.depth).values[key] = value
-        return value
+        self._keep(self.placement(value.depth), self.values(index), key, value)
+
+    def know(self, key: Any, value: Expr, index: Hashable = ()) -> None:
+        """Keeps `value` while the current scope is open."""
+        self._keep(self.scope, self.values(index), key, value)
+
+    @staticmethod
+    def _keep(scope: Scope, values: Values, key: Any, value: Expr) -> None:
+        scope.undo.append((values, key, values.get(key)))
+        values[key] = value
 
     @contextmanager
-    def _open(self, guarded: bool) -> Iterator[Scope]:
-        parent = self.scope
-        scope = Scope(parent.depth + 1, guarded or parent.guarded)
-        self.scopes.append(scope)
+    def forgetting(self) -> Iterator[None]:
+        """What is remembered inside, as a value of the current scope, is forgotten at the end."""
+        scope = self.scope
+        count = len(scope.undo)
         try:
-            yield scope
+            yield
         finally:
-            popped = self.scopes.pop()
-            assert popped is scope
+            self.forget(scope, count)
 
-    @contextmanager
-    def loop(
-        self, name: str, *bounds: Expr | int, step: int = 1, guarded: bool = False
-    ) -> Iterator[Name]:
+    @staticmethod
+    def forget(scope: Scope, count: int) -> None:
+        """Forgets all but the first `count` values of a scope."""
+        for values, key, before in reversed(scope.undo[count:]):
+            if before is not None:
+                values[key] = before
+            else:
+                values.pop(key, None)
+        del scope.undo[count:]
+
+    def loop(self, name: str, *bounds: Expr | int, step: int = 1, guarded: bool = False) -> Opening[Name]:
         """``for name in range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``; gives the variable."""
         start = as_expr(bounds[0]) if len(bounds) > 1 else None
-        parent = self.scope
-        variable = Name(name, "int64", parent.depth + 1)
-        with self._open(guarded) as scope:
-            yield variable
-        parent.block.append(For(variable, start, as_expr(bounds[-1]), step, scope.block))
+        return _Loop(self, guarded, name, start, as_expr(bounds[-1]), step)
 
-    @contextmanager
-    def while_(self, test: Expr, guarded: bool = False) -> Iterator[Scope]:
+    def while_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
         """``while test:``"""
-        parent = self.scope
-        with self._open(guarded) as scope:
-            yield scope
-        parent.block.append(While(test, scope.block))
+        return _While(self, guarded, test)
 
-    @contextmanager
-    def if_(self, test: Expr, guarded: bool = False) -> Iterator[Scope]:
+    def if_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
         """``if test:``"""
-        parent = self.scope
-        with self._open(guarded) as scope:
-            yield scope
-        parent.block.append(If([(test, scope.block)]))
+        return _If(self, guarded, test)
 
-    @contextmanager
-    def elif_(self, test: Expr, guarded: bool = False) -> Iterator[Scope]:
+    def elif_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
         """``elif test:`` after the last ``if`` of the open scope."""
-        branch = self._last_if()
-        with self._open(guarded) as scope:
-            yield scope
-        branch.branches.append((test, scope.block))
+        return _Otherwise(self, guarded, self._last_if(), test)
 
-    @contextmanager
-    def else_(self, guarded: bool = False) -> Iterator[Scope]:
+    def else_(self, guarded: bool = False) -> Opening[Scope]:
         """``else:`` after the last ``if`` of the open scope."""
-        branch = self._last_if()
-        with self._open(guarded) as scope:
-            yield scope
-        branch.otherwise = scope.block
+        return _Otherwise(self, guarded, self._last_if(), None)
 
     def _last_if(self) -> If:
         last = self.scope.block[-1]
@@ -178,3 +182,78 @@ def cast(type_: str, value: Expr | int) -> Call:
 def boolean(value: bool) -> Number:
     """``True`` or ``False``"""
     return Number(value)
+
+
+Given = TypeVar("Given")
+
+
+class Opening(ABC, Generic[Given]):
+    """A scope that is open inside of a ``with``; its statement joins the scope around it when it closes."""
+
+    def __init__(self, writer: Writer, guarded: bool) -> None:
+        self._writer, self._guarded = writer, guarded
+
+    def __enter__(self) -> Given:
+        scopes = self._writer.scopes
+        parent = scopes[-1]
+        scope = Scope(parent.depth + 1, self._guarded or parent.guarded)
+        scopes.append(scope)
+        return self._open(scope)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        scope = self._writer.scopes.pop()
+        self._writer.forget(scope, 0)
+        self._close(scope, self._writer.scope.block)
+
+    @abstractmethod
+    def _open(self, scope: Scope) -> Given: ...
+
+    @abstractmethod
+    def _close(self, scope: Scope, around: Block) -> None: ...
+
+
+class _Loop(Opening[Name]):
+    def __init__(self, writer: Writer, guarded: bool, name: str, start: Expr | None, stop: Expr, step: int) -> None:
+        super().__init__(writer, guarded)
+        self._name, self._start, self._stop, self._step = name, start, stop, step
+
+    def _open(self, scope: Scope) -> Name:
+        self._variable = Name(self._name, "int64", scope.depth)
+        return self._variable
+
+    def _close(self, scope: Scope, around: Block) -> None:
+        around.append(For(self._variable, self._start, self._stop, self._step, scope.block))
+
+
+class _While(Opening[Scope]):
+    def __init__(self, writer: Writer, guarded: bool, test: Expr) -> None:
+        super().__init__(writer, guarded)
+        self._test = test
+
+    def _open(self, scope: Scope) -> Scope:
+        return scope
+
+    def _close(self, scope: Scope, around: Block) -> None:
+        around.append(While(self._test, scope.block))
+
+
+class _If(_While):
+    def _close(self, scope: Scope, around: Block) -> None:
+        around.append(If([(self._test, scope.block)]))
+
+
+class _Otherwise(Opening[Scope]):
+    def __init__(self, writer: Writer, guarded: bool, branch: If, test: Expr | None) -> None:
+        super().__init__(writer, guarded)
+        self._branch, self._test = branch, test
+
+    def _open(self, scope: Scope) -> Scope:
+        return scope
+
+    def _close(self, scope: Scope, around: Block) -> None:
+        if self._test is None:
+            self._branch.otherwise = scope.block
+        else:
+            self._branch.branches.append((self._test, scope.block))
