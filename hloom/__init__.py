@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
     from .autodiff.tangents import float0
     from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
+    from .numba_backend.kernel_globals import kernel_globals
     from .tracer.arguments import ShapeDtypeStruct
     from .tracer.caches import clear_caches
     from .tracer.config import config, default_matmul_precision, disable_jit, enable_x64, numpy_dtype_promotion
@@ -72,6 +73,7 @@ _NAMES = {
     **dict.fromkeys(
         ("register_custom_call", "registered_custom_calls", "unregister_custom_call"), ".hlo.custom_calls"
     ),
+    "kernel_globals": ".numba_backend.kernel_globals",
     "ShapeDtypeStruct": ".tracer.arguments",
     "clear_caches": ".tracer.caches",
     **dict.fromkeys(
@@ -113,6 +115,7 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "kernel_globals",
     "lax",
     "linearize",
     "make_hlo",

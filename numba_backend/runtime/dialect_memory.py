@@ -18,6 +18,7 @@ from numba.core.errors import NumbaTypeError
 
 from .dialect_define import make_intrinsic
 from .executor import API, CALL_PYTHON, LOOK, STATUS
+from .numba_internals import array_data, element_type
 
 ALIGNMENT = 64
 """Of a local array, in bytes: that of the widest vector register."""
@@ -27,10 +28,10 @@ MOST_ELEMENTS = 4096
 _I64 = ir.IntType(64)
 
 
-def stack_array(target: Any, builder: Any, count: int, element: Any) -> Any:
-    """A pointer to `count` elements of a Numba type, in the first block of the function that is being built."""
+def stack_array(builder: Any, count: int, element: Any) -> Any:
+    """A pointer to `count` elements of an LLVM type, in the first block of the function that is being built."""
     with builder.goto_entry_block():
-        memory = builder.alloca(ir.ArrayType(target.get_data_type(element), count))
+        memory = builder.alloca(ir.ArrayType(element, count))
         memory.align = ALIGNMENT
         return builder.gep(memory, [ir.Constant(_I64, 0), ir.Constant(_I64, 0)], inbounds=True)
 
@@ -51,7 +52,7 @@ def _local_array() -> Any:
         elements, element = check_count(count.literal_value), dtype.dtype
 
         def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
-            return stack_array(context, builder, elements, element)
+            return stack_array(builder, elements, element_type(context, element))
 
         return types.CPointer(element)(count, dtype), codegen
 
@@ -69,7 +70,7 @@ def _interrupted() -> Any:
             raise NumbaTypeError(f"interrupted takes a pointer to int64, not {watch}")
 
         def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
-            pointer = context.make_array(watch)(context, builder, raw[0]).data if is_array else raw[0]
+            pointer = array_data(context, builder, watch, raw[0]) if is_array else raw[0]
             return _look(builder, pointer)
 
         return types.boolean(watch), codegen

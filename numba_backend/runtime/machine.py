@@ -13,6 +13,8 @@ import llvmlite.ir as llir
 from numba.core import types
 from numba.extending import intrinsic
 
+from .numba_internals import no_value
+
 _I8, _I32, _I64 = llir.IntType(8), llir.IntType(32), llir.IntType(64)
 _VOID, _BYTES = llir.VoidType(), llir.IntType(8).as_pointer()
 
@@ -25,7 +27,7 @@ def _define(name: str, count: int, emit: Callable[[Any, Sequence[Any]], Any]) ->
     def typed(*arguments: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             value = emit(builder, values)
-            return context.get_dummy_value() if value is None else value
+            return no_value(context) if value is None else value
 
         return result(*[types.int64] * len(arguments)), codegen
 

@@ -13,16 +13,15 @@ from typing import Any, Literal
 
 import llvmlite.ir as llir
 from numba.core import errors, types
-from numba.core.compiler_lock import global_compiler_lock
 
 from ...hlo.forking import Order, kept_out_of_forks
 from ..loops.reader import NotALoopProgram, read
 from .errors import KernelCompilationError
 from .kernel import KernelSource, Parameter
-from .numba_internals import new_module, numba_compiler, without_addresses
-from .one_pass import OnePass, Refused, Rules
+from .numba_internals import Rules, compiler_lock, new_module, numba_compiler, without_addresses
+from .one_pass import OnePass, Refused
 
-kept_out_of_forks(Order.COMPILER, lambda: global_compiler_lock)  # a thread of the user may compile with Numba
+kept_out_of_forks(Order.COMPILER, lambda: compiler_lock)  # a thread of the user may compile with Numba
 
 NUMBA_TYPES: dict[str, Any] = {
     "pred": types.uint8, "s8": types.int8, "s16": types.int16, "s32": types.int32, "s64": types.int64,
@@ -76,8 +75,7 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
 
 @functools.cache
 def _rules() -> Rules:
-    compiler = numba_compiler()
-    return Rules(compiler.typing, compiler.one_pass_target)
+    return Rules(numba_compiler())
 
 
 def _by_one_pass(kernel: KernelSource, scope: dict[str, object], arguments: list[Any]) -> Any:
@@ -95,7 +93,7 @@ def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[An
     namespace: dict[str, Any] = {"__builtins__": {"range": range}, **scope}
     result = types.none if kernel.convention == "kernel" else types.int64
     try:
-        with global_compiler_lock:
+        with compiler_lock:
             function = numba_compiler().lower(_function(kernel, namespace), arguments, result)
     except (errors.NumbaError, SyntaxError, TypeError, NotImplementedError) as error:
         raise KernelCompilationError(kernel.name, kernel.source, str(error)) from error

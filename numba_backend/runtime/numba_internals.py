@@ -1,5 +1,8 @@
 """Numba's typing and lowering, without `njit`. Code that depends on Numba's internals belongs here: other modules use
-Numba's types, errors, compiler lock and `numba.extending`, and no more.
+Numba's types, errors and `numba.extending`, and no more.
+
+`NAMES` lists each name of Numba that is used here and that Numba does not document. `tests/test_numba_names.py` looks
+for each in the installed version, and says which are missing; so does the error of a process whose Numba is unknown.
 
 Numba's own driver spends most of a small kernel's compile time on passes that a kernel does not need: inlining of
 closures, parfors, rewrites, SSA, reference counts, two code generations. `NumbaCompiler.lower` runs only bytecode
@@ -12,7 +15,10 @@ Numba's global contexts, which load all of its NumPy support (0.4 s), stay untou
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 import re
+from contextlib import suppress
 from typing import Any
 
 import llvmlite.ir as llir
@@ -29,6 +35,134 @@ from numba.extending import _Intrinsic
 
 from . import llvm_backend
 
+NAMES: dict[str, tuple[str, ...]] = {
+    "the lock around Numba's compiler": ("numba.core.compiler_lock.global_compiler_lock",),
+    "registrations of what kernels use": (
+        "numba.cpython.builtins",
+        "numba.cpython.numbers",
+        "numba.cpython.rangeobj",
+        "numba.core.typing.templates.builtin_registry",
+        "numba.core.typing.templates.RegistryLoader",
+        "numba.core.typing.templates.RegistryLoader.new_registrations",
+        "numba.core.typing.templates._OverloadFunctionTemplate",
+        "numba.core.typing.templates._OverloadAttributeTemplate",
+        "numba.core.typing.templates._IntrinsicTemplate",
+    ),
+    "the typing context": (
+        "numba.core.typing.BaseContext",
+        "numba.core.typing.BaseContext._load_builtins",
+        "numba.core.typing.BaseContext._lookup_global",
+        "numba.core.typing.BaseContext._insert_global",
+        "numba.core.typing.BaseContext._remove_global",
+        "numba.core.typing.BaseContext._registries",
+        "numba.core.typing.BaseContext.callstack",
+        "numba.core.typing.BaseContext.insert_attributes",
+        "numba.core.typing.BaseContext.insert_function",
+        "numba.core.typing.BaseContext.insert_global",
+        "numba.core.typing.BaseContext.install_registry",
+        "numba.core.typing.BaseContext.resolve_value_type",
+        "numba.core.types.Function.augment",
+        "numba.core.types.Function.get_call_type",
+        "numba.core.typing.context.CallStack.register",
+    ),
+    "intrinsics": (
+        "numba.extending._Intrinsic",
+        "numba.extending._Intrinsic._defn",
+        "numba.extending._Intrinsic._name",
+        "numba.core.typing.templates.AbstractTemplate",
+        "numba.core.typing.templates.AbstractTemplate.get_impl_key",
+        "numba.core.typing.templates.AbstractTemplate.prefer_literal",
+        "numba.core.typing.templates.Signature.args",
+        "numba.core.typing.templates.Signature.return_type",
+    ),
+    "the target context": (
+        "numba.core.cpu.CPUContext",
+        "numba.core.cpu.CPUContext._codelib_stack",
+        "numba.core.cpu.CPUContext.cast",
+        "numba.core.cpu.CPUContext.get_constant",
+        "numba.core.cpu.CPUContext.get_data_type",
+        "numba.core.cpu.CPUContext.get_dummy_value",
+        "numba.core.cpu.CPUContext.get_function",
+        "numba.core.cpu.CPUContext.get_value_type",
+        "numba.core.cpu.CPUContext.insert_func_defn",
+        "numba.core.cpu.CPUContext.load_additional_registries",
+        "numba.core.cpu.CPUContext.make_array",
+        "numba.core.cpu.CPUContext.post_lowering",
+        "numba.core.cpu.CPUContext.push_code_library",
+        "numba.core.cpu.CPUContext.refresh",
+        "numba.core.cpu.CPUContext.subtarget",
+        "numba.core.cpu.CPUContext.target",
+        "numba.core.callconv.create_error_model",
+        "numba.core.cpu_options.FastMathOptions",
+        "numba.core.fastmathpass.rewrite_module",
+    ),
+    "flags": (
+        "numba.core.compiler.Flags",
+        *(
+            f"numba.core.compiler.Flags.{name}"
+            for name in (
+                *("boundscheck", "error_model", "fastmath", "no_cfunc_wrapper", "no_compile", "no_cpython_wrapper"),
+                "nrt",
+            )
+        ),
+        "numba.core.targetconfig.ConfigStack",
+        "numba.core.targetconfig.ConfigStack.enter",
+    ),
+    "the whole front end": (
+        "numba.core.bytecode.ByteCode",
+        "numba.core.bytecode.FunctionIdentity.from_function",
+        "numba.core.bytecode.FunctionIdentity.unique_id",
+        "numba.core.bytecode.FunctionIdentity.unique_name",
+        "numba.core.errors.LoweringError",
+        "numba.core.errors.NumbaWarning",
+        "numba.core.errors.WarningsFixer",
+        "numba.core.funcdesc.PythonFunctionDescriptor.from_specialized_function",
+        "numba.core.funcdesc.PythonFunctionDescriptor.llvm_func_name",
+        "numba.core.interpreter.Interpreter.interpret",
+        "numba.core.ir.FunctionIR.arg_count",
+        "numba.core.ir.FunctionIR.arg_names",
+        "numba.core.lowering.Lower",
+        "numba.core.lowering.Lower.emit_environment_object",
+        "numba.core.lowering.Lower.lower",
+        "numba.core.postproc.PostProcessor.run",
+        "numba.core.typeinfer.TypeInferer.build_constraint",
+        "numba.core.typeinfer.TypeInferer.propagate",
+        "numba.core.typeinfer.TypeInferer.seed_argument",
+        "numba.core.typeinfer.TypeInferer.seed_return",
+        "numba.core.typeinfer.TypeInferer.unify",
+    ),
+}
+"""What is used of Numba that it does not document, by what it is used for."""
+
+
+def missing_names() -> list[str]:
+    """The names of `NAMES` that the installed Numba does not have."""
+    return [name for names in NAMES.values() for name in names if not _exists(name)]
+
+
+def _exists(name: str) -> bool:
+    """True if modules and classes have the attribute, or if the class's own methods set it on their object."""
+    owner: Any = numba
+    for part in name.split(".")[1:]:
+        found = getattr(owner, part, _NOTHING)
+        if found is _NOTHING:
+            with suppress(ImportError):
+                found = importlib.import_module(f"{owner.__name__}.{part}") if inspect.ismodule(owner) else found
+        if found is _NOTHING:
+            return inspect.isclass(owner) and any(_sets(base, part) for base in owner.__mro__[:-1])
+        owner = found
+    return True
+
+
+def _sets(owner: type, name: str) -> bool:
+    try:
+        return re.search(rf"\b(self|obj)\.{name} = |\b__slots__ = .*{name!r}", inspect.getsource(owner)) is not None
+    except (OSError, TypeError):
+        return False
+
+
+_NOTHING = object()
+compiler_lock = global_compiler_lock
 _FASTMATH = FastMathOptions({"contract"})
 
 
@@ -215,10 +349,71 @@ class NumbaCompiler:
 def numba_compiler() -> NumbaCompiler:
     """This process's compiler. RuntimeError when this version of Numba does not have the expected internals."""
     try:
-        with global_compiler_lock:
+        with compiler_lock:
             return NumbaCompiler()
     except (AttributeError, ImportError, TypeError) as error:
+        missing = f"; it has no {', '.join(names)}" if (names := missing_names()) else ""
         raise RuntimeError(
             f"hloom drives Numba's type inference and lowering directly, and Numba {numba.__version__} does not "
-            f"have them in the form expected ({error}); install a version that hloom has been tested with"
+            f"have them in the form expected ({error}{missing}); install a version that hloom has been tested with"
         ) from error
+
+
+class Rules:
+    """Numba's answers about types and about operations on them; each question about an operation is asked once."""
+
+    def __init__(self, compiler: NumbaCompiler) -> None:
+        self._typing = compiler.typing
+        self._target = compiler.one_pass_target
+        self._known: dict[Any, tuple[Any, Any, Any] | None] = {}
+
+    def operation(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
+        """For a global function, an operator or an intrinsic: the types of its arguments and of its result, and its
+        implementation, a function of a builder and values. None if there is none."""
+        key = (function, arguments)
+        try:
+            return self._known[key]
+        except KeyError:
+            pass
+        with compiler_lock:
+            kind = self._typing.resolve_value_type(function)
+            signature = kind.get_call_type(self._typing, arguments, {})
+            known = None
+            if signature is not None:
+                known = signature.args, signature.return_type, self._target.get_function(kind, signature)
+        self._known[key] = known
+        return known
+
+    def value_type(self, type_: Any) -> Any:
+        """The LLVM type of values of a type."""
+        return self._target.get_value_type(type_)
+
+    def element_type(self, type_: Any) -> Any:
+        """The LLVM type of elements of a type in memory."""
+        return element_type(self._target, type_)
+
+    def constant(self, type_: Any, value: Any) -> Any:
+        """A literal."""
+        return self._target.get_constant(type_, value)
+
+    def cast(self, builder: Any, value: Any, from_: Any, to: Any) -> Any:
+        """A value of one type as a value of another."""
+        return self._target.cast(builder, value, from_, to)
+
+
+# For intrinsics, whose code gets a target context.
+
+
+def element_type(context: Any, type_: Any) -> Any:
+    """The LLVM type of elements of a type in memory."""
+    return context.get_data_type(type_)
+
+
+def no_value(context: Any) -> Any:
+    """The result of an intrinsic without result."""
+    return context.get_dummy_value()
+
+
+def array_data(context: Any, builder: Any, type_: Any, array: Any) -> Any:
+    """The pointer to the elements of an array."""
+    return context.make_array(type_)(context, builder, array).data

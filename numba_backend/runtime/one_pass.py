@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import llvmlite.ir as llir
 from numba.core import types
-from numba.core.compiler_lock import global_compiler_lock
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number, Unary
 from ..loops.statements import (
@@ -44,7 +43,7 @@ from ..loops.statements import (
 )
 from .dialect_memory import MOST_ELEMENTS, stack_array
 from .loop_hints import LoopHints
-from .numba_internals import allow_contraction
+from .numba_internals import Rules, allow_contraction
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -75,34 +74,11 @@ class _Loop(NamedTuple):
     end: Any
 
 
-class Rules:
-    """Numba's answers about operations on types; each question is asked once."""
-
-    def __init__(self, typing: Any, target: Any) -> None:
-        self.typing = typing
-        self.target = target
-        self._known: dict[Any, tuple[Any, Any]] = {}
-
-    def __call__(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-        """The signature and the implementation of a global function, an operator or an intrinsic for these types."""
-        key = (function, arguments)
-        known = self._known.get(key)
-        if known is None:
-            with global_compiler_lock:
-                kind = self.typing.resolve_value_type(function)
-                signature = kind.get_call_type(self.typing, arguments, {})
-                if signature is None:
-                    raise Refused(f"{function} of {arguments}")
-                known = self._known[key] = signature, self.target.get_function(kind, signature)
-        return known
-
-
 class OnePass:
     """The lowering of one kernel to LLVM IR."""
 
     def __init__(self, rules: Rules, scope: dict[str, Any], module: Any) -> None:
         self._rules = rules
-        self._target = rules.target
         self._scope = scope
         self._module = module
         self._types: dict[str, Any] = {}
@@ -116,8 +92,8 @@ class OnePass:
         names = program.parameters
         if len(names) != len(parameters):
             raise TypeError(f"the function takes {len(names)} arguments, {len(parameters)} parameters are given")
-        kinds = [self._target.get_value_type(type_) for type_ in parameters]
-        returned = llir.VoidType() if result is None else self._target.get_value_type(result)
+        kinds = [self._rules.value_type(type_) for type_ in parameters]
+        returned = llir.VoidType() if result is None else self._rules.value_type(result)
         function = llir.Function(self._module, llir.FunctionType(returned, kinds), "body")
         function.linkage = "internal"
         self._entry = llir.IRBuilder(function.append_basic_block("entry"))
@@ -170,7 +146,7 @@ class OnePass:
         if not isinstance(element, types.Number) or not 0 < node.count <= MOST_ELEMENTS:
             raise Refused("this local array")
         self._hints.local_array(node.name.name)
-        memory = stack_array(self._target, self._builder, node.count, element)
+        memory = stack_array(self._builder, node.count, self._rules.element_type(element))
         self._assign_to(node.name, Value(types.CPointer(element), memory))  # type: ignore[attr-defined]
 
     def _augmented(self, node: Augment) -> None:
@@ -290,7 +266,7 @@ class OnePass:
         type_ = _LITERALS.get(type(value))
         if type_ is None or (type_ is types.int64 and not -(2**63) <= value < 2**63):
             raise Refused(f"the literal {value!r}")
-        return Value(type_, self._target.get_constant(type_, value))
+        return Value(type_, self._rules.constant(type_, value))
 
     def _binary(self, node: Binary) -> Value:
         if node.op in ("and", "or"):
@@ -344,9 +320,13 @@ class OnePass:
     # Helpers
 
     def _call(self, function: Any, *arguments: Value) -> Value:
-        signature, implementation = self._rules(function, tuple(argument.type for argument in arguments))
-        values = [self._cast(argument, type_) for argument, type_ in zip(arguments, signature.args)]
-        return Value(signature.return_type, implementation(self._builder, values))
+        kinds = tuple([argument.type for argument in arguments])
+        found = self._rules.operation(function, kinds)
+        if found is None:
+            raise Refused(f"{function} of {kinds}")
+        expected, result, implementation = found
+        values = [self._cast(argument, type_) for argument, type_ in zip(arguments, expected)]
+        return Value(result, implementation(self._builder, values))
 
     def _slot(self, type_: Any, name: str = "") -> Any:
         """Memory for a variable, in the entry block, where Numba's lowering puts its own."""
@@ -356,7 +336,7 @@ class OnePass:
     def _cast(self, value: Value, type_: Any) -> Any:
         if value.type == type_:
             return value.value
-        return self._target.cast(self._builder, value.value, value.type, type_)
+        return self._rules.cast(self._builder, value.value, value.type, type_)
 
     def _truth(self, value: Value) -> Any:
         return value.value if value.type == types.boolean else self._call(bool, value).value

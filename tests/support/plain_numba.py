@@ -1,0 +1,111 @@
+"""Programs whose kernels are compiled by plain `numba.njit`, with the documented globals, and called from Python.
+
+The rows of a program are executed here; nothing of the runtime's compiler or executor takes part.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from hloom.numba_backend.runtime.executor import WATCH_WORDS, Op
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.program import Argument, Label, ProgramBuilder
+
+import hloom
+
+STORED: dict[str, Any] = {
+    "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64, "u8": np.uint8,
+    "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f16": np.uint16, "bf16": np.uint16, "f32": np.float32,
+    "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
+}  # fmt: skip
+
+
+class NoKernel(Exception):
+    """The program has a row that is no kernel, no move and no jump: a product, a call of Python or of a library."""
+
+
+@functools.lru_cache(maxsize=256)
+def compiled(name: str, source: str) -> Any:
+    """What a person gets who pastes a printed kernel into a file."""
+    namespace = hloom.kernel_globals()
+    exec(source, namespace)
+    return numba.njit(fastmath={"contract"}, error_model="numpy", boundscheck=False)(namespace[name])
+
+
+class _Memory:
+    """So many elements at an address as NumPy can be told of."""
+
+    def __init__(self, address: int, dtype: Any) -> None:
+        kind = np.dtype(dtype)
+        self.__array_interface__ = {
+            "data": (address, False), "shape": (1 << 40,), "typestr": kind.str, "version": 3,
+        }  # fmt: skip
+
+
+def _value(kind: str, dtype: str, word: int) -> Any:
+    if kind == "pointer":
+        return np.asarray(_Memory(word, STORED[dtype]))
+    if kind == "size":
+        return word
+    return np.frombuffer(word.to_bytes(8, "little", signed=True), STORED[dtype])[0]
+
+
+class PlainProgram:
+    """Like `Program`, for a builder's rows."""
+
+    code_bytes = 0
+
+    def __init__(self, builder: ProgramBuilder) -> None:
+        self._rows = list(builder._rows)
+        self._arguments = list(builder._arguments)
+        self._kept = builder._kept
+        self.bases = max((argument.base for argument in self._arguments), default=-1) + 1
+        for row in self._rows:
+            if row.op in (Op.GEMM, Op.CALLBACK, Op.PYTHON):
+                raise NoKernel(row.op.name)
+
+    def run(self, bases: Sequence[int]) -> None:
+        at = 0
+        while at < len(self._rows):
+            at = self._step(self._rows[at].op, self._rows[at].operands, at, bases)
+
+    def _step(self, op: Op, operands: tuple[Any, ...], at: int, bases: Sequence[int]) -> int:
+        def address(index: int) -> int:
+            argument: Argument = self._arguments[index]
+            return argument.word + (bases[argument.base] if argument.base >= 0 else 0)
+
+        def follow(label: Label) -> int:
+            assert label.row is not None
+            return label.row
+
+        if op in (Op.KERNEL, Op.NATIVE_LOOP):
+            kernel, first, extent = operands[:3]
+            words = [address(first + k) for k in range(len(kernel.parameters))]
+            watch = np.zeros(WATCH_WORDS, np.int64)
+            if op is Op.NATIVE_LOOP:
+                words[operands[4] - first] = watch.ctypes.data
+            call(kernel, words, extent)
+        elif op is Op.COPY:
+            ctypes.memmove(address(operands[0]), address(operands[1]), operands[2])
+        elif op is Op.ZERO:
+            ctypes.memset(address(operands[0]), 0, operands[1])
+        elif op in (Op.JUMP, Op.LOOP):
+            return follow(operands[0])
+        elif op is Op.JUMP_IF_FALSE:
+            if not ctypes.c_uint8.from_address(address(operands[0])).value:
+                return follow(operands[1])
+        elif op is Op.SWITCH:
+            index, count = ctypes.c_int32.from_address(address(operands[0])).value, operands[1]
+            return follow(operands[2 + (index if 0 <= index < count else count - 1)])
+        return at + 1
+
+
+def call(kernel: KernelSource, words: list[int], extent: int) -> None:
+    """Call a kernel with the words of its argument table."""
+    arguments = [_value(p.kind, p.dtype, word) for p, word in zip(kernel.parameters, words, strict=True)]
+    compiled(kernel.name, kernel.source)(0, extent, *arguments)
