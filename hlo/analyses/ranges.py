@@ -1,0 +1,489 @@
+"""Between which two numbers the integers of a program lie: constants, loop counters, and what is computed from them.
+
+A counter's range follows from the trip count, and the condition holds in a loop's body. `intervals.py` has the rules of
+single ops; this file goes through computations, loops and branches. What is said of an instruction holds whenever it
+runs, whatever the program's arguments are; a body that never runs has no ranges. Loops are solved by guessing the
+ranges of the state and checking that the body keeps them (abstract interpretation with widening; Cousot and Cousot,
+POPL 1977): so every answer has been checked, however it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from ..ir import HloComputation, HloInstruction, HloModule
+from ..opcode import Opcode
+from ..ops import Trait, has_trait
+from .intervals import BOOLEAN, INVERSE, MIRRORED, TRANSFER, Range, limits, narrowed, transfer
+from .trip_count import body_results, state_element
+
+Value = object
+"""Of an array its Range, of a tuple the tuple of its elements' values; None: unknown."""
+Environment = dict[HloInstruction, Value]
+"""By instruction of a computation: what is known in one run of it."""
+Log = list[tuple[HloComputation, Environment]]
+
+_BUDGET = 20
+"""The analysis gives up precision when it has looked at each instruction so often on average."""
+_GUESSES = 4
+"""How often a loop's ranges are guessed before what still changes is taken to be unknown."""
+_PATIENCE = 10
+"""The last guess but one takes everything that changes to be unknown, which is always right."""
+_TERMS = 6
+"""How deep a predicate is taken apart: longer ones have comparisons that do not matter."""
+_DEPTH = 4
+"""How many operands away a select's arms are seen in the light of its predicate."""
+
+
+class Ranges:
+    """By instruction its range."""
+
+    def __init__(self, known: Mapping[HloInstruction, Range]) -> None:
+        self.known = known
+        """Instructions of which nothing is known are missing."""
+
+    def of(self, instruction: HloInstruction) -> Range | None:
+        """The range of an array of integers or booleans, at worst its type's; None for other shapes."""
+        return self.known.get(instruction) or limits(instruction.shape)
+
+
+def has_loops(module: HloModule) -> bool:
+    """True if there is a WHILE anywhere in the module."""
+    return any(i.opcode is Opcode.WHILE for c in module.computations for i in c.callers)
+
+
+def known_ranges(module: HloModule) -> Ranges:
+    """The ranges of all integers and booleans of a module, as far as they are known."""
+    return Ranges(_Analysis(module).known)
+
+
+class _Analysis:
+    def __init__(self, module: HloModule) -> None:
+        self.budget = _BUDGET * sum(len(c.instructions) for c in module.computations)
+        log: Log = []
+        self.run(module.entry, [None] * len(module.entry.parameters), log)
+        for computation in _called_by_others(module):
+            self.run(computation, [None] * len(computation.parameters), log)
+        self.known = _recorded(log)
+
+    def run(self, computation: HloComputation, arguments: Sequence[Value], log: Log) -> Environment:
+        """What is known of a computation's instructions for these arguments; also appended to `log`."""
+        self.budget -= len(computation.instructions)
+        env: Environment = {}
+        for i in computation.instructions:
+            found: Value = None
+            if i.opcode in _STRUCTURE:
+                found = self.structure(i, env, arguments, log)
+            elif i.shape.element_type is not None and limits(i.shape) is not None and i.opcode in TRANSFER:
+                found = _computed(i, env)
+            if found is not None:
+                env[i] = found
+        log.append((computation, env))
+        return env
+
+    def structure(self, i: HloInstruction, env: Environment, arguments: Sequence[Value], log: Log) -> Value:
+        match i.opcode:
+            case Opcode.PARAMETER:
+                return arguments[i.attributes.number]
+            case Opcode.TUPLE:
+                return tuple([env.get(o) for o in i.operands])
+            case Opcode.GET_TUPLE_ELEMENT:
+                state = env.get(i.operands[0])
+                return state[i.attributes.index] if isinstance(state, tuple) else None
+            case Opcode.WHILE:
+                return _Loop(self, i, env).solved(log)
+            case Opcode.CONDITIONAL:
+                return self.branches(i, env, log)
+            case Opcode.FUSION | Opcode.CALL:
+                (called,) = i.called_computations()
+                return self.run(called, [env.get(o) for o in i.operands], log).get(called.root)
+            case _:  # opt-barrier, copy
+                return env.get(i.operands[0])
+
+    def branches(self, i: HloInstruction, env: Environment, log: Log) -> Value:
+        """A conditional: what all branches that may run agree on. In a branch the predicate is known."""
+        index, *operands = i.operands
+        branches = i.attributes.branch_computations
+        taken = _range(index, env)
+        results: list[Value] = []
+        for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
+            facts: Facts | None = {}
+            if limits(index.shape) == BOOLEAN:
+                facts = implied(index, k == 0, env)
+            elif taken is not None and k + 1 < len(branches) and not taken.low <= k <= taken.high:
+                continue
+            elif taken is not None and k + 1 == len(branches) and 0 <= taken.low and taken.high < k:
+                continue
+            if facts is None:
+                continue
+            given = env.get(operand)
+            if facts and operand.opcode is Opcode.TUPLE:
+                given = tuple([facts.get(o, env.get(o)) for o in operand.operands])
+            elif operand in facts:
+                given = facts[operand]
+            results.append(self.run(branch, [given], log).get(branch.root))
+        found = results[0] if results else None
+        for each in results[1:]:
+            found = _agreed(found, each)
+        return found
+
+
+def _called_by_others(module: HloModule) -> dict[HloComputation, None]:
+    """Reducers, comparators and the like: they are called with values that nobody follows."""
+    callers = (i for c in module.computations for i in c.callers if i.opcode not in _STRUCTURE)
+    return dict.fromkeys(called for i in callers for called in i.called_computations())
+
+
+_STRUCTURE = frozenset(
+    (
+        Opcode.PARAMETER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.FUSION,
+        Opcode.CALL, Opcode.OPT_BARRIER,
+    )
+)  # fmt: skip
+
+
+def _recorded(log: Log) -> dict[HloInstruction, Range]:
+    """What holds in all runs of the log."""
+    known: dict[HloInstruction, Range] = {}
+    seen: set[HloComputation] = set()
+    for computation, env in log:
+        again = computation in seen
+        seen.add(computation)
+        for i in computation.instructions:
+            found = env.get(i)
+            if not isinstance(found, Range):
+                if again:
+                    known.pop(i, None)
+            elif not again:
+                known[i] = found
+            elif i in known:
+                known[i] = known[i].joined(found)
+    return known
+
+
+def _agreed(a: Value, b: Value) -> Value:
+    """What holds for two values."""
+    if isinstance(a, Range) and isinstance(b, Range):
+        return a.joined(b)
+    if isinstance(a, tuple) and isinstance(b, tuple) and not isinstance(a, Range) and not isinstance(b, Range):
+        return tuple([_agreed(x, y) for x, y in zip(a, b, strict=True)])
+    return None
+
+
+def _range(i: HloInstruction, env: Environment) -> Range | None:
+    """The range of an instruction, at worst its type's; None if it is no array of integers or booleans."""
+    found = env.get(i)
+    return found if isinstance(found, Range) else limits(i.shape)
+
+
+def _computed(i: HloInstruction, env: Environment) -> Range | None:
+    operands = []
+    for o in i.operands:
+        found = _range(o, env)
+        if found is None:
+            return None
+        operands.append(found)
+    if i.opcode is Opcode.SELECT and not operands[0].is_single:
+        pred, a, b = i.operands
+        operands[1] = _arm(pred, True, a, operands[1], env)
+        operands[2] = _arm(pred, False, b, operands[2], env)
+    return transfer(i, operands)
+
+
+def _arm(pred: HloInstruction, truth: bool, arm: HloInstruction, known: Range, env: Environment) -> Range:
+    """An operand of a select where it is chosen: of `select(i < 0, i + n, i)`, i + n for negative i."""
+    facts = implied(pred, truth, env)
+    return known if not facts else _under(arm, facts, env, _DEPTH) or known
+
+
+Facts = dict[HloInstruction, Range]
+"""Ranges of some instructions if something is assumed."""
+
+
+def _under(i: HloInstruction, facts: Facts, env: Environment, depth: int) -> Range | None:
+    """The range of an instruction given `facts`, which hold for each element on its own."""
+    plain = _range(i, env)
+    if i in facts:
+        return facts[i]
+    if plain is None or not depth or not i.operands or not has_trait(i.opcode, Trait.ELEMENTWISE):
+        return plain
+    operands = []
+    for o in i.operands:
+        found = _under(o, facts, env, depth - 1)
+        if found is None:
+            return plain
+        operands.append(found)
+    found = transfer(i, operands)
+    return plain if found is None else plain.met(found) or plain
+
+
+def implied(
+    pred: HloInstruction, truth: bool, env: Environment, facts: Facts | None = None, depth: int = _TERMS
+) -> Facts | None:
+    """What follows for other instructions if `pred` has a value, for each element on its own; None: it never has."""
+    facts = {} if facts is None else facts
+    found = _range(pred, env)
+    if found is None or (found.is_single and found.low != truth):
+        return None
+    match pred.opcode:
+        case Opcode.NOT:
+            return implied(pred.operands[0], not truth, env, facts, depth)
+        case Opcode.AND | Opcode.OR if depth and truth == (pred.opcode is Opcode.AND):
+            for o in pred.operands:
+                if implied(o, truth, env, facts, depth - 1) is None:
+                    return None
+        case Opcode.COMPARE:
+            a, b = pred.operands
+            direction = pred.attributes.direction if truth else INVERSE[pred.attributes.direction]
+            for x, y, d in ((a, b, direction), (b, a, MIRRORED[direction])):
+                known, other = facts.get(x) or _range(x, env), facts.get(y) or _range(y, env)
+                if known is None or other is None:
+                    return facts  # a comparison of other numbers
+                new = narrowed(d, known, other)
+                if new is None:
+                    return None
+                _assume(x, new, env, facts)
+        case Opcode.GET_TUPLE_ELEMENT | Opcode.PARAMETER:
+            facts[pred] = Range(int(truth), int(truth))
+    return facts
+
+
+def _assume(i: HloInstruction, known: Range, env: Environment, facts: Facts) -> None:
+    """Enter the range of an instruction; if it adds a constant without wrapping around, the other term's range too."""
+    facts[i] = known
+    if i.opcode is not Opcode.ADD:
+        return
+    for x, term in (i.operands, i.operands[::-1]):
+        a, c, whole = _range(x, env), _range(term, env), limits(i.shape)
+        if a is None or c is None or whole is None or not c.is_single or x is term:
+            continue
+        if whole.contains(Range(a.low + c.low, a.high + c.low)):
+            found = a.met(Range(known.low - c.low, known.high - c.low))
+            facts[x] = found or a
+
+
+class _Loop:
+    """One loop in one environment: the ranges of its state's elements."""
+
+    def __init__(self, analysis: _Analysis, loop: HloInstruction, env: Environment) -> None:
+        self.analysis = analysis
+        self.condition: HloComputation = loop.attributes.condition
+        self.body: HloComputation = loop.attributes.body
+        shapes = loop.shape.elements if loop.shape.is_tuple else ()
+        results = body_results(self.body)
+        self.results: tuple[HloInstruction, ...] = results or ()
+        given = env.get(loop.operands[0])
+        self.is_known = loop.shape.is_tuple and results is not None
+        self.start: list[Range | None] = []
+        for k, shape in enumerate(shapes):
+            found = given[k] if isinstance(given, tuple) else None
+            self.start.append(found if isinstance(found, Range) else limits(shape))
+        self.fixed = [state_element(r) == k for k, r in enumerate(self.results)]
+        self.steps = [None if f else _step(r, k) for k, (r, f) in enumerate(zip(self.results, self.fixed, strict=True))]
+        self.marks: list[int] | None = None
+
+    def solved(self, log: Log) -> Value:
+        """The state after the loop."""
+        if not self.is_known:
+            for computation in (self.condition, self.body):
+                self.analysis.run(computation, [None], log)
+            return None
+        head, widened = self.first_guess(), False
+        for attempt in range(_PATIENCE):
+            tried = _Turn(self, head)
+            wanted = tried.wanted()
+            if _contain(head, wanted):
+                break
+            widened = True
+            at_once = self.analysis.budget < 0
+            for k, (h, w) in enumerate(zip(head, wanted, strict=True)):
+                if w is not None and h is not None and (attempt == _PATIENCE - 2 or not h.contains(w)):
+                    head[k] = self.widened(k, h, w, _GUESSES if at_once else attempt)
+        else:
+            raise AssertionError("the ranges of a loop's state do not settle")
+        if widened and self.analysis.budget > 0:
+            smaller = [h if w is None else w for h, w in zip(head, wanted, strict=True)]
+            again = _Turn(self, smaller) if smaller != head else tried
+            if again is not tried and _contain(smaller, again.wanted()):
+                tried = again
+        log.extend(tried.log)
+        return tried.after()
+
+    def first_guess(self) -> list[Range | None]:
+        """The start, and for counters with a constant step what the trip count says."""
+        env: Environment = self.analysis.run(self.condition, [tuple(self.start)], [])
+        constant = {k: s for k, s in self.known_steps({}).items() if s is not None}
+        trips = self.trips(env, constant)
+        head = list(self.start)
+        for k, step in constant.items():
+            reached = self.reached(k, step, trips)
+            head[k] = reached or head[k]
+        return head
+
+    def known_steps(self, env: Environment) -> dict[int, Range]:
+        """By element that is a sum: what is added in one turn of the body."""
+        found: dict[int, Range] = {}
+        for k, step in enumerate(self.steps):
+            if step is None:
+                continue
+            sign, term = step
+            index = state_element(term)
+            known = env.get(term)
+            if known is None and not env:
+                known = transfer(term, ()) if term.opcode is Opcode.CONSTANT else None
+                if index is not None and self.fixed[index]:
+                    known = self.start[index]
+            if isinstance(known, Range):
+                found[k] = known if sign > 0 else Range(-known.high, -known.low)
+        return found
+
+    def trips(self, env: Environment, steps: Mapping[int, Range]) -> int | None:
+        """The most turns: how long a counter stays below a limit. `env`: what is known in the condition."""
+        most: int | None = None
+        for comparison in _conjuncts(self.condition.root):
+            a, b = comparison.operands
+            direction = comparison.attributes.direction
+            for x, y, d in ((a, b, direction), (b, a, MIRRORED[direction])):
+                count = self.turns(x, y, d.name, env, steps)
+                if count is not None and (most is None or count < most):
+                    most = count
+        return most
+
+    def turns(
+        self, counter: HloInstruction, limit: HloInstruction, direction: str, env: Environment, steps: Mapping[int, Range]
+    ) -> int | None:
+        """The most turns while `counter` is below `limit` (LT, LE) or above it; None if it might wrap around."""
+        k = state_element(counter)
+        start = self.start[k] if k is not None else None
+        whole, end, step = limits(counter.shape), _range(limit, env), None if k is None else steps.get(k)
+        if start is None or whole is None or end is None or step is None:
+            return None
+        if direction in ("LT", "LE") and step.low > 0:
+            last = end.high - (direction == "LT")
+            return None if last + step.high > whole.high else max(0, (last - start.low) // step.low + 1)
+        if direction in ("GT", "GE") and step.high < 0:
+            last = end.low + (direction == "GT")
+            return None if last + step.low < whole.low else max(0, (start.high - last) // -step.high + 1)
+        return None
+
+    def reached(self, k: int, step: Range, trips: int | None) -> Range | None:
+        """Element k, a sum, in up to `trips` turns; None if it might wrap around."""
+        start, whole = self.start[k], limits(self.results[k].shape)
+        if start is None or whole is None or trips is None:
+            return None
+        found = Range(start.low + min(0, trips * step.low), start.high + max(0, trips * step.high))
+        return found if whole.contains(found) else None
+
+    def widened(self, k: int, head: Range, wanted: Range, attempt: int) -> Range:
+        """A larger guess: up to the next number that the loop compares or counts with; in the end, everything."""
+        whole = limits(self.results[k].shape)
+        assert whole is not None
+        if attempt >= _GUESSES:
+            return whole
+        if self.marks is None:
+            self.marks = self.numbers()
+        low, high = head.low, head.high
+        if wanted.low < low:
+            low = max((m for m in self.marks if m <= wanted.low), default=whole.low)
+        if wanted.high > high:
+            high = min((m for m in self.marks if m >= wanted.high), default=whole.high)
+        return Range(max(low, whole.low), min(high, whole.high))
+
+    def numbers(self) -> list[int]:
+        """The constants of the loop and where its state starts, and their neighbours."""
+        found: set[int] = set()
+        for i in chain(self.condition.instructions, self.body.instructions):
+            known = transfer(i, ()) if i.opcode is Opcode.CONSTANT and limits(i.shape) is not None else None
+            found.update(known or ())
+        for start in self.start:
+            found.update(start or ())
+        return sorted({n + d for n in found for d in (-1, 0, 1)})
+
+
+def _contain(head: Sequence[Range | None], wanted: Sequence[Range | None]) -> bool:
+    return all(w is None or (h is not None and h.contains(w)) for h, w in zip(head, wanted, strict=True))
+
+
+class _Turn:
+    """One turn of a loop's condition and body from a guess of the state's ranges."""
+
+    def __init__(self, loop: _Loop, head: Sequence[Range | None]) -> None:
+        self.loop, self.head, self.log = loop, tuple(head), Log()
+        run = loop.analysis.run
+        self.env = run(loop.condition, [self.head], self.log)
+        self.body_env: Environment | None = None
+        guess = loop.known_steps({})
+        trips = loop.trips(self.env, guess)
+        entered = self.assuming(True)
+        if entered is None or trips == 0:
+            return
+        self.body_env = run(loop.body, [tuple(self.narrowed(entered, guess, trips))], self.log)
+
+    def assuming(self, truth: bool) -> list[Range | None] | None:
+        """The state if the condition has a value; None if it never has."""
+        facts = implied(self.loop.condition.root, truth, self.env)
+        if facts is None:
+            return None
+        state = list(self.head)
+        for instruction, known in facts.items():
+            k = state_element(instruction)
+            if k is not None:
+                before = state[k]
+                state[k] = known if before is None else before.met(known)
+        return state
+
+    def narrowed(self, state: list[Range | None], steps: Mapping[int, Range], trips: int | None) -> list[Range | None]:
+        """The state where the body starts: a counter has not made its last step yet."""
+        for k, step in steps.items():
+            reached = self.loop.reached(k, step, None if trips is None else trips - 1)
+            before = state[k]
+            if reached is not None and before is not None:
+                state[k] = before.met(reached)
+        return state
+
+    def wanted(self) -> list[Range | None]:
+        """By element: the range that the guess must contain, to be right; None: it is right."""
+        loop, env = self.loop, self.body_env
+        if env is None:
+            return list(loop.start)
+        steps = loop.known_steps(env)
+        trips = loop.trips(self.env, steps)
+        found: list[Range | None] = []
+        for k, (start, result) in enumerate(zip(loop.start, loop.results, strict=True)):
+            if start is None or loop.fixed[k]:
+                found.append(None)
+                continue
+            after = _range(result, env)
+            assert after is not None
+            found.append(start.joined(after))
+            reached = loop.reached(k, steps[k], trips) if k in steps else None
+            head = self.head[k]
+            if reached is not None and head is not None and not head.contains(start.joined(after)):
+                found[k] = reached
+        return found
+
+    def after(self) -> Value:
+        """The state after the loop, if the guess is right: the condition is false."""
+        state = self.assuming(False) or self.head
+        both = zip(state, self.wanted(), strict=True)
+        return tuple([a if a is None or w is None else a.met(w) or a for a, w in both])
+
+
+def _conjuncts(pred: HloInstruction, depth: int = _TERMS) -> Iterator[HloInstruction]:
+    """Comparisons that must be true for `pred`."""
+    if pred.opcode is Opcode.COMPARE:
+        yield pred
+    elif pred.opcode is Opcode.AND and depth:
+        for o in pred.operands:
+            yield from _conjuncts(o, depth - 1)
+
+
+def _step(result: HloInstruction, k: int) -> tuple[int, HloInstruction] | None:
+    """What is added to element k of the state in each turn, and its sign."""
+    if result.opcode not in (Opcode.ADD, Opcode.SUBTRACT) or limits(result.shape) in (None, BOOLEAN):
+        return None
+    a, b = result.operands
+    if state_element(a) == k:
+        return (1 if result.opcode is Opcode.ADD else -1), b
+    return (1, a) if state_element(b) == k and result.opcode is Opcode.ADD else None
