@@ -159,7 +159,7 @@ def _recorded(log: Log) -> dict[HloInstruction, Range]:
                 known[i] = found
             elif i in known:
                 known[i] = known[i].joined(found)
-    return known
+    return {i: found for i, found in known.items() if found != limits(i.shape)}
 
 
 def _agreed(a: Value, b: Value) -> Value:
@@ -280,7 +280,8 @@ class _Loop:
             found = given[k] if isinstance(given, tuple) else None
             self.start.append(found if isinstance(found, Range) else limits(shape))
         self.fixed = [state_element(r) == k for k, r in enumerate(self.results)]
-        self.steps = [None if f else _step(r, k) for k, (r, f) in enumerate(zip(self.results, self.fixed, strict=True))]
+        self.terms = [None if f else _step(r, k) for k, (r, f) in enumerate(zip(self.results, self.fixed, strict=True))]
+        self.constant_steps = self.steps_in(self.constants())
         self.marks: list[int] | None = None
 
     def solved(self, log: Log) -> Value:
@@ -291,52 +292,53 @@ class _Loop:
             return None
         head, widened = self.first_guess(), False
         for attempt in range(_PATIENCE):
-            tried = _Turn(self, head)
-            wanted = tried.wanted()
-            if _contain(head, wanted):
+            turn = _Turn(self, head, self.constant_steps)
+            if turn.is_right:
                 break
             widened = True
-            at_once = self.analysis.budget < 0
-            for k, (h, w) in enumerate(zip(head, wanted, strict=True)):
+            hopeless = _GUESSES if self.analysis.budget < 0 else attempt
+            for k, (h, w) in enumerate(zip(head, turn.wanted, strict=True)):
                 if w is not None and h is not None and (attempt == _PATIENCE - 2 or not h.contains(w)):
-                    head[k] = self.widened(k, h, w, _GUESSES if at_once else attempt)
+                    head[k] = h.joined(w) if k in turn.sums and hopeless < 2 else self.widened(k, h, w, hopeless)
         else:
             raise AssertionError("the ranges of a loop's state do not settle")
-        if widened and self.analysis.budget > 0:
-            smaller = [h if w is None else w for h, w in zip(head, wanted, strict=True)]
-            again = _Turn(self, smaller) if smaller != head else tried
-            if again is not tried and _contain(smaller, again.wanted()):
-                tried = again
-        log.extend(tried.log)
-        return tried.after()
+        if (widened or turn.steps != self.constant_steps) and self.analysis.budget > 0:
+            smaller = [h if w is None else w for h, w in zip(head, turn.wanted, strict=True)]
+            again = _Turn(self, smaller, turn.steps)
+            turn = again if again.is_right else turn
+        log.extend(turn.log)
+        return turn.after()
 
     def first_guess(self) -> list[Range | None]:
         """The start, and for counters with a constant step what the trip count says."""
-        env: Environment = self.analysis.run(self.condition, [tuple(self.start)], [])
-        constant = {k: s for k, s in self.known_steps({}).items() if s is not None}
-        trips = self.trips(env, constant)
+        env = self.analysis.run(self.condition, [tuple(self.start)], [])
+        trips = self.trips(env, self.constant_steps)
         head = list(self.start)
-        for k, step in constant.items():
-            reached = self.reached(k, step, trips)
-            head[k] = reached or head[k]
+        for k, step in self.constant_steps.items():
+            head[k] = self.reached(k, step, trips) or head[k]
         return head
 
-    def known_steps(self, env: Environment) -> dict[int, Range]:
-        """By element that is a sum: what is added in one turn of the body."""
+    def steps_in(self, env: Environment) -> dict[int, Range]:
+        """By element that is a sum: what is added to it in one turn of the body."""
         found: dict[int, Range] = {}
-        for k, step in enumerate(self.steps):
-            if step is None:
-                continue
-            sign, term = step
-            index = state_element(term)
-            known = env.get(term)
-            if known is None and not env:
-                known = transfer(term, ()) if term.opcode is Opcode.CONSTANT else None
-                if index is not None and self.fixed[index]:
-                    known = self.start[index]
-            if isinstance(known, Range):
-                found[k] = known if sign > 0 else Range(-known.high, -known.low)
+        for k, step in enumerate(self.terms):
+            if step is not None:
+                known = env.get(step[1])
+                if isinstance(known, Range):
+                    found[k] = known if step[0] > 0 else Range(-known.high, -known.low)
         return found
+
+    def constants(self) -> Environment:
+        """What is known of the body's constants and of elements that never change, before anything has run."""
+        env: Environment = {}
+        for step in self.terms:
+            if step is not None:
+                term, k = step[1], state_element(step[1])
+                if term.opcode is Opcode.CONSTANT:
+                    env[term] = transfer(term, ())
+                elif k is not None and self.fixed[k]:
+                    env[term] = self.start[k]
+        return env
 
     def trips(self, env: Environment, steps: Mapping[int, Range]) -> int | None:
         """The most turns: how long a counter stays below a limit. `env`: what is known in the condition."""
@@ -351,7 +353,12 @@ class _Loop:
         return most
 
     def turns(
-        self, counter: HloInstruction, limit: HloInstruction, direction: str, env: Environment, steps: Mapping[int, Range]
+        self,
+        counter: HloInstruction,
+        limit: HloInstruction,
+        direction: str,
+        env: Environment,
+        steps: Mapping[int, Range],
     ) -> int | None:
         """The most turns while `counter` is below `limit` (LT, LE) or above it; None if it might wrap around."""
         k = state_element(counter)
@@ -406,19 +413,29 @@ def _contain(head: Sequence[Range | None], wanted: Sequence[Range | None]) -> bo
 
 
 class _Turn:
-    """One turn of a loop's condition and body from a guess of the state's ranges."""
+    """One turn of a loop's condition and body from a guess of the state's ranges, and of what counters add."""
 
-    def __init__(self, loop: _Loop, head: Sequence[Range | None]) -> None:
-        self.loop, self.head, self.log = loop, tuple(head), Log()
-        run = loop.analysis.run
-        self.env = run(loop.condition, [self.head], self.log)
-        self.body_env: Environment | None = None
-        guess = loop.known_steps({})
-        trips = loop.trips(self.env, guess)
+    def __init__(self, loop: _Loop, head: Sequence[Range | None], assumed: Mapping[int, Range]) -> None:
+        self.loop, self.head, self.assumed = loop, tuple(head), assumed
+        self.log: Log = []
+        self.env = loop.analysis.run(loop.condition, [self.head], self.log)
+        self.steps: dict[int, Range] = dict(assumed)
+        self.wanted: list[Range | None] = list(loop.start)
+        """By element: the range that the guess must contain to be right; None: it is right."""
+        self.sums: set[int] = set()
+        """The elements for which that comes from the trip count."""
+        trips = loop.trips(self.env, assumed)
         entered = self.assuming(True)
-        if entered is None or trips == 0:
-            return
-        self.body_env = run(loop.body, [tuple(self.narrowed(entered, guess, trips))], self.log)
+        if entered is not None and trips != 0:
+            state = tuple(self.narrowed(entered, None if trips is None else trips - 1))
+            self.check(loop.analysis.run(loop.body, [state], self.log))
+
+    @property
+    def is_right(self) -> bool:
+        """True if the state is in the guessed ranges before and after each turn: by induction over the turns."""
+        return _contain(self.head, self.wanted) and all(
+            k in self.steps and step.contains(self.steps[k]) for k, step in self.assumed.items()
+        )
 
     def assuming(self, truth: bool) -> list[Range | None] | None:
         """The state if the condition has a value; None if it never has."""
@@ -433,40 +450,36 @@ class _Turn:
                 state[k] = known if before is None else before.met(known)
         return state
 
-    def narrowed(self, state: list[Range | None], steps: Mapping[int, Range], trips: int | None) -> list[Range | None]:
-        """The state where the body starts: a counter has not made its last step yet."""
-        for k, step in steps.items():
-            reached = self.loop.reached(k, step, None if trips is None else trips - 1)
+    def narrowed(self, state: list[Range | None], trips: int | None) -> list[Range | None]:
+        """The state where the body starts, at most `trips` turns from the start."""
+        for k, step in self.assumed.items():
+            reached = self.loop.reached(k, step, trips)
             before = state[k]
             if reached is not None and before is not None:
                 state[k] = before.met(reached)
         return state
 
-    def wanted(self) -> list[Range | None]:
-        """By element: the range that the guess must contain, to be right; None: it is right."""
-        loop, env = self.loop, self.body_env
-        if env is None:
-            return list(loop.start)
-        steps = loop.known_steps(env)
-        trips = loop.trips(self.env, steps)
-        found: list[Range | None] = []
+    def check(self, env: Environment) -> None:
+        """Compare the guess with what the body makes of it."""
+        loop = self.loop
+        self.steps = loop.steps_in(env)
+        trips = loop.trips(self.env, self.steps)
         for k, (start, result) in enumerate(zip(loop.start, loop.results, strict=True)):
             if start is None or loop.fixed[k]:
-                found.append(None)
+                self.wanted[k] = None
                 continue
-            after = _range(result, env)
-            assert after is not None
-            found.append(start.joined(after))
-            reached = loop.reached(k, steps[k], trips) if k in steps else None
-            head = self.head[k]
-            if reached is not None and head is not None and not head.contains(start.joined(after)):
-                found[k] = reached
-        return found
+            after, head = _range(result, env), self.head[k]
+            assert after is not None and head is not None
+            self.wanted[k] = start.joined(after)
+            reached = loop.reached(k, self.steps[k], trips) if k in self.steps else None
+            if reached is not None and not head.contains(start.joined(after)):
+                self.wanted[k] = reached
+                self.sums.add(k)
 
     def after(self) -> Value:
         """The state after the loop, if the guess is right: the condition is false."""
         state = self.assuming(False) or self.head
-        both = zip(state, self.wanted(), strict=True)
+        both = zip(state, self.wanted, strict=True)
         return tuple([a if a is None or w is None else a.met(w) or a for a, w in both])
 
 

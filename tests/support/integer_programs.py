@@ -43,14 +43,13 @@ from hloom.hlo.shape import Shape
 
 from .random_modules import scalar_reducer
 
-O = Opcode
 TYPES = tuple(ElementType[n] for n in ("S8", "S16", "S32", "S64", "U8", "U16", "U32", "U64"))
 PRED = ElementType.PRED
 BINARY = (
-    O.ADD, O.ADD, O.SUBTRACT, O.MULTIPLY, O.DIVIDE, O.REMAINDER, O.REMAINDER, O.MAXIMUM, O.MINIMUM, O.AND, O.OR, O.XOR,
-    O.SHIFT_LEFT, O.SHIFT_RIGHT_ARITHMETIC, O.SHIFT_RIGHT_LOGICAL,
+    Opcode.ADD, Opcode.ADD, Opcode.SUBTRACT, Opcode.MULTIPLY, Opcode.DIVIDE, Opcode.REMAINDER, Opcode.REMAINDER, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR, Opcode.XOR,
+    Opcode.SHIFT_LEFT, Opcode.SHIFT_RIGHT_ARITHMETIC, Opcode.SHIFT_RIGHT_LOGICAL,
 )  # fmt: skip
-UNARY = (O.NEGATE, O.ABS, O.SIGN, O.NOT, O.POPULATION_COUNT, O.COUNT_LEADING_ZEROS)
+UNARY = (Opcode.NEGATE, Opcode.ABS, Opcode.SIGN, Opcode.NOT, Opcode.POPULATION_COUNT, Opcode.COUNT_LEADING_ZEROS)
 DIRECTIONS = tuple(ComparisonDirection)
 SIZE = 5
 """Of the arrays."""
@@ -109,7 +108,7 @@ class _Drawer:
     def like(self, shape: Shape) -> HloInstruction:
         found = [v for v in self.values if v.shape.compatible(shape)]
         if shape.rank and (not found or self.rng.random() < 0.3):
-            return self.add(O.BROADCAST, self.scalar(), attributes=BroadcastAttributes(()), shape=shape)
+            return self.add(Opcode.BROADCAST, self.scalar(), attributes=BroadcastAttributes(()), shape=shape)
         return self.scalar() if not shape.rank else self.rng.choice(found)
 
     def shape(self) -> Shape:
@@ -117,7 +116,7 @@ class _Drawer:
 
     def compare(self, a: HloInstruction, b: HloInstruction) -> HloInstruction:
         direction = self.rng.choice(DIRECTIONS)
-        return self.add(O.COMPARE, a, b, attributes=CompareAttributes(direction))
+        return self.add(Opcode.COMPARE, a, b, attributes=CompareAttributes(direction))
 
     def steps(self, count: int) -> None:
         kinds: tuple[tuple[Callable[[], object], int], ...] = (
@@ -134,7 +133,7 @@ class _Drawer:
 
     def unary(self) -> None:
         opcode = self.rng.choice(UNARY)
-        if self.element.is_signed or opcode not in (O.NEGATE, O.ABS, O.SIGN):
+        if self.element.is_signed or opcode not in (Opcode.NEGATE, Opcode.ABS, Opcode.SIGN):
             self.add(opcode, self.like(self.shape()))
 
     def wrapped_index(self) -> None:
@@ -142,15 +141,15 @@ class _Drawer:
         i = self.scalar()
         n = self.constant(SIZE) if self.rng.random() < 0.7 else self.constant()
         zero = self.constant(0) if self.rng.random() < 0.8 else self.constant()
-        below = self.add(O.COMPARE, i, zero, attributes=CompareAttributes(ComparisonDirection.LT))
-        self.add(O.SELECT, below, self.add(O.ADD, i, n), i)
+        below = self.add(Opcode.COMPARE, i, zero, attributes=CompareAttributes(ComparisonDirection.LT))
+        self.add(Opcode.SELECT, below, self.add(Opcode.ADD, i, n), i)
 
     def predicate(self, shape: Shape) -> HloInstruction:
         p = self.compare(self.like(shape), self.like(shape))
         while self.rng.random() < 0.4:
             other = self.compare(self.like(shape), self.like(shape))
-            p = self.add(self.rng.choice((O.AND, O.OR, O.XOR)), p, other)
-        return self.add(O.NOT, p) if self.rng.random() < 0.2 else p
+            p = self.add(self.rng.choice((Opcode.AND, Opcode.OR, Opcode.XOR)), p, other)
+        return self.add(Opcode.NOT, p) if self.rng.random() < 0.2 else p
 
     def chosen(self) -> None:
         shape = self.shape()
@@ -158,45 +157,45 @@ class _Drawer:
         p = self.predicate(shape) if self.rng.random() < 0.4 else self.compare(a, self.like(shape))
         arms = [a, self.add(self.rng.choice(BINARY), a, self.like(shape))]
         self.rng.shuffle(arms)
-        self.add(O.SELECT, p, *arms)
+        self.add(Opcode.SELECT, p, *arms)
 
     def bounded(self) -> None:
         shape = self.shape()
-        self.add(O.CLAMP, self.scalar(), self.like(shape), self.scalar())
+        self.add(Opcode.CLAMP, self.scalar(), self.like(shape), self.scalar())
 
     def converted(self) -> None:
         there = self.rng.choice((*TYPES, PRED))
         x = self.like(self.shape())
-        middle = make_instruction(O.CONVERT, (x,), shape=x.shape.with_element_type(there))
+        middle = make_instruction(Opcode.CONVERT, (x,), shape=x.shape.with_element_type(there))
         self.values.append(middle)
-        self.add(O.CONVERT, middle, shape=x.shape)
+        self.add(Opcode.CONVERT, middle, shape=x.shape)
 
     def array(self) -> None:
         kind = self.rng.randrange(5)
         shape = Shape.array(self.element, (SIZE,))
         x = self.like(shape)
         if kind == 0:
-            self.add(O.IOTA, attributes=IotaAttributes(0), shape=shape)
+            self.add(Opcode.IOTA, attributes=IotaAttributes(0), shape=shape)
         elif kind == 1:
-            both = make_instruction(O.CONCATENATE, (x, self.like(shape)), ConcatenateAttributes(0))
+            both = make_instruction(Opcode.CONCATENATE, (x, self.like(shape)), ConcatenateAttributes(0))
             start = self.rng.randint(0, SIZE)
-            self.add(O.SLICE, both, attributes=SliceAttributes((start,), (start + SIZE,), (1,)))
+            self.add(Opcode.SLICE, both, attributes=SliceAttributes((start,), (start + SIZE,), (1,)))
         elif kind == 2:
-            reducer = scalar_reducer(self.rng.choice((O.ADD, O.MAXIMUM, O.MINIMUM, O.MULTIPLY)), self.element)
-            self.add(O.REDUCE, x, self.scalar(), attributes=ReduceAttributes((0,), reducer))
+            reducer = scalar_reducer(self.rng.choice((Opcode.ADD, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.MULTIPLY)), self.element)
+            self.add(Opcode.REDUCE, x, self.scalar(), attributes=ReduceAttributes((0,), reducer))
         elif kind == 3:
-            cut = make_instruction(O.SLICE, (x,), SliceAttributes((1,), (SIZE,), (1,)))
-            self.add(O.PAD, cut, self.scalar(), attributes=PadAttributes((1,), (0,), (0,)))
+            cut = make_instruction(Opcode.SLICE, (x,), SliceAttributes((1,), (SIZE,), (1,)))
+            self.add(Opcode.PAD, cut, self.scalar(), attributes=PadAttributes((1,), (0,), (0,)))
         else:
-            self.add(O.REVERSE, x, attributes=ReverseAttributes((0,)))
+            self.add(Opcode.REVERSE, x, attributes=ReverseAttributes((0,)))
 
     def sliced(self) -> None:
         x, i = self.like(Shape.array(self.element, (SIZE,))), self.scalar()
         size = self.rng.choice((1, 1, 2, SIZE))
-        taken = self.add(O.DYNAMIC_SLICE, x, i, attributes=DynamicSliceAttributes((size,)))
+        taken = self.add(Opcode.DYNAMIC_SLICE, x, i, attributes=DynamicSliceAttributes((size,)))
         if size == 1:
-            self.add(O.RESHAPE, taken, shape=Shape.array(self.element))
-        self.add(O.DYNAMIC_UPDATE_SLICE, x, taken, self.scalar())
+            self.add(Opcode.RESHAPE, taken, shape=Shape.array(self.element))
+        self.add(Opcode.DYNAMIC_UPDATE_SLICE, x, taken, self.scalar())
 
     def inner(self, shapes: list[Shape], name: str, body: Callable[[_Drawer], HloInstruction]) -> Any:
         """A computation of one tuple."""
@@ -218,7 +217,7 @@ class _Drawer:
         index = self.compare(state[0], self.rng.choice((self.scalar(), state[1])))
         count = 2
         if self.rng.random() < 0.4:
-            index = make_instruction(O.CONVERT, (self.scalar(),), shape=Shape.array(ElementType.S32))
+            index = make_instruction(Opcode.CONVERT, (self.scalar(),), shape=Shape.array(ElementType.S32))
             count = self.rng.randint(1, 3)
 
         def arm(inside: _Drawer) -> HloInstruction:
@@ -227,7 +226,7 @@ class _Drawer:
 
         branches = tuple(self.inner(shapes, f"branch{k}", arm) for k in range(count))
         given = make_tuple(state)
-        found = make_instruction(O.CONDITIONAL, (index, *[given] * count), ConditionalAttributes(branches))
+        found = make_instruction(Opcode.CONDITIONAL, (index, *[given] * count), ConditionalAttributes(branches))
         self.values += [make_get_tuple_element(found, k) for k in range(len(shapes))]
 
     def call(self) -> None:
@@ -242,44 +241,54 @@ class _Drawer:
     def scalar_of_own(self) -> HloInstruction:
         return [v for v in self.values if v.shape.element_type is self.element and not v.shape.rank][-1]
 
+    def term(self) -> HloInstruction:
+        """What may be added to a counter: a constant, or something small."""
+        if self.rng.random() < 0.4:
+            return self.constant()
+        return self.add(Opcode.REMAINDER, self.scalar(), self.constant(self.rng.randint(1, 4)))
+
     def loop(self) -> None:
         """Element 0 is compared with a constant, with another element, or with something computed from it."""
         if self.depth <= 0:
             return
         state = self.state()
-        if self.rng.random() < 0.5:
+        plain = self.rng.random() < 0.5  # a loop as people write it
+        if plain or self.rng.random() < 0.3:
             state[0] = self.constant(max(self.element.limits[0], self.rng.randint(-2, 3)))
         shapes = [s.shape for s in state]
 
         def condition(inside: _Drawer) -> HloInstruction:
             limit = self.rng.choice((inside.constant(self.rng.randint(0, 9)), inside.constant(), inside.values[1]))
             first, second = inside.values[0], limit
+            if plain:
+                below = CompareAttributes(ComparisonDirection.LT)
+                return inside.add(Opcode.COMPARE, first, inside.constant(self.rng.randint(0, 9)), attributes=below)
             if self.rng.random() < 0.2:
                 first, second = second, first
             p = inside.compare(first, second)
             if self.rng.random() < 0.3:
-                p = inside.add(O.AND, p, inside.compare(inside.values[1], inside.scalar()))
+                p = inside.add(Opcode.AND, p, inside.compare(inside.values[1], inside.scalar()))
             return p
 
         def body(inside: _Drawer) -> HloInstruction:
             own = list(inside.values)
             inside.steps(self.rng.randint(1, 5))
             step = inside.constant(self.rng.choice((1, 1, 1, 2, 3)))
-            kind = self.rng.random()
-            opcode = O.ADD if kind < 0.7 else O.SUBTRACT
+            kind = 0.0 if plain else self.rng.random()
+            opcode = Opcode.ADD if kind < 0.7 else Opcode.SUBTRACT
             results = [inside.add(opcode, own[0], step if kind < 0.85 else inside.scalar())]
             for x in own[1:]:
                 kind = self.rng.random()
                 if kind < 0.35 or x.shape.rank:
                     results.append(x if kind < 0.6 else inside.like(x.shape))
                 elif kind < 0.6:
-                    results.append(inside.add(O.ADD, x, inside.constant()))
+                    results.append(inside.add(Opcode.ADD, x, inside.term()))
                 else:
                     results.append(inside.scalar())
             return make_tuple(results)
 
         attributes = WhileAttributes(self.inner(shapes, "condition", condition), self.inner(shapes, "body", body))
-        found = make_instruction(O.WHILE, (make_tuple(state),), attributes)
+        found = make_instruction(Opcode.WHILE, (make_tuple(state),), attributes)
         self.values += [make_get_tuple_element(found, k) for k in range(len(shapes))]
 
 

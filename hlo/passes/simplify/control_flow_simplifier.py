@@ -17,6 +17,7 @@ from ..patterns import splat_value
 from ..rewrite import clone_computation, cloned_effects, rewrite_computation
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import Replacement, RuleSet, Site, rule
+from .counters import count_with_another, counters_in_step, equal_elements
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
 
 
@@ -187,6 +188,9 @@ RULES = RuleSet(
         rule(never_runs, Opcode.WHILE),
         rule(runs_once, Opcode.WHILE),
         rule(constant_state, Opcode.WHILE),
+        rule(equal_elements, Opcode.WHILE),
+        rule(count_with_another, Opcode.WHILE),
+        rule(counters_in_step, Opcode.WHILE),
         rule(dead_state, Opcode.WHILE, sees_users=True),
         rule(known_branch, Opcode.CONDITIONAL),
     )

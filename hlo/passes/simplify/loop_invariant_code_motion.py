@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...analyses.in_bounds import with_in_bounds
 from ...analyses.trip_count import state_element
 from ...builder import make_get_tuple_element, make_tuple
 from ...effects import has_side_effect
@@ -75,9 +76,13 @@ class LoopInvariantCodeMotion:
                 outside[instruction] = (
                     initial_element(loop, index)
                     if index is not None
-                    else replace(instruction, operands=tuple(outside[o] for o in instruction.operands))
+                    else _outside(instruction, tuple(outside[o] for o in instruction.operands))
                 )
         count = len(loop.shape.elements)
         larger = with_state(loop, range(count), [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
         return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
 
+
+def _outside(instruction: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+    """The instruction before the loop: there it also runs if the loop does not, for which nothing has been proven."""
+    return with_in_bounds(replace(instruction, operands=operands), ())
