@@ -83,9 +83,8 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             LayoutErasure(),  # so that all passes may assume row-major
             DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
             Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it
+            RangeSimplifier(),  # goes through whole programs, once; simplification then meets the known tests
             simplify,
-            RangeSimplifier(),  # needs counters in simple terms, whose ranges go through whole programs: once is enough
-            replace(simplify, only_after="range-simplifier"),  # the known tests and selects
             LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
             LayoutNormalization(),  # the passes after it need row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes

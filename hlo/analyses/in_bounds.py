@@ -52,15 +52,14 @@ INDEXED = frozenset({Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE, Opcode.G
 
 def window_sizes(i: HloInstruction) -> tuple[int, ...]:
     """The size of a window of one of INDEXED, along each dimension of the array."""
-    if i.opcode is Opcode.DYNAMIC_SLICE:
-        sizes: tuple[int, ...] = i.attributes.dynamic_slice_sizes
-        return sizes
-    if i.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-        return i.operands[1].shape.dimensions
-    if i.opcode is Opcode.GATHER:
-        sizes = i.attributes.slice_sizes
-        return sizes
     a, update = i.attributes, i.operands[-1].shape
+    match i.opcode:
+        case Opcode.DYNAMIC_SLICE:
+            return tuple(a.dynamic_slice_sizes)
+        case Opcode.DYNAMIC_UPDATE_SLICE:
+            return i.operands[1].shape.dimensions
+        case Opcode.GATHER:
+            return tuple(a.slice_sizes)
     window = iter([update.dimensions[d] for d in a.update_window_dims])
     left_out = (*a.inserted_window_dims, *a.input_batching_dims)
     return tuple([1 if d in left_out else next(window) for d in range(i.operands[0].shape.rank)])
@@ -87,13 +86,14 @@ def index_ranges(i: HloInstruction, ranges: Ranges) -> dict[int, Range]:
 
 def _components(indices: HloInstruction, vector: int, count: int) -> list[HloInstruction]:
     """For each component of the indices an array that has it; all in one array unless they have just been joined."""
-    if indices.opcode is Opcode.CONCATENATE and indices.attributes.dimension == vector:
-        if len(indices.operands) == count:
-            return list(indices.operands)
-    return [indices] * count
+    if indices.opcode is not Opcode.CONCATENATE or indices.attributes.dimension != vector:
+        return [indices] * count
+    found = [o for o in indices.operands for _ in range(o.shape.dimensions[vector])]
+    assert len(found) == count
+    return found
 
 
 def known_in_bounds(i: HloInstruction, ranges: Ranges) -> list[int]:
     """The dimensions along which the indices of one of INDEXED are known to be in range."""
     sizes, window = i.operands[0].shape.dimensions, window_sizes(i)
-    return [d for d, r in index_ranges(i, ranges).items() if 0 <= r.low and r.high <= sizes[d] - window[d]]
+    return [d for d, r in index_ranges(i, ranges).items() if r.low >= 0 and r.high <= sizes[d] - window[d]]

@@ -203,7 +203,6 @@ def _select(i: HloInstruction, operands: Sequence[Range]) -> Range | None:
 
 @_rule(Opcode.AND)
 def _and(i: HloInstruction, operands: Sequence[Range]) -> Range | None:
-    a, b = operands
     if i.shape.element is ElementType.PRED:
         return _minimum(i, operands)
     tops = [x.high for x in operands if x.low >= 0]  # a bit that is not in one of the operands is not in the result

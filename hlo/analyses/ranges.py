@@ -111,9 +111,7 @@ class _Analysis:
             facts: Facts | None = {}
             if limits(index.shape) == BOOLEAN:
                 facts = implied(index, k == 0, env)
-            elif taken is not None and k + 1 < len(branches) and not taken.low <= k <= taken.high:
-                continue
-            elif taken is not None and k + 1 == len(branches) and 0 <= taken.low and taken.high < k:
+            elif taken is not None and not _may_take(k, len(branches), taken):
                 continue
             if facts is None:
                 continue
@@ -127,6 +125,12 @@ class _Analysis:
         for each in results[1:]:
             found = _agreed(found, each)
         return found
+
+
+def _may_take(k: int, count: int, index: Range) -> bool:
+    """True if an index in a range may take branch k of `count`. One that names no branch takes the last."""
+    is_last = k + 1 == count
+    return index.low <= k <= index.high or (is_last and (index.low < 0 or index.high > k))
 
 
 def _called_by_others(module: HloModule) -> dict[HloComputation, None]:

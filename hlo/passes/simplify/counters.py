@@ -58,12 +58,13 @@ def counters_in_step(loop: Instruction) -> Instruction | None:
         return None
     condition = loop.attributes.condition
     counters.sort(key=lambda c: not _readers(condition, c.index))  # the one that the condition reads stays
+    replaced: _Replaced = {}
     for number, kept in enumerate(counters):
         for other in counters[number + 1 :]:
             derived = _derived(kept, other)
-            if derived is not None:
-                return _without(loop, other.index, kept.index, derived)
-    return None
+            if derived is not None and kept.index not in replaced:
+                replaced.setdefault(other.index, (kept.index, derived))
+    return _without(loop, replaced) if replaced else None
 
 
 def _derived(kept: _Counter, other: _Counter) -> Callable[[Instruction], Instruction] | None:
@@ -139,7 +140,7 @@ def _counted_by(loop: Instruction, known: InductionVariable, other: _Counter, la
     changed = replace(loop, attributes=WhileAttributes(new, loop.attributes.body))
     after = known.start + known.trip_count * known.step
     shape = initial_element(loop, known.index).shape
-    return _without(changed, known.index, other.index, lambda x: make_splat(after, shape))
+    return _without(changed, {known.index: (other.index, lambda x: make_splat(after, shape))})
 
 
 def equal_elements(loop: Instruction) -> Instruction | None:
@@ -150,37 +151,42 @@ def equal_elements(loop: Instruction) -> Instruction | None:
     results = body_results(loop.attributes.body) or ()
     unchanged = unchanged_elements(loop)
     first: dict[Hashable, int] = {}
+    replaced: _Replaced = {}
     for k, result in enumerate(results):
-        start = initial_element(loop, k)
-        same = first.setdefault((start, None if k in unchanged else result), k)
+        same = first.setdefault((initial_element(loop, k), None if k in unchanged else result), k)
         if same != k:
-            return _without(loop, k, same, lambda x: x)
-    return None
+            replaced[k] = same, lambda x: x
+    return _without(loop, replaced) if replaced else None
 
 
-def _without(loop: Instruction, dropped: int, source: int, value: Callable[[Instruction], Instruction]) -> Instruction:
-    """The result of the loop that does not carry element `dropped`: `value` computes it from element `source`, in the
-    condition, in the body and after the loop."""
+_Replaced = dict[int, tuple[int, Callable[[Instruction], Instruction]]]
+"""By element of the state that is not needed: another one, which is, and how it follows from that one."""
+
+
+def _without(loop: Instruction, replaced: _Replaced) -> Instruction:
+    """The result of the loop that carries only the other elements; in the condition, in the body and after the loop,
+    the elements in `replaced` are computed."""
 
     def rewritten(computation: HloComputation) -> HloComputation:
         parameter = computation.parameters[0]
-        made: list[Instruction] = []
+        made: dict[int, Instruction] = {}
 
         def visit(old: Instruction, moved: Instruction) -> Instruction:
-            if state_element(old) != dropped:
+            k = state_element(old)
+            if k is None or k not in replaced:
                 return moved
-            if not made:
-                made.append(value(make_get_tuple_element(parameter, source)))
-            return made[0]
+            if k not in made:
+                source, value = replaced[k]
+                made[k] = value(make_get_tuple_element(parameter, source))
+            return made[k]
 
         return rewrite_computation(computation, visit)
 
     condition, body = rewritten(loop.attributes.condition), rewritten(loop.attributes.body)
-    kept = [k for k in range(len(loop.shape.elements)) if k != dropped]
+    count = len(loop.shape.elements)
+    kept = [k for k in range(count) if k not in replaced]
     smaller = with_state(replace(loop, attributes=WhileAttributes(condition, body)), kept)
-    place = {k: n for n, k in enumerate(kept)}
-
-    def part(k: int) -> Instruction:
-        return make_get_tuple_element(smaller, place[k])
-
-    return make_tuple([part(k) if k != dropped else value(part(source)) for k in range(len(loop.shape.elements))])
+    after = {k: make_get_tuple_element(smaller, n) for n, k in enumerate(kept)}
+    for k, (source, value) in replaced.items():
+        after[k] = value(after[source])
+    return make_tuple([after[k] for k in range(count)])

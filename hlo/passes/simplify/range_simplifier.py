@@ -87,7 +87,7 @@ def mask_without_effect(i: Instruction, site: Site) -> Instruction | None:
     for x, mask in ((0, 1), (1, 0)):
         bits = site.range(mask)
         known = site.range(x)
-        if bits.is_single and bits.low & (bits.low + 1) == 0 and 0 <= known.low and known.high <= bits.low:
+        if bits.is_single and bits.low & (bits.low + 1) == 0 and known.low >= 0 and known.high <= bits.low:
             return i.operands[x]
     return None
 
