@@ -69,7 +69,7 @@ body {{
   j = s32[] add(i, a)
   b = {other}[] constant({step})
   m = {other}[] add(k, b)
-  u = s32[] add({read}, j)
+  u = s32[] add({read})
   v = s32[1] reshape(u)
   w = s32[9] dynamic-update-slice(x, v, k)
   ROOT t = (s32[], {other}[], s32[9]) tuple(j, m, w)
@@ -94,7 +94,7 @@ ENTRY main {{
 """
 
 
-def counters(other: str = "s32", step: int = -3, read: str = "i") -> str:
+def counters(other: str = "s32", step: int = -3, read: str = "i, j") -> str:
     """Two counters, one of them s32 from 0 by 1 while it is below 4."""
     return COUNTERS.format(other=other, step=step, read=read)
 
@@ -116,9 +116,7 @@ PAIRS = {
     "constant_state": Pair(loop(start="x, c"), loop(start="c, x")),
     "equal_elements": Pair(loop(next="j, u, u", start="x, x"), loop(next="j, u, u")),
     "counters_in_step": Pair(counters(), counters(other="s16")),
-    "count_with_another": Pair(
-        counters(other="s8", step=31).replace("add(i, j)", "add(a, a)"), counters(other="s8", step=32).replace("add(i, j)", "add(a, a)")
-    ),
+    "count_with_another": Pair(counters("s8", 31, "a, a"), counters("s8", 32, "a, a")),
     "dead_state": Pair(loop(taken=0).replace("ROOT r = f32[2] get", "ROOT r = s32[] get"), loop()),
     "known_branch": Pair(BRANCH.format(index="yes"), BRANCH.format(index="p")),
 }

@@ -192,7 +192,19 @@ def _computed(i: HloInstruction, env: Environment) -> Range | None:
         pred, a, b = i.operands
         operands[1] = _arm(pred, True, a, operands[1], env)
         operands[2] = _arm(pred, False, b, operands[2], env)
+    if i.opcode is Opcode.AND and operands == [BOOLEAN, BOOLEAN] and _exclude_each_other(*i.operands, env):
+        return Range(0, 0)
     return transfer(i, operands)
+
+
+def _exclude_each_other(a: HloInstruction, b: HloInstruction, env: Environment) -> bool:
+    """True for predicates that are never both true: `sign(i) != 1` and `i % 8 != 0` for i >= 0, in a division that
+    rounds down."""
+    for p, q in ((a, b), (b, a)):
+        facts = implied(p, True, env)
+        if facts and _under(q, facts, env, _DEPTH) == (0, 0):
+            return True
+    return False
 
 
 def _arm(pred: HloInstruction, truth: bool, arm: HloInstruction, known: Range, env: Environment) -> Range:
@@ -254,8 +266,16 @@ def implied(
 
 
 def _assume(i: HloInstruction, known: Range, env: Environment, facts: Facts) -> None:
-    """Enter the range of an instruction; if it adds a constant without wrapping around, the other term's range too."""
+    """Enter the range of an instruction, and what follows for its operand: for the sign of a number, and for a number
+    plus a constant if that does not wrap around."""
     facts[i] = known
+    if i.opcode is Opcode.SIGN:
+        (x,) = i.operands
+        a, whole = _range(x, env), limits(i.shape)
+        if a is not None and whole is not None:
+            low = known.low if known.low >= 0 else whole.low
+            high = known.high if known.high <= 0 else whole.high
+            facts[x] = a.met(Range(low, high)) or a
     if i.opcode is not Opcode.ADD:
         return
     for x, term in (i.operands, i.operands[::-1]):

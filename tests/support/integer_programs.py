@@ -46,10 +46,13 @@ from .random_modules import scalar_reducer
 TYPES = tuple(ElementType[n] for n in ("S8", "S16", "S32", "S64", "U8", "U16", "U32", "U64"))
 PRED = ElementType.PRED
 BINARY = (
-    Opcode.ADD, Opcode.ADD, Opcode.SUBTRACT, Opcode.MULTIPLY, Opcode.DIVIDE, Opcode.REMAINDER, Opcode.REMAINDER, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR, Opcode.XOR,
-    Opcode.SHIFT_LEFT, Opcode.SHIFT_RIGHT_ARITHMETIC, Opcode.SHIFT_RIGHT_LOGICAL,
+    Opcode.ADD, Opcode.ADD, Opcode.SUBTRACT, Opcode.MULTIPLY, Opcode.DIVIDE, Opcode.REMAINDER, Opcode.REMAINDER,
+    Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR, Opcode.XOR, Opcode.SHIFT_LEFT,
+    Opcode.SHIFT_RIGHT_ARITHMETIC, Opcode.SHIFT_RIGHT_LOGICAL,
 )  # fmt: skip
-UNARY = (Opcode.NEGATE, Opcode.ABS, Opcode.SIGN, Opcode.NOT, Opcode.POPULATION_COUNT, Opcode.COUNT_LEADING_ZEROS)
+UNARY = (
+    Opcode.NEGATE, Opcode.ABS, Opcode.SIGN, Opcode.NOT, Opcode.POPULATION_COUNT, Opcode.COUNT_LEADING_ZEROS,
+)  # fmt: skip
 DIRECTIONS = tuple(ComparisonDirection)
 SIZE = 5
 """Of the arrays."""
@@ -121,6 +124,7 @@ class _Drawer:
     def steps(self, count: int) -> None:
         kinds: tuple[tuple[Callable[[], object], int], ...] = (
             (self.binary, 8), (self.unary, 2), (self.wrapped_index, 4), (self.chosen, 4), (self.bounded, 3),
+            (self.floored, 1),
             (self.converted, 2), (self.array, 3), (self.sliced, 3), (self.branch, 1), (self.loop, 1), (self.call, 1),
         )  # fmt: skip
         for _ in range(count):
@@ -143,6 +147,19 @@ class _Drawer:
         zero = self.constant(0) if self.rng.random() < 0.8 else self.constant()
         below = self.add(Opcode.COMPARE, i, zero, attributes=CompareAttributes(ComparisonDirection.LT))
         self.add(Opcode.SELECT, below, self.add(Opcode.ADD, i, n), i)
+
+    def floored(self) -> None:
+        """A division that rounds down: one less where the signs differ and there is a remainder."""
+        if not self.element.is_signed:
+            return
+        x = self.scalar()
+        d = self.constant(self.rng.randint(-3, 9)) if self.rng.random() < 0.8 else self.scalar()
+        differ = CompareAttributes(ComparisonDirection.NE)
+        signs = self.add(Opcode.COMPARE, self.add(Opcode.SIGN, x), self.add(Opcode.SIGN, d), attributes=differ)
+        rest = self.add(Opcode.COMPARE, self.add(Opcode.REMAINDER, x, d), self.constant(0), attributes=differ)
+        quotient = self.add(Opcode.DIVIDE, x, d)
+        less = self.add(Opcode.SUBTRACT, quotient, self.constant(1))
+        self.add(Opcode.SELECT, self.add(Opcode.AND, signs, rest), less, quotient)
 
     def predicate(self, shape: Shape) -> HloInstruction:
         p = self.compare(self.like(shape), self.like(shape))
@@ -181,7 +198,8 @@ class _Drawer:
             start = self.rng.randint(0, SIZE)
             self.add(Opcode.SLICE, both, attributes=SliceAttributes((start,), (start + SIZE,), (1,)))
         elif kind == 2:
-            reducer = scalar_reducer(self.rng.choice((Opcode.ADD, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.MULTIPLY)), self.element)
+            opcode = self.rng.choice((Opcode.ADD, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.MULTIPLY))
+            reducer = scalar_reducer(opcode, self.element)
             self.add(Opcode.REDUCE, x, self.scalar(), attributes=ReduceAttributes((0,), reducer))
         elif kind == 3:
             cut = make_instruction(Opcode.SLICE, (x,), SliceAttributes((1,), (SIZE,), (1,)))
