@@ -337,6 +337,28 @@ def integer_or_bool_arguments(module: HloModule, seed: int) -> list[Any]:
     return [np.array(rng.randint(0, 1) if e.value == "pred" else rng.randint(-5, 5), e.dtype) for e in elements]
 
 
+ARGMAX = """HloModule m
+larger {
+  a = f32[] parameter(0)  i = s32[] parameter(1)  b = f32[] parameter(2)  j = s32[] parameter(3)
+  p = pred[] compare(a, b), direction=GT  x = f32[] select(p, a, b)  k = s32[] RESULT
+  ROOT t = (f32[], s32[]) tuple(x, k)
+}
+ENTRY e {
+  a = f32[6] parameter(0)  i = s32[6] iota(), iota_dimension=0
+  z = f32[] constant(-inf)  n = s32[] constant(0)
+  both = (f32[], s32[]) reduce(a, i, z, n), dimensions={0}, to_apply=larger
+  ROOT r = s32[] get-tuple-element(both), index=1
+}"""
+
+
+@pytest.mark.parametrize(("result", "expected"), [("select(p, i, j)", (0, 5)), ("add(i, j)", None)])
+def test_the_position_of_a_maximum(result: str, expected: tuple[int, int] | None) -> None:
+    module = parse(ARGMAX.replace("RESULT", result))
+    assert known_ranges(module).known.get(module.entry.root) == expected
+    for seed in range(3):
+        check_ranges(module, random_arguments(module, seed))
+
+
 def test_a_shared_computation_has_the_ranges_of_all_callers() -> None:
     """A body of two loops, and a reducer that is also called: nobody follows what a reduction gives it."""
     module = parse("""HloModule m
@@ -385,6 +407,18 @@ RULE_PAIRS: dict[str, tuple[str, str]] = {
     "convert_there_and_back": (
         "x = s8[] convert(n)  y = s32[] convert(x)",
         "w = s32[] multiply(n, m9)  v = s32[] add(w, w)  x = s8[] convert(v)  y = s32[] convert(x)",
+    ),
+    "test_that_follows": (
+        "z = s32[] constant(0)  x = s32[] subtract(e0, m3)  p = pred[] compare(x, z), direction=NE  "
+        "q = pred[] compare(x, z), direction=LT  r = pred[] and(p, q)  y = s32[] convert(r)",
+        "z = s32[] constant(0)  x = s32[] subtract(e0, m3)  p = pred[] compare(x, z), direction=NE  "
+        "q = pred[] compare(x, z), direction=LE  r = pred[] and(p, q)  y = s32[] convert(r)",
+    ),
+    "slice_of_progression": (
+        "i = s32[8] iota(), iota_dimension=0  w = s32[8] broadcast(m3), dimensions={}  v = s32[8] multiply(i, w)  "
+        "u = s32[1] dynamic-slice(v, e0), dynamic_slice_sizes={1}  y = s32[] reshape(u)",
+        "i = s32[8] iota(), iota_dimension=0  w = s32[8] broadcast(m3), dimensions={}  v = s32[8] multiply(i, w)  "
+        "u = s32[1] dynamic-slice(v, n), dynamic_slice_sizes={1}  y = s32[] reshape(u)",
     ),
     "gather_of_one": (
         "u = s32[] gather(e2, e0), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, "

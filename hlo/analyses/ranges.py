@@ -15,6 +15,7 @@ from itertools import chain
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
+from ..ops.elementwise import ComparisonDirection
 from .intervals import BOOLEAN, INVERSE, MIRRORED, TRANSFER, Range, limits, narrowed, transfer
 from .trip_count import body_results, state_element
 
@@ -73,7 +74,7 @@ class _Analysis:
         env: Environment = {}
         for i in computation.instructions:
             found: Value = None
-            if i.opcode in _STRUCTURE:
+            if i.opcode in _STRUCTURE or (i.opcode is Opcode.REDUCE and i.shape.is_tuple):
                 found = self.structure(i, env, arguments, log)
             elif i.shape.element_type is not None and limits(i.shape) is not None and i.opcode in TRANSFER:
                 found = _computed(i, env)
@@ -98,8 +99,31 @@ class _Analysis:
             case Opcode.FUSION | Opcode.CALL:
                 (called,) = i.called_computations()
                 return self.run(called, [env.get(o) for o in i.operands], log).get(called.root)
-            case _:  # opt-barrier, copy
+            case Opcode.REDUCE:
+                return self.reduced(i, env)
+            case _:  # opt-barrier
                 return env.get(i.operands[0])
+
+    def reduced(self, i: HloInstruction, env: Environment) -> Value:
+        """A reduction of several arrays whose reducer keeps the numbers within the ranges of operands and initial
+        values: one that selects, such as that for the position of a maximum."""
+        count = len(i.operands) // 2
+        pairs = zip(i.operands[:count], i.operands[count:], strict=True)
+        ranges = [(_range(x, env), _range(start, env)) for x, start in pairs]
+        state = [None if a is None or b is None else a.joined(b) for a, b in ranges]
+        reducer = i.attributes.to_apply
+        for _ in range(count + 1):
+            inner = self.run(reducer, [*state, *state], [])
+            found = inner.get(reducer.root)
+            results = found if isinstance(found, tuple) else (None,) * count
+            kept = [
+                s if s is not None and isinstance(r, Range) and s.contains(r) else None
+                for s, r in zip(state, results, strict=True)
+            ]
+            if kept == state:
+                break
+            state = kept
+        return tuple(state)
 
     def branches(self, i: HloInstruction, env: Environment, log: Log) -> Value:
         """A conditional: what all branches that may run agree on. In a branch the predicate is known."""
@@ -213,6 +237,23 @@ def _arm(pred: HloInstruction, truth: bool, arm: HloInstruction, known: Range, e
     return known if not facts else _under(arm, facts, env, _DEPTH) or known
 
 
+def _implied_by_booleans(
+    a: HloInstruction, b: HloInstruction, direction: ComparisonDirection, env: Environment, facts: Facts, depth: int
+) -> Facts | None:
+    """`implied` for two predicates that are equal, or not, of which one is known."""
+    for p, q in ((a, b), (b, a)):
+        known = _range(q, env)
+        if known is not None and known.is_single and direction in (ComparisonDirection.EQ, ComparisonDirection.NE):
+            return implied(p, bool(known.low) == (direction is ComparisonDirection.EQ), env, facts, depth)
+    return facts
+
+
+def _follows(q: HloInstruction, p: HloInstruction, env: Environment, depth: int) -> bool:
+    """True if `q` is true whenever `p` is."""
+    facts = implied(p, True, env, None, depth - 1)
+    return bool(facts) and _under(q, facts or {}, env, 1) == (1, 1)
+
+
 Facts = dict[HloInstruction, Range]
 """Ranges of some instructions if something is assumed."""
 
@@ -249,9 +290,15 @@ def implied(
             for o in pred.operands:
                 if implied(o, truth, env, facts, depth - 1) is None:
                     return None
+        case Opcode.AND if depth > _TERMS // 2:
+            for p, q in (pred.operands, pred.operands[::-1]):
+                if _follows(q, p, env, depth):
+                    return implied(p, False, env, facts, depth - 1)
         case Opcode.COMPARE:
             a, b = pred.operands
             direction = pred.attributes.direction if truth else INVERSE[pred.attributes.direction]
+            if depth and limits(a.shape) == BOOLEAN:
+                return _implied_by_booleans(a, b, direction, env, facts, depth - 1)
             for x, y, d in ((a, b, direction), (b, a, MIRRORED[direction])):
                 known, other = facts.get(x) or _range(x, env), facts.get(y) or _range(y, env)
                 if known is None or other is None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...analyses.in_bounds import known_in_bounds, window_sizes
-from ...analyses.intervals import TRANSFER, Range, limits
+from ...analyses.intervals import BOOLEAN, TRANSFER, Range, compared, limits, narrowed
 from ...analyses.ranges import has_loops, known_ranges
 from ...builder import make_instruction
 from ...ir import HloInstruction, HloModule
@@ -21,9 +21,10 @@ from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...ops.movement import DynamicSliceAttributes, SliceAttributes
 from ...shape import Shape
 from ..applied import apply_to_arrays
-from ..patterns import binary, convert, make_splat, reshape, splat_value
+from ..patterns import binary, convert, is_progression, make_splat, reshape, splat_value
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import RuleSet, Site, rule
+from .control_flow_simplifier import ControlFlowSimplifier
 
 Instruction = HloInstruction
 
@@ -146,6 +147,56 @@ def convert_there_and_back(i: Instruction, site: Site) -> Instruction | None:
     return convert(middle.operands[0], i.shape.element) if whole.contains(source) else None
 
 
+def slice_of_progression(i: Instruction, site: Site) -> Instruction | None:
+    """One element of a range of numbers is computed from its index, if that is known to be in range."""
+    x, *starts = i.operands
+    if i.shape.num_elements != 1 or not is_progression(x) or x.shape.rank != 1:
+        return None
+    if not known_in_bounds(site.instruction, site.ranges):
+        return None
+    return reshape(_element_at(x, starts[0]), i.shape.dimensions)
+
+
+def _element_at(x: Instruction, index: Instruction) -> Instruction:
+    """The element of a range of numbers at a scalar index."""
+    if x.opcode is Opcode.IOTA:
+        return convert(index, x.shape.element)
+    scalar = Shape.array(x.shape.element)
+    if x.opcode is Opcode.CONVERT:
+        return convert(_element_at(x.operands[0], index), x.shape.element)
+    known = [(o, splat_value(o)) for o in x.operands]
+    a, b = (_element_at(o, index) if k is None else make_splat(k, scalar) for o, k in known)
+    return binary(x.opcode, a, b)
+
+
+def test_that_follows(i: Instruction, site: Site) -> Instruction | None:
+    """and(x < a, x != b) = x < a if x != b follows from it for the values that x can have. For comparisons of integers
+    with constants: tests of a remainder are such."""
+    for p, q in ((0, 1), (1, 0)):
+        first, second = (_test(site.instruction.operands[k], site) for k in (p, q))
+        if first.opcode is not Opcode.COMPARE or second.opcode is not Opcode.COMPARE:
+            return None
+        if first.operands[0] is not second.operands[0]:
+            return None
+        x, a, b = (site.ranges.of(o) for o in (first.operands[0], first.operands[1], second.operands[1]))
+        if x is None or a is None or b is None:
+            return None
+        where = narrowed(first.attributes.direction, x, a)
+        if where is not None and compared(second.attributes.direction, where, b) == (1, 1):
+            return i.operands[p]
+    return None
+
+
+def _test(p: Instruction, site: Site) -> Instruction:
+    """What a comparison with a known boolean says again."""
+    while p.opcode is Opcode.COMPARE and limits(p.operands[0].shape) == BOOLEAN:
+        known, direction = site.ranges.of(p.operands[1]), p.attributes.direction
+        if (direction, known) not in ((ComparisonDirection.NE, (0, 0)), (ComparisonDirection.EQ, (1, 1))):
+            break
+        p = p.operands[0]
+    return p
+
+
 def gather_of_one(i: Instruction, site: Site) -> Instruction | None:
     """A gather of one slice is a dynamic-slice: both clamp the start so that the slice fits."""
     array, indices = i.operands
@@ -210,10 +261,15 @@ RULES = RuleSet(
         rule(remainder_by_subtraction, _O.REMAINDER, sees_users=True),
         rule(divide_by_shift, _O.DIVIDE, sees_users=True),
         rule(convert_there_and_back, _O.CONVERT, sees_users=True, operands={_O.CONVERT}),
+        rule(test_that_follows, _O.AND, sees_users=True, operands={_O.COMPARE}),
+        rule(slice_of_progression, _O.DYNAMIC_SLICE, sees_users=True),
         rule(gather_of_one, _O.GATHER, sees_users=True),
         rule(scatter_of_one, _O.SCATTER, sees_users=True),
     )
 )
+
+SUNK = ControlFlowSimplifier().rules.only({"constant_state"})
+"""These come first: the constants that a loop carries must be seen in its body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,4 +285,5 @@ class RangeSimplifier:
     def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
         if not has_loops(module):
             return module
+        module = apply_rules(module, SUNK, log)
         return apply_rules(module, self.rules, log, ranges=known_ranges(module))
