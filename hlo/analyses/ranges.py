@@ -216,15 +216,15 @@ def _computed(i: HloInstruction, env: Environment) -> Range | None:
         pred, a, b = i.operands
         operands[1] = _arm(pred, True, a, operands[1], env)
         operands[2] = _arm(pred, False, b, operands[2], env)
-    if i.opcode is Opcode.AND and operands == [BOOLEAN, BOOLEAN] and _exclude_each_other(*i.operands, env):
+    if i.opcode is Opcode.AND and operands == [BOOLEAN, BOOLEAN] and _exclude_each_other(i, env):
         return Range(0, 0)
     return transfer(i, operands)
 
 
-def _exclude_each_other(a: HloInstruction, b: HloInstruction, env: Environment) -> bool:
-    """True for predicates that are never both true: `sign(i) != 1` and `i % 8 != 0` for i >= 0, in a division that
+def _exclude_each_other(pred: HloInstruction, env: Environment) -> bool:
+    """True if the operands of an AND are never both true: `sign(i) != 1` and `i % 8 != 0` for i >= 0, in a division that
     rounds down."""
-    for p, q in ((a, b), (b, a)):
+    for p, q in (pred.operands, pred.operands[::-1]):
         facts = implied(p, True, env)
         if facts and _under(q, facts, env, _DEPTH) == (0, 0):
             return True
