@@ -15,6 +15,7 @@ from hloom.hlo.analyses.in_bounds import INDEXED, in_bounds, window_sizes
 from hloom.hlo.analyses.intervals import TRANSFER, Range
 from hloom.hlo.analyses.ranges import known_ranges
 from hloom.hlo.backend import optimize
+from hloom.hlo.element_type import ElementType
 from hloom.hlo.evaluator import evaluate, evaluate_op
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
@@ -24,6 +25,7 @@ from hloom.hlo.passes.rewriter import RewriteLog
 from hloom.hlo.passes.simplify.range_simplifier import RULES, RangeSimplifier
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
+from hloom.numba_backend.pipeline import pipeline
 
 from support.comparing import assert_same_arrays
 from support.integer_programs import integer_arguments, integer_program, observe
@@ -456,6 +458,54 @@ def test_rule_and_near_miss(name: str) -> None:
 def test_every_rule_has_a_pair() -> None:
     """`known_after_loop` is in the golden file: its near miss is every loop of an unknown length."""
     assert {*RULE_PAIRS, "known_after_loop"} == {each.name for each in RULES}
+
+
+NUMBERS = """HloModule a_range_of_numbers_is_computed_where_it_is_read
+
+body {
+  s = (s32[], f32[8], s32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  v = f32[8] get-tuple-element(s), index=1
+  n = s32[8] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[8] convert(n)
+  y = f32[8] exponential(x)
+  w = f32[8] add(v, y)
+  z = f32[8] multiply(w, x)
+  ROOT t = (s32[], f32[8], s32[8]) tuple(next, z, n)
+}
+
+condition {
+  s2 = (s32[], f32[8], s32[8]) parameter(0)
+  i2 = s32[] get-tuple-element(s2), index=0
+  limit = s32[] constant(5)
+  ROOT less = pred[] compare(i2, limit), direction=LT
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  start = s32[] constant(0)
+  three = s32[] constant(3)
+  threes = s32[8] broadcast(three), dimensions={}
+  numbers = s32[8] iota(), iota_dimension=0
+  scaled = s32[8] multiply(numbers, threes)
+  init = (s32[], f32[8], s32[8]) tuple(start, x, scaled)
+  loop = (s32[], f32[8], s32[8]) while(init), condition=condition, body=body
+  ROOT r = f32[8] get-tuple-element(loop), index=1
+}
+"""
+
+
+def test_a_range_of_numbers_is_computed_where_it_is_read() -> None:
+    """One pass brings it into the loop; another one, which takes out what never changes, must not undo that: a fixed
+    point that does not settle warns, which is an error here."""
+    module = parse(NUMBERS)
+    after, _ = pipeline().run(module, PassOptions(verify=True))
+    body = next(c for c in after.computations if c.name.startswith("body"))
+    assert not any(s.element_type is ElementType.S32 and s.rank for s in body.parameters[0].shape.leaves())
+    arguments = random_arguments(module, 0)
+    assert_same_arrays(evaluate(module, *arguments), evaluate(after, *arguments), 1e-5)
 
 
 def check_indices(module: HloModule, arguments: list[Any]) -> bool:

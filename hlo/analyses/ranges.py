@@ -222,8 +222,8 @@ def _computed(i: HloInstruction, env: Environment) -> Range | None:
 
 
 def _exclude_each_other(pred: HloInstruction, env: Environment) -> bool:
-    """True if the operands of an AND are never both true: `sign(i) != 1` and `i % 8 != 0` for i >= 0, in a division that
-    rounds down."""
+    """True if the operands of an AND are never both true: `sign(i) != 1` and `i % 8 != 0` for i >= 0, in a division
+    that rounds down."""
     for p, q in (pred.operands, pred.operands[::-1]):
         facts = implied(p, True, env)
         if facts and _under(q, facts, env, _DEPTH) == (0, 0):
