@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..hlo.passes.expand.expand import Expand
 from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from ..hlo.passes.fuse.fusion import Fusion, FusionLimits
+from ..hlo.passes.fuse.mark_in_bounds import MarkInBounds
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
 from ..hlo.passes.fuse.split_reductions import SplitReductions
@@ -29,6 +30,7 @@ from ..hlo.passes.simplify.constant_folding import ConstantFolding
 from ..hlo.passes.simplify.control_flow_simplifier import ControlFlowSimplifier
 from ..hlo.passes.simplify.dead_code_elimination import DeadCodeElimination
 from ..hlo.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
+from ..hlo.passes.simplify.range_simplifier import RangeSimplifier
 from ..hlo.target import Target
 from ..hlo.targets import target_named
 from .bodies import Bodies
@@ -81,6 +83,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             LayoutErasure(),  # so that all passes may assume row-major
             DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
             Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it
+            RangeSimplifier(),  # goes through whole programs, once; simplification then meets the known tests
             simplify,
             LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
             LayoutNormalization(),  # the passes after it need row-major again
@@ -90,6 +93,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
+            MarkInBounds(),  # what is known of an index may not hold outside of its loop: nothing moves from here on
             UnshareLoopState(),  # after the last pass that merges equal values
             Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed
             BufferLayouts(target),  # buffers are known now

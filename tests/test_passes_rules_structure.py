@@ -59,6 +59,46 @@ ENTRY main {{
 """
 
 
+COUNTERS = """HloModule counters
+body {{
+  s = (s32[], {other}[], s32[9]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  k = {other}[] get-tuple-element(s), index=1
+  x = s32[9] get-tuple-element(s), index=2
+  a = s32[] constant(1)
+  j = s32[] add(i, a)
+  b = {other}[] constant({step})
+  m = {other}[] add(k, b)
+  u = s32[] add({read})
+  v = s32[1] reshape(u)
+  w = s32[9] dynamic-update-slice(x, v, k)
+  ROOT t = (s32[], {other}[], s32[9]) tuple(j, m, w)
+}}
+condition {{
+  s = (s32[], {other}[], s32[9]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(4)
+  ROOT less = pred[] compare(i, n), direction=LT
+}}
+ENTRY main {{
+  y = s32[9] parameter(0)
+  zero = s32[] constant(0)
+  first = {other}[] constant(2)
+  start = (s32[], {other}[], s32[9]) tuple(zero, first, y)
+  loop = (s32[], {other}[], s32[9]) while(start), condition=condition, body=body
+  i9 = s32[] get-tuple-element(loop), index=0
+  k9 = {other}[] get-tuple-element(loop), index=1
+  y9 = s32[9] get-tuple-element(loop), index=2
+  ROOT r = (s32[], {other}[], s32[9]) tuple(i9, k9, y9)
+}}
+"""
+
+
+def counters(other: str = "s32", step: int = -3, read: str = "i, j") -> str:
+    """Two counters, one of them s32 from 0 by 1 while it is below 4."""
+    return COUNTERS.format(other=other, step=step, read=read)
+
+
 def loop(next: str = "j, u, w", steps: int = 3, start: str = "x, y", taken: int = 1) -> str:
     return LOOP.format(next=next, steps=steps, start=start, taken=taken)
 
@@ -74,6 +114,9 @@ PAIRS = {
     "never_runs": Pair(loop(steps=0), loop(steps=1)),
     "runs_once": Pair(loop(steps=1), loop(steps=2)),
     "constant_state": Pair(loop(start="x, c"), loop(start="c, x")),
+    "equal_elements": Pair(loop(next="j, u, u", start="x, x"), loop(next="j, u, u")),
+    "counters_in_step": Pair(counters(), counters(other="s16")),
+    "count_with_another": Pair(counters("s8", 31, "a, a"), counters("s8", 32, "a, a")),
     "dead_state": Pair(loop(taken=0).replace("ROOT r = f32[2] get", "ROOT r = s32[] get"), loop()),
     "known_branch": Pair(BRANCH.format(index="yes"), BRANCH.format(index="p")),
 }

@@ -74,7 +74,7 @@ def induction_variable(loop: HloInstruction) -> InductionVariable | None:
     if index is None or end is None:
         return None
     start = _integer(initial_value(loop, index))
-    step = _step(results[index], index)
+    step = constant_step(results[index], index)
     if start is None or step is None:
         return None
     if direction is ComparisonDirection.LE:
@@ -99,8 +99,8 @@ def _limit_of(limit: HloInstruction, loop: HloInstruction, results: tuple[HloIns
     return _integer(initial_value(loop, index)) if unchanged else None
 
 
-def _step(result: HloInstruction, index: int) -> int | None:
-    """The constant that the body adds to (or subtracts from) element `index`."""
+def constant_step(result: HloInstruction, index: int) -> int | None:
+    """The constant that the body adds to element `index`, of which `result` is the next value."""
     result, operands = _looked_into(result)
     if result.opcode not in (Opcode.ADD, Opcode.SUBTRACT):
         return None

@@ -80,6 +80,22 @@ def is_integer_or_pred(instruction: HloInstruction) -> bool:
     return not instruction.shape.element.is_inexact
 
 
+_PROGRESSIVE = frozenset({Opcode.ADD, Opcode.SUBTRACT, Opcode.MULTIPLY, Opcode.CONVERT})
+
+
+def is_progression(i: HloInstruction, depth: int = 4) -> bool:
+    """True for an iota with sums, products and conversions of integers that is computed sooner than read: a range of
+    numbers. Its elements may be floats in the end."""
+    if i.opcode is Opcode.IOTA:
+        return i.shape.element.is_integral
+    if not depth or i.opcode not in _PROGRESSIVE:
+        return False
+    if i.opcode is Opcode.CONVERT:
+        return is_progression(i.operands[0], depth - 1)
+    known = [o for o in i.operands if splat_value(o) is None]
+    return len(known) == 1 and i.shape.element.is_integral and is_progression(known[0], depth - 1)
+
+
 def make_splat(value: object, shape: Shape) -> HloInstruction:
     """`value` in every element: a scalar constant, broadcast unless `shape` is a scalar's."""
     scalar = make_constant(np.asarray(value).astype(shape.element.dtype))

@@ -7,14 +7,15 @@ number of applications: `hloom bisect` finds a wrong one in this way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeGuard
 
+from ..analyses.ranges import Ranges
 from ..ir import HloComputation, HloInstruction, HloModule
-from .rewrite import Effects, HloPass, map_computations, rewrite_computation
+from .rewrite import Effects, HloPass, calling, map_each_computation, rewrite_computation
 from .rewrite_text import application_text
-from .rules import Replacement, Rule, RuleSet, Site
+from .rules import NO_RANGES, Replacement, Rule, RuleSet, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +82,30 @@ def has_rules(each: HloPass) -> TypeGuard[RulePass]:
 
 
 def apply_rules(
-    module: HloModule, rules: RuleSet, log: RewriteLog, *, in_a_row: int = 1, fused: bool = False
+    module: HloModule,
+    rules: RuleSet,
+    log: RewriteLog,
+    *,
+    in_a_row: int = 1,
+    fused: bool = False,
+    ranges: Ranges | None = None,
 ) -> HloModule:
     """The module after one walk over all computations, callees first; itself if no rule fired.
 
     `in_a_row`: the most rules that are applied to one instruction and its replacements before the walk goes on.
-    Bodies of fusions are skipped unless `fused`.
+    Bodies of fusions are skipped unless `fused`. `ranges`: of the module, for rules that need them.
     """
     renamed: dict[HloInstruction, HloInstruction] = {}
+    new_computations: dict[HloComputation, HloComputation] = {}
 
-    def rewrite(computation: HloComputation) -> HloComputation:
-        return _Walk(computation, rules, log, in_a_row).result()
+    def rewrite(old: HloComputation, current: HloComputation) -> HloComputation:
+        if ranges is None:
+            return _Walk(current, rules, log, in_a_row).result()
+        # What is known belongs to the instructions of the module: they call the new computations as they are visited.
+        new_computations[old] = changed = _Walk(old, rules, log, in_a_row, ranges, new_computations).result()
+        return changed
 
-    new = map_computations(module, rewrite, inside_fusions=fused, renamed=renamed)
+    new = map_each_computation(module, rewrite, inside_fusions=fused, renamed=renamed)
     settled = log.settled
     settled.update([named for old, named in renamed.items() if old in settled])
     return new
@@ -102,17 +114,30 @@ def apply_rules(
 class _Walk:
     """One walk over one computation."""
 
-    def __init__(self, computation: HloComputation, rules: RuleSet, log: RewriteLog, in_a_row: int) -> None:
+    def __init__(
+        self,
+        computation: HloComputation,
+        rules: RuleSet,
+        log: RewriteLog,
+        in_a_row: int,
+        ranges: Ranges | None = None,
+        called: Mapping[HloComputation, HloComputation] | None = None,
+    ) -> None:
         self.computation = computation
         self.rules = rules
         self.log = log
         self.in_a_row = in_a_row
+        self.ranges = NO_RANGES if ranges is None else ranges
+        self.called = called
+        """The new computations that instructions are to call; None: they already do."""
         self.effects: Effects = {}
 
     def result(self) -> HloComputation:
-        settled, apply, table = self.log.settled, self.apply, self.rules
+        settled, apply, table, called = self.log.settled, self.apply, self.rules, self.called
 
         def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            if called:
+                moved = calling(moved, called)
             return moved if moved in settled or moved.opcode not in table else apply(old, moved)
 
         return rewrite_computation(self.computation, visit, self.effects)
@@ -144,7 +169,7 @@ class _Walk:
         """The first rule that has something to do, and what it does."""
         for each in self.rules.for_instruction(instruction):
             if each.sees_users:
-                new = each.function(instruction, Site(self.computation, old))
+                new = each.function(instruction, Site(self.computation, old, self.ranges))
             else:
                 new = each.function(instruction)
             if new is not None:

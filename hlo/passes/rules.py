@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..analyses.intervals import Range
+from ..analyses.ranges import Ranges
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 
@@ -24,14 +26,25 @@ class Replacement:
     """New instructions with side effects that `instruction` does not need, in program order."""
 
 
+NO_RANGES = Ranges({})
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The computation around an instruction, for rules that need its users."""
+    """The computation around an instruction, for rules that need its users or the ranges of its operands."""
 
     computation: HloComputation
     """The computation before this walk."""
     instruction: HloInstruction
     """The instruction before this walk: one of `computation`."""
+    ranges: Ranges = NO_RANGES
+    """The ranges of `instruction` and its operands, for passes that ask for them."""
+
+    def range(self, operand: int) -> Range:
+        """The range of an operand that is an array of integers or booleans."""
+        found = self.ranges.of(self.instruction.operands[operand])
+        assert found is not None
+        return found
 
 
 Result = HloInstruction | Replacement | None
@@ -47,8 +60,8 @@ class Rule:
     opcodes: tuple[Opcode, ...]
     function: RuleFunction
     sees_users: bool = False
-    """True: the function also gets the `Site`, and is called again in each walk. The replacement must be right only in
-    the parts that the users read."""
+    """True: the function also gets the `Site`, and is called again in each walk. The replacement must be right only
+    where the instruction is, and in the parts that the users read."""
 
     operands: frozenset[Opcode] = frozenset()
     """At least one operand must have one of these opcodes; empty: no condition. This saves calls of the function."""

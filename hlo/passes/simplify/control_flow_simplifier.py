@@ -13,10 +13,11 @@ from ...builder import make_get_tuple_element, make_tuple
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
-from ..patterns import splat_value
+from ..patterns import is_progression, splat_value
 from ..rewrite import clone_computation, cloned_effects, rewrite_computation
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import Replacement, RuleSet, Site, rule
+from .counters import count_with_another, counters_in_step, equal_elements
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
 
 
@@ -41,14 +42,14 @@ def runs_once(loop: HloInstruction) -> Replacement | None:
 
 
 def constant_state(loop: HloInstruction) -> Replacement | None:
-    """An element of the state that starts as a constant (or a broadcast one) and never changes is that constant in
-    condition and body."""
+    """An element of the state that starts as a constant (or a broadcast one, or a range of numbers) and never changes
+    is that constant in condition and body."""
     if not has_tuple_state(loop):
         return None
     known: dict[int, HloInstruction] = {}
     for k in unchanged_elements(loop):
         value = initial_element(loop, k)
-        if splat_value(value) is not None or value.opcode is Opcode.CONSTANT:
+        if splat_value(value) is not None or value.opcode is Opcode.CONSTANT or is_progression(value):
             known[k] = value
 
     def replaced(computation: HloComputation) -> HloComputation:
@@ -82,8 +83,8 @@ def _with_unchanged_root(body: HloComputation, known: dict[int, HloInstruction])
 
 
 def _copy_of(value: HloInstruction) -> HloInstruction:
-    """A constant, or a broadcast one, for another computation."""
-    return replace(value, operands=tuple(replace(o) for o in value.operands))
+    """A constant, or what is computed from constants and iotas, for another computation."""
+    return replace(value, operands=tuple(_copy_of(o) for o in value.operands))
 
 
 def dead_state(loop: HloInstruction, site: Site) -> HloInstruction | None:
@@ -187,6 +188,9 @@ RULES = RuleSet(
         rule(never_runs, Opcode.WHILE),
         rule(runs_once, Opcode.WHILE),
         rule(constant_state, Opcode.WHILE),
+        rule(equal_elements, Opcode.WHILE),
+        rule(count_with_another, Opcode.WHILE),
+        rule(counters_in_step, Opcode.WHILE),
         rule(dead_state, Opcode.WHILE, sees_users=True),
         rule(known_branch, Opcode.CONDITIONAL),
     )

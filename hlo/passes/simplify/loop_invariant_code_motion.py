@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...analyses.in_bounds import with_in_bounds
 from ...analyses.trip_count import state_element
 from ...builder import make_get_tuple_element, make_tuple
 from ...effects import has_side_effect
 from ...ir import HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait
+from ..patterns import is_progression
 from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
 
 _FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT, Opcode.COPY})
-"""Not worth a buffer by themselves: fusion computes them where they are needed."""
+"""Not worth a buffer by themselves: fusion computes them where they are needed. Ranges of numbers are neither:
+`constant_state` brings them into loops."""
 
 _BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW)) | {
     Opcode.CUSTOM_CALL,
@@ -62,7 +65,8 @@ class LoopInvariantCodeMotion:
             if all(o in sources for o in instruction.operands):
                 sources[instruction] = sum(sources[o] for o in instruction.operands)
                 limit = max(sources[instruction], self.small)
-                if instruction.opcode not in _FREE and instruction.shape.byte_size <= limit:
+                is_free = instruction.opcode in _FREE or is_progression(instruction)
+                if not is_free and instruction.shape.byte_size <= limit:
                     moving.add(instruction)
         users = body.users
         wanted = [i for i in body.instructions if i in moving and any(u not in moving for u in users[i])]
@@ -75,9 +79,13 @@ class LoopInvariantCodeMotion:
                 outside[instruction] = (
                     initial_element(loop, index)
                     if index is not None
-                    else replace(instruction, operands=tuple(outside[o] for o in instruction.operands))
+                    else _outside(instruction, tuple(outside[o] for o in instruction.operands))
                 )
         count = len(loop.shape.elements)
         larger = with_state(loop, range(count), [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
         return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
 
+
+def _outside(instruction: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+    """The instruction before the loop: there it also runs if the loop does not, for which nothing has been proven."""
+    return with_in_bounds(replace(instruction, operands=operands), ())

@@ -1,0 +1,99 @@
+"""Which start indices are known to be in range: what an instruction says about it, and how it is written.
+
+    dynamic-slice(x, i, j), dynamic_slice_sizes={1,2}, frontend_attributes={hloom.in_bounds="0,1"}
+
+says that along dimensions 0 and 1 of the array the slice fits where it starts, so that code for it need not clamp. The
+meaning of the instruction is the same with and without it. `passes/fuse/mark_in_bounds.py` finds it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..ir import HloInstruction
+from ..opcode import Opcode
+from .intervals import Range
+from .ranges import Ranges
+
+KEY = "hloom.in_bounds"
+
+
+class _Proven(str):
+    """The text of what this process has found out itself. What a file says is read as a plain string: it may be wrong,
+    and code that relies on it would read outside of arrays."""
+
+    __slots__ = ()
+
+
+def in_bounds(instruction: HloInstruction) -> frozenset[int]:
+    """The dimensions of the array of a dynamic-slice, dynamic-update-slice, gather or scatter along which every start
+    index is at least 0 and at most the size less the window's. What text from outside claims does not count."""
+    for key, value in instruction.frontend_attributes:
+        if key == KEY and isinstance(value, _Proven):
+            return frozenset(int(d) for d in value.split(","))
+    return frozenset()
+
+
+def with_in_bounds(instruction: HloInstruction, dimensions: Iterable[int]) -> HloInstruction:
+    """The instruction saying that its indices along `dimensions` are in range, and nothing of others; itself if it says
+    so already."""
+    wanted = ",".join(map(str, sorted(dimensions)))
+    others = tuple([(key, value) for key, value in instruction.frontend_attributes if key != KEY])
+    new = (*others, (KEY, _Proven(wanted))) if wanted else others
+    if new == instruction.frontend_attributes and all(isinstance(v, _Proven) for k, v in new if k == KEY):
+        return instruction
+    return replace(instruction, frontend_attributes=new)
+
+
+INDEXED = frozenset({Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER, Opcode.SCATTER})
+"""The ops whose first operand is an array in which windows are read or written at computed places."""
+
+
+def window_sizes(i: HloInstruction) -> tuple[int, ...]:
+    """The size of a window of one of INDEXED, along each dimension of the array."""
+    a, update = i.attributes, i.operands[-1].shape
+    match i.opcode:
+        case Opcode.DYNAMIC_SLICE:
+            return tuple(a.dynamic_slice_sizes)
+        case Opcode.DYNAMIC_UPDATE_SLICE:
+            return i.operands[1].shape.dimensions
+        case Opcode.GATHER:
+            return tuple(a.slice_sizes)
+    window = iter([update.dimensions[d] for d in a.update_window_dims])
+    left_out = (*a.inserted_window_dims, *a.input_batching_dims)
+    return tuple([1 if d in left_out else next(window) for d in range(i.operands[0].shape.rank)])
+
+
+def index_ranges(i: HloInstruction, ranges: Ranges) -> dict[int, Range]:
+    """By dimension of the array that one of INDEXED has indices for: their range."""
+    if i.opcode in (Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE):
+        first = 1 if i.opcode is Opcode.DYNAMIC_SLICE else 2
+        components = list(i.operands[first:])
+        dimensions = range(len(components))
+    else:
+        is_gather = i.opcode is Opcode.GATHER
+        indices = i.operands[1 if is_gather else len(i.operands) // 2]
+        dimensions = i.attributes.start_index_map if is_gather else i.attributes.scatter_dims_to_operand_dims
+        components = _components(indices, i.attributes.index_vector_dim, len(dimensions))
+    found = {}
+    for d, component in zip(dimensions, components, strict=True):
+        known = ranges.of(component)
+        assert known is not None
+        found[d] = known
+    return found
+
+
+def _components(indices: HloInstruction, vector: int, count: int) -> list[HloInstruction]:
+    """For each component of the indices an array that has it; all in one array unless they have just been joined."""
+    if indices.opcode is not Opcode.CONCATENATE or indices.attributes.dimension != vector:
+        return [indices] * count
+    found = [o for o in indices.operands for _ in range(o.shape.dimensions[vector])]
+    assert len(found) == count
+    return found
+
+
+def known_in_bounds(i: HloInstruction, ranges: Ranges) -> list[int]:
+    """The dimensions along which the indices of one of INDEXED are known to be in range."""
+    sizes, window = i.operands[0].shape.dimensions, window_sizes(i)
+    return [d for d, r in index_ranges(i, ranges).items() if r.low >= 0 and r.high <= sizes[d] - window[d]]
