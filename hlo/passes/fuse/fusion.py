@@ -17,7 +17,7 @@ parallelism of a large computation. What "large" means is the backend's choice: 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
@@ -26,14 +26,17 @@ from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
-from ...shape import Shape
-
-_MOVES = frozenset((
-    Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
-    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER,
-))  # fmt: skip
-
-Dimensions = tuple[int, ...]
+from .fusible import (
+    Dimensions,
+    is_free,
+    is_fusible,
+    reads_at_its_own_index,
+    resolve,
+    squeezed,
+    squeezed_positions,
+)
+from .overwriting import Overwriting, find_overwriting
+from .temporaries import temporaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,61 +53,6 @@ class FusionLimits:
     """A large reduction to fewer results than this runs on one worker, so its users are not fused into it."""
     recomputed_members: int
     """At most this many cheap instructions are computed again for each read of their result, not once into memory."""
-
-
-def squeezed(instruction: HloInstruction) -> Dimensions:
-    """The dimensions without those of size 1, which need no loop."""
-    dimensions = instruction.shape.dimensions
-    return dimensions if 1 not in dimensions else tuple([d for d in dimensions if d != 1])
-
-
-def is_fusible(instruction: HloInstruction) -> bool:
-    """True for an instruction that can be part of a loop nest."""
-    opcode = instruction.opcode
-    if opcode is Opcode.BITCAST_CONVERT:
-        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
-    return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
-
-
-FUSED_WHEN: Mapping[Opcode, str] = {
-    Opcode.BITCAST: "when only dimensions of size 1 come or go",
-    Opcode.BITCAST_CONVERT: "between types of one width",
-    Opcode.CONSTANT: "scalars",
-    Opcode.RESHAPE: "when only dimensions of size 1 come or go",
-}
-"""For ops that are only sometimes fusible or free: when, in a few words for `docs/ops.md`."""
-
-
-_MAYBE_FREE = frozenset((
-    Opcode.CONSTANT, Opcode.RESHAPE, Opcode.BITCAST, Opcode.COPY, Opcode.IOTA, Opcode.BROADCAST,
-))  # fmt: skip
-
-
-def is_free(instruction: HloInstruction) -> bool:
-    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies from the
-    caller's tiled arrays."""
-    opcode = instruction.opcode
-    if opcode not in _MAYBE_FREE:
-        return False
-    if opcode is Opcode.CONSTANT:
-        return instruction.shape.num_elements == 1
-    if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
-        return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
-    if opcode is Opcode.COPY:
-        return _reads_tiles(instruction.operands[0].shape, instruction.shape)
-    return True
-
-
-def _changes_rank_only(source: Shape, target: Shape) -> bool:
-    if not (source.is_array and target.is_array and source.array_layout.is_row_major):
-        return False
-    same = source.element_type is target.element_type and target.array_layout.is_row_major
-    return same and [d for d in source.dimensions if d != 1] == [d for d in target.dimensions if d != 1]
-
-
-def _reads_tiles(source: Shape, target: Shape) -> bool:
-    """True for a copy that a loop nest does by reading the caller's tiled, packed or otherwise placed array."""
-    return source.is_array and target.array_layout.is_row_major and not source.array_layout.is_row_major
 
 
 @dataclass(eq=False, slots=True)
@@ -157,12 +105,40 @@ class _Edge:
     """The operand number of the user."""
 
 
+@dataclass(frozen=True, slots=True)
+class _InPlace:
+    """What fusion must respect so that updates can happen in place. Instructions by their position in the program."""
+
+    waits: Mapping[int, Collection[int]] = field(default_factory=dict)
+    """By update: the readers of the array that it overwrites. They run before."""
+    apart: int = 0
+    """The instructions that no user takes into its nest, as a set of numbers: see `temporaries.py`."""
+
+
+def _in_place(computation: HloComputation, found: Overwriting | None) -> tuple[HloComputation, _InPlace]:
+    """The computation in an order in which updates come after the readers of what they overwrite."""
+    if found is None:
+        return computation, _InPlace()
+    ordered = computation
+    if tuple(found.order) != computation.instructions:
+        ordered = HloComputation(computation.name, tuple(found.order), computation.root)
+    number = {instruction: n for n, instruction in enumerate(found.order)}
+    waits = {
+        number[update]: [number[r] for r in readers if not is_free(r)]
+        for update, readers in found.before.items()
+        if update.opcode in (Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER)
+    }
+    return ordered, _InPlace(waits, sum(1 << number[i] for i in temporaries(found)))
+
+
 class _Fuser:
     """Clusters one computation."""
 
-    def __init__(self, computation: HloComputation, limits: FusionLimits) -> None:
+    def __init__(self, computation: HloComputation, limits: FusionLimits, in_place: _InPlace) -> None:
         self.computation = computation
         self.limits = limits
+        self.waits = in_place.waits
+        self.apart = in_place.apart
         self.of: dict[HloInstruction, _Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
         self._last_effect: _Cluster | None = None
@@ -191,6 +167,9 @@ class _Fuser:
         for k, operand in enumerate(instruction.operands):
             reads.setdefault(self.resolve(operand)[0], []).append((instruction, k))
         before = {id(c): c for source in reads if (c := self.of.get(source)) is not None}
+        for reader in self.waits.get(number, ()):  # of the array that this update overwrites
+            earlier = self.of[self.computation.instructions[reader]]
+            before[id(earlier)] = earlier
         acts = has_side_effect(instruction)
         if acts and self._last_effect is not None:  # side effects keep their order: no cluster may extend across one
             before[id(self._last_effect)] = self._last_effect
@@ -219,7 +198,7 @@ class _Fuser:
         """
         found = self._resolved.get(instruction)
         if found is None:
-            found = self._resolved[instruction] = _resolve(instruction)
+            found = self._resolved[instruction] = resolve(instruction)
         return found
 
     def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:
@@ -270,7 +249,7 @@ class _Fuser:
             if self.of.get(source) is producer:
                 for user, number in reads:
                     operand = user.operands[number]
-                    positions = self.resolve(operand)[1] if _reads_at_its_own_index(user, number) else None
+                    positions = self.resolve(operand)[1] if reads_at_its_own_index(user, number) else None
                     found.append(_Edge(source, user, positions, len(squeezed(operand)), number))
         return found
 
@@ -280,7 +259,7 @@ class _Fuser:
             return False
         if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
             return False
-        if self._reached_from_outside(producer, consumer):
+        if producer.bits & self.apart or self._reached_from_outside(producer, consumer):
             return False
         edges = self.edges(producer, consumer)
         joined = None if consumer.closed else _joined(producer, consumer, edges, self.limits)
@@ -305,9 +284,14 @@ class _Fuser:
     def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
         """True when a third cluster runs between the two, so that one nest of both would wait for itself.
 
-        The last cluster between them is read by the consumer, and has the producer among its ancestors.
+        The last cluster between them is read by the consumer, or reads what the consumer overwrites, and has the
+        producer among its ancestors.
         """
-        for source in consumer.reads:
+        sources = consumer.reads.keys()
+        if self.waits:
+            numbers = [n for member in consumer.numbers for n in self.waits.get(member, ())]
+            sources |= {self.computation.instructions[n] for n in numbers} - consumer.members
+        for source in sources:
             between = self.of.get(source)
             if between is not None and between is not producer and between.ancestors & producer.bits:
                 return True
@@ -367,41 +351,11 @@ class _Fuser:
                 pending += [self.of[r] for r in cluster.readers]
 
 
-def _resolve(instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
-    positions = tuple(range(len(squeezed(instruction))))
-    while is_free(instruction) and instruction.operands:
-        operand = instruction.operands[0]
-        if instruction.opcode is Opcode.BROADCAST:
-            where = _squeezed_positions(instruction)
-            positions = tuple(
-                positions[where[d]]
-                for d, size in zip(instruction.attributes.dimensions, operand.shape.dimensions, strict=True)
-                if size != 1
-            )
-        instruction = operand
-    return instruction, positions
-
-
 def _set_reduction(cluster: _Cluster, reduce: HloInstruction) -> None:
     operand = reduce.operands[0]
-    where = _squeezed_positions(operand)
+    where = squeezed_positions(operand)
     cluster.domain = squeezed(operand)
     cluster.reduced = tuple(sorted(where[d] for d in reduce.attributes.dimensions if d in where))
-
-
-def _squeezed_positions(instruction: HloInstruction) -> dict[int, int]:
-    """Dimension number -> number without the dimensions of size 1."""
-    kept = [d for d, size in enumerate(instruction.shape.dimensions) if size != 1]
-    return {d: i for i, d in enumerate(kept)}
-
-
-def _reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
-    """True when element i of the user needs element i of this operand (after broadcasting a scalar)."""
-    if user.opcode is Opcode.REDUCE:
-        return operand < len(user.operands) // 2
-    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-        return operand == 1
-    return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
 
 
 def _accessed(user: HloInstruction, operand: int) -> Dimensions:
@@ -485,11 +439,13 @@ class Fusion:
     def __call__(self, module: HloModule) -> HloModule:
         fused: dict[HloComputation, HloComputation] = {}
         scalar = _scalar_computations(module)
+        overwriting = find_overwriting(module, is_free)
         for computation in module.computations:
             if computation in scalar:
                 fused[computation] = computation
                 continue
-            fused[computation] = _fuse(_with_calls(computation, fused), self.limits)
+            ordered, in_place = _in_place(computation, overwriting.get(computation))
+            fused[computation] = _fuse(_with_calls(ordered, fused), self.limits, in_place)
         entry = fused[module.entry]
         return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
 
@@ -520,8 +476,8 @@ def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComp
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
 
 
-def _fuse(computation: HloComputation, limits: FusionLimits) -> HloComputation:
-    fuser = _Fuser(computation, limits)
+def _fuse(computation: HloComputation, limits: FusionLimits, in_place: _InPlace) -> HloComputation:
+    fuser = _Fuser(computation, limits, in_place)
     fuser.run()
     if not fuser.has_fusible() and not any(
         is_free(i) and fuser.must_materialise(i) for i in computation.instructions
