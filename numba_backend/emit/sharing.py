@@ -81,6 +81,9 @@ def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
         if node in seen:
             continue
         seen.add(node)
+        if node.opcode is Opcode.RESHAPE:  # the same number in row-major order
+            stack.append((node.operands[0], is_same))
+            continue
         straight = is_same and has_trait(node.opcode, Trait.ELEMENTWISE)
         stack.extend((o, straight and o.shape.dimensions == node.shape.dimensions) for o in node.operands)
     return other

@@ -36,8 +36,8 @@ class Overwriting:
     overwritten: dict[HloInstruction, set[Leaf]] = field(default_factory=dict)
     """By update: the arrays that it may overwrite if those instructions run before."""
     replaced: dict[HloInstruction, Leaf] = field(default_factory=dict)
-    """In the body of a loop: by what computes the next value of an element of the state, the old value, if nobody else
-    keeps it."""
+    """In the body of a loop: by what computes the next value of an element of the state, the old value, after the
+    updates of it, if nobody else keeps it."""
     leaves: Mapping[HloInstruction, tuple[Leaf, ...]] = field(default_factory=dict)
     """The arrays of each instruction's result."""
 
@@ -109,7 +109,7 @@ class _Finder:
         allowed = {entry: {(entry.parameters[number], leaf) for number, leaf in donated}}
         found: dict[HloComputation, Overwriting] = {}
         for computation in reversed(self.module.computations):  # callers before what they call
-            if computation in allowed and (self.updates(computation) or self._calls(computation)):
+            if computation in allowed and self._matters(computation):
                 found[computation] = self._decide(computation, allowed[computation])
                 self._allow_below(found[computation], computation, allowed)
         return found
@@ -184,7 +184,10 @@ class _Finder:
                     found[leaf] = None
         return found
 
-    def _calls(self, computation: HloComputation) -> bool:
+    def _matters(self, computation: HloComputation) -> bool:
+        """True if something may be overwritten in the computation, or in one that it calls."""
+        if computation in self.bodies or self.updates(computation):
+            return True
         return any(i.opcode in _CALLING for i in computation.instructions)
 
     def _decide(self, computation: HloComputation, allowed: set[Leaf]) -> Overwriting:
@@ -198,7 +201,7 @@ class _Finder:
         if self.states:
             wanted.update(dict.fromkeys(replaced.items()))
         result = _Orderer(computation)
-        result.found.leaves, result.found.replaced = arrays.leaves, replaced
+        result.found.leaves = arrays.leaves
         for update, leaf in sorted(wanted, key=lambda pair: (pair not in carried, -_size(pair[1]))):
             source = leaf[0]
             if source.opcode is Opcode.PARAMETER:
@@ -207,6 +210,11 @@ class _Finder:
                 may = source.opcode is not Opcode.CONSTANT and not self.reads_through(source)
             if may and leaf not in kept:
                 result.put_behind(update, leaf, arrays.readers.get(leaf, ()))
+        after = {leaf: u for u, leaves in result.found.overwritten.items() for leaf in leaves if u.shape.is_array}
+        for made, old in replaced.items():
+            while old in after and after[old] is not made:
+                old = after[old], 0
+            result.found.replaced[made] = old
         return result.found
 
     def _allow_below(
