@@ -17,7 +17,7 @@ parallelism of a large computation. What "large" means is the backend's choice: 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
@@ -115,7 +115,14 @@ class _InPlace:
     """The instructions that no user takes into its nest, as a set of numbers: see `temporaries.py`."""
 
 
-def _in_place(computation: HloComputation, found: Overwriting | None) -> tuple[HloComputation, _InPlace]:
+MANY_ELEMENTS = 64
+"""The readers of a smaller array may be fused with what runs after control flow that overwrites it: copying it once is
+cheaper than a nest."""
+
+
+def _in_place(
+    computation: HloComputation, found: Overwriting | None, in_loop: bool
+) -> tuple[HloComputation, _InPlace]:
     """The computation in an order in which updates come after the readers of what they overwrite."""
     if found is None:
         return computation, _InPlace()
@@ -123,11 +130,12 @@ def _in_place(computation: HloComputation, found: Overwriting | None) -> tuple[H
     if tuple(found.order) != computation.instructions:
         ordered = HloComputation(computation.name, tuple(found.order), computation.root)
     number = {instruction: n for n, instruction in enumerate(found.order)}
-    waits = {
-        number[update]: [number[r] for r in readers if not is_free(r)]
-        for update, readers in found.before.items()
-        if update.opcode in (Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER)
-    }
+    waits: dict[int, list[int]] = {}
+    for update, arrays in found.overwritten.items():
+        control_flow = update.opcode in (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
+        for leaf, readers in arrays.items():
+            if not control_flow or (in_loop and found.shapes[leaf].num_elements >= MANY_ELEMENTS):
+                waits.setdefault(number[update], []).extend(number[r] for r in readers if not is_free(r))
     return ordered, _InPlace(waits, sum(1 << number[i] for i in temporaries(found)))
 
 
@@ -287,10 +295,10 @@ class _Fuser:
         The last cluster between them is read by the consumer, or reads what the consumer overwrites, and has the
         producer among its ancestors.
         """
-        sources = consumer.reads.keys()
+        sources: Iterable[HloInstruction] = consumer.reads
         if self.waits:
             numbers = [n for member in consumer.numbers for n in self.waits.get(member, ())]
-            sources |= {self.computation.instructions[n] for n in numbers} - consumer.members
+            sources = {*sources, *(self.computation.instructions[n] for n in numbers)} - consumer.members
         for source in sources:
             between = self.of.get(source)
             if between is not None and between is not producer and between.ancestors & producer.bits:
@@ -444,7 +452,7 @@ class Fusion:
             if computation in scalar:
                 fused[computation] = computation
                 continue
-            ordered, in_place = _in_place(computation, overwriting.get(computation))
+            ordered, in_place = _in_place(computation, overwriting.get(computation), computation is not module.entry)
             fused[computation] = _fuse(_with_calls(ordered, fused), self.limits, in_place)
         entry = fused[module.entry]
         return module if entry is module.entry else with_unique_names(replace(module, entry=entry))

@@ -22,6 +22,9 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
 
+MOST_VISITS = 64
+"""Moving updates visits each instruction of a computation at most so often, on average: the time is linear."""
+
 Leaf = tuple[HloInstruction, int]
 """(instruction, number of the leaf): the array that this leaf of the instruction holds first."""
 
@@ -33,13 +36,15 @@ class Overwriting:
     order: list[HloInstruction]
     before: dict[HloInstruction, set[HloInstruction]] = field(default_factory=dict)
     """By update: the instructions that read the array which it overwrites."""
-    overwritten: dict[HloInstruction, set[Leaf]] = field(default_factory=dict)
-    """By update: the arrays that it may overwrite if those instructions run before."""
+    overwritten: dict[HloInstruction, dict[Leaf, set[HloInstruction]]] = field(default_factory=dict)
+    """By update: the arrays that it may overwrite, and which of those instructions read each."""
     replaced: dict[HloInstruction, Leaf] = field(default_factory=dict)
     """In the body of a loop: by what computes the next value of an element of the state, the old value, after the
     updates of it, if nobody else keeps it."""
     leaves: Mapping[HloInstruction, tuple[Leaf, ...]] = field(default_factory=dict)
     """The arrays of each instruction's result."""
+    shapes: Mapping[Leaf, Shape] = field(default_factory=dict)
+    """The shape of each array."""
 
 
 def find_overwriting(
@@ -62,6 +67,7 @@ class _Arrays:
 
     def __init__(self, finder: _Finder, computation: HloComputation) -> None:
         self.leaves: dict[HloInstruction, tuple[Leaf, ...]] = {}
+        self.shapes: dict[Leaf, Shape] = {}
         self.readers: dict[Leaf, list[HloInstruction]] = {}
         for instruction in computation.instructions:
             self.leaves[instruction] = self._of(finder, instruction)
@@ -82,7 +88,10 @@ class _Arrays:
             return tuple([leaf for o in operands for leaf in leaves[o]])
         if finder.reads_through(instruction) and len(operands) == 1:
             return leaves[operands[0]]
-        fresh = tuple([(instruction, k) for k in range(leaf_count(instruction.shape))])
+        shapes = (instruction.shape,) if instruction.shape.tuple_shapes is None else instruction.shape.leaves()
+        numbered = {(instruction, k): shape for k, shape in enumerate(shapes)}
+        self.shapes.update(numbered)
+        fresh = tuple(numbered)
         if opcode is Opcode.WHILE:
             kept = finder.arrays(instruction.attributes.body)
             initial = leaves[operands[0]]
@@ -200,9 +209,10 @@ class _Finder:
             replaced = {made: old for made, old in carried if made.opcode is not Opcode.PARAMETER and old not in kept}
         if self.states:
             wanted.update(dict.fromkeys(replaced.items()))
+        sizes = {leaf: arrays.shapes[leaf].byte_size for _, leaf in wanted}
         result = _Orderer(computation)
-        result.found.leaves = arrays.leaves
-        for update, leaf in sorted(wanted, key=lambda pair: (pair not in carried, -_size(pair[1]))):
+        result.found.leaves, result.found.shapes = arrays.leaves, arrays.shapes
+        for update, leaf in sorted(wanted, key=lambda pair: (pair not in carried, -sizes[pair[1]])):
             source = leaf[0]
             if source.opcode is Opcode.PARAMETER:
                 may = leaf in allowed
@@ -239,7 +249,7 @@ class _Finder:
                 else:
                     branches = i.attributes.branch_computations
                     passed = [(b, [o]) for b, o in zip(branches, i.operands[1:], strict=True)]
-                may = here.overwritten.get(i, set())
+                may = here.overwritten.get(i, {})
                 for callee, operands in passed:
                     outside = [leaf for o in operands for leaf in given[o]]
                     own = self.arrays(callee).parameters
@@ -248,12 +258,6 @@ class _Finder:
 
 _UPDATING = frozenset({Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER})
 _CALLING = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL})
-
-
-def _size(leaf: Leaf) -> int:
-    instruction, number = leaf
-    shape = instruction.shape
-    return shape.byte_size if shape.tuple_shapes is None else list(shape.leaves())[number].byte_size
 
 
 def _leaf_at(shape: Shape, index: Sequence[int]) -> int:
@@ -270,6 +274,7 @@ class _Orderer:
     def __init__(self, computation: HloComputation) -> None:
         self.found = Overwriting(list(computation.instructions))
         self._position = {instruction: n for n, instruction in enumerate(computation.instructions)}
+        self._left = MOST_VISITS * len(computation.instructions)
         self._effect_before = {later: earlier for earlier, later in pairwise(effects_of(computation))}
 
     def put_behind(self, update: HloInstruction, leaf: Leaf, readers: Iterable[HloInstruction]) -> None:
@@ -278,7 +283,7 @@ class _Orderer:
         if not self._move(update, others):
             return
         self.found.before.setdefault(update, set()).update(others)
-        self.found.overwritten.setdefault(update, set()).add(leaf)
+        self.found.overwritten.setdefault(update, {})[leaf] = others
 
     def _move(self, update: HloInstruction, others: set[HloInstruction]) -> bool:
         order, position = self.found.order, self._position
@@ -286,6 +291,9 @@ class _Orderer:
         end = max((position[other] for other in others), default=-1)
         if end < start:
             return True
+        self._left -= end - start
+        if self._left < 0:
+            return False
         late = {update}
         staying = []
         for other in order[start + 1 : end + 1]:
