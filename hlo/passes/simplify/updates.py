@@ -101,7 +101,7 @@ def _starts(
     narrow = indices.shape.element is ElementType.S32 and all(d < 1 << 31 for d in dimensions)
     element = ElementType.S32 if narrow else ElementType.S64
     # (A u64 beyond s64 becomes negative here, which is outside too.)
-    vector = convert(reshape(indices, (len(places),)), element)
+    vector = convert(reshape(indices, (len(places),) if len(places) > 1 else ()), element)
     starts = [_number(0, element)] * len(dimensions)
     inside: Instruction | None = None
     for component, d in enumerate(places):
