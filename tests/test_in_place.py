@@ -227,6 +227,30 @@ def cond_with_two_updates(a):
 
 
 @program(SQUARE, writes=ROW)
+def branch_reads_what_it_updates_by_another_name(a):
+    def body(i, a):
+        return lax.cond(a[i, i] > 0.7, lambda x: x.at[i].set(a[i - 1] * 0.5), lambda x: x, a)
+
+    return lax.fori_loop(1, N, body, a)
+
+
+@program(SQUARE, SQUARE, writes=ROW)
+def branches_update_one_array_each(x, y):
+    def body(i, s):
+        x, y = s
+        first, second = x[i, i], y[i, i]
+        return lax.cond(
+            first > second,
+            lambda x, y: (x.at[i].set(y[i - 1] * 0.5), y),
+            lambda x, y: (x, y.at[:, i].set(x[:, i] + y[:, i - 1])),
+            x,
+            y,
+        )
+
+    return lax.fori_loop(1, N, body, (x, y))
+
+
+@program(SQUARE, writes=ROW)
 def read_beside_cond(a):
     def body(i, a):
         new = lax.cond(a[i, i] > 0.7, lambda a: a.at[i].set(a[i - 1] * 0.5), lambda a: a, a)

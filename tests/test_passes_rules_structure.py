@@ -57,6 +57,15 @@ ENTRY main {{
   ROOT r = f32[2] conditional({index}, x, x), true_computation=first, false_computation=second
 }}
 """
+TWICE = """HloModule twice
+first {{ s = (f32[2], f32[2]) parameter(0)  a = f32[2] get-tuple-element(s), index=0
+  b = f32[2] get-tuple-element(s), index=1  ROOT r = f32[2] subtract(a, b) }}
+second {{ s = (f32[2], f32[2]) parameter(0)  ROOT r = f32[2] get-tuple-element(s), index=1 }}
+ENTRY main {{
+  p = pred[] parameter(0)  x = f32[2] parameter(1)  y = f32[2] parameter(2)  s = (f32[2], f32[2]) tuple(x, {other})
+  ROOT r = f32[2] conditional(p, s, s), true_computation=first, false_computation=second
+}}
+"""
 
 
 def loop(next: str = "j, u, w", steps: int = 3, start: str = "x, y", taken: int = 1) -> str:
@@ -76,6 +85,7 @@ PAIRS = {
     "constant_state": Pair(loop(start="x, c"), loop(start="c, x")),
     "dead_state": Pair(loop(taken=0).replace("ROOT r = f32[2] get", "ROOT r = s32[] get"), loop()),
     "known_branch": Pair(BRANCH.format(index="yes"), BRANCH.format(index="p")),
+    "repeated_operand": Pair(TWICE.format(other="x"), TWICE.format(other="y")),
 }
 
 
