@@ -84,13 +84,14 @@ def scatter_of_one(i: Instruction) -> Instruction | None:
     kept = iter(a.update_window_dims)
     sizes = tuple(1 if d in left_out else update.shape.dimensions[next(kept)] for d in range(array.shape.rank))
     starts, inside = _starts(i, indices, sizes)
-    old = _block(array, starts, sizes)
+    whole = sizes == array.shape.dimensions
+    old = array if whole else _block(array, starts, sizes)
     value = apply_to_arrays(a.to_apply, (old, reshape(update, sizes)), sizes)
     if value is None:
         return None
     if inside is not None:
         value = make_instruction(Opcode.SELECT, (inside, value, old))
-    return make_instruction(Opcode.DYNAMIC_UPDATE_SLICE, (array, value, *starts))
+    return value if whole else make_instruction(Opcode.DYNAMIC_UPDATE_SLICE, (array, value, *starts))
 
 
 def _starts(
@@ -100,9 +101,11 @@ def _starts(
     places, dimensions = i.attributes.scatter_dims_to_operand_dims, i.operands[0].shape.dimensions
     narrow = indices.shape.element is ElementType.S32 and all(d < 1 << 31 for d in dimensions)
     element = ElementType.S32 if narrow else ElementType.S64
+    starts = [_number(0, element)] * len(dimensions)
+    if not places:
+        return starts, None
     # (A u64 beyond s64 becomes negative here, which is outside too.)
     vector = convert(reshape(indices, (len(places),) if len(places) > 1 else ()), element)
-    starts = [_number(0, element)] * len(dimensions)
     inside: Instruction | None = None
     for component, d in enumerate(places):
         part = SliceAttributes((component,), (component + 1,), (1,))
