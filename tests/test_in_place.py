@@ -22,7 +22,7 @@ import hloom.numpy as jnp
 from hloom import lax
 from support.comparing import assert_same_arrays
 from support.guarded import GuardedProgram
-from support.writes import largest_write
+from support.writes import largest_write, writes_of
 
 N = 24
 ROW, ELEMENT, WHOLE = 4 * N, 4, 4 * N * N
@@ -356,6 +356,33 @@ def heat(u):
     return lax.fori_loop(0, 5, body, u)
 
 
+BIG = (2 * N, 2 * N)
+
+
+def laplacian(u):
+    return jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) - 2 * u
+
+
+@program(BIG, BIG, writes=16 * N * N)
+def waves(u, old):
+    """The state changes places: two steps at a time need no copy. Nine steps are four times two, and one."""
+    return lax.fori_loop(0, 9, lambda i, s: (2 * s[0] - s[1] + 0.1 * laplacian(s[0]), s[0]), (u, old))
+
+
+@program(BIG, BIG, BIG, writes=16 * N * N)
+def three_take_turns(x, y, z):
+    return lax.fori_loop(0, 10, lambda i, s: (s[1], s[2], 0.5 * s[0] + 0.2 * laplacian(s[2])), (x, y, z))
+
+
+@program(BIG, BIG, writes=16 * N * N)
+def until_nothing_changes(u, old):
+    def step(s):
+        u, _, k = s
+        return u + 0.2 * laplacian(u), u, k + 1
+
+    return lax.while_loop(lambda s: (jnp.max(jnp.abs(s[0] - s[1])) > 1e-2) & (s[2] < 50), step, (u, old, 0))
+
+
 SCATTER = """HloModule scatter
 assign {{ a = f32[] parameter(0)  ROOT b = f32[] parameter(1) }}
 add {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }}
@@ -440,6 +467,34 @@ def test_scatter(name: str) -> None:
     assert largest_write(module) == bound
     rng = np.random.default_rng(0)
     arguments = [rng.uniform(0, 1, SQUARE).astype(np.float32), rng.integers(-3, N + 3, (N, 3)).astype(np.int32)]
+    assert_same_arrays(evaluate(module, *arguments), GuardedProgram(module).run(arguments), 1e-4)
+
+
+@pytest.mark.parametrize("name", ["waves", "three_take_turns"])
+def test_state_that_changes_places_is_not_copied(name: str) -> None:
+    writes = writes_of(PROGRAMS[name].module())
+    assert not [w.what for w in writes if w.loops and w.what.startswith("copy") and w.size > ELEMENT]
+
+
+def test_the_second_step_is_conditional() -> None:
+    """Where nobody knows how often a loop runs, arrays that change places are copied only when it ends."""
+    writes = writes_of(PROGRAMS["until_nothing_changes"].module())
+    copies = [w.what for w in writes if w.loops and w.what.startswith("copy") and w.size > ELEMENT]
+    assert copies and all("_ends" in what for what in copies)
+
+
+@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("known", [False, True])
+def test_steps_are_counted(steps: int, known: bool) -> None:
+    def program(u, n):
+        def step(s):
+            return s[1], 0.5 * s[0] + laplacian(s[1]), s[2] + 1
+
+        return lax.while_loop(lambda s: s[2] < (steps if known else n), step, (u, u + 1, 0))
+
+    u = np.random.default_rng(0).uniform(0, 1, BIG).astype(np.float32)
+    module = hloom.jit(program).lower(u, steps).module
+    arguments = [u, np.int32(steps)][: len(module.entry.parameters)]
     assert_same_arrays(evaluate(module, *arguments), GuardedProgram(module).run(arguments), 1e-4)
 
 
