@@ -12,7 +12,7 @@ Only the order of instructions is decided here. A *leaf* is one array among the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -22,8 +22,8 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
 
-MOST_VISITS = 64
-"""Moving updates visits each instruction of a computation at most so often, on average: the time is linear."""
+MOST_VISITS = 16
+"""Ordering visits each instruction of a computation at most so often, on average: the time is linear."""
 
 Leaf = tuple[HloInstruction, int]
 """(instruction, number of the leaf): the array that this leaf of the instruction holds first."""
@@ -220,6 +220,7 @@ class _Finder:
                 may = source.opcode is not Opcode.CONSTANT and not self.reads_through(source)
             if may and leaf not in kept:
                 result.put_behind(update, leaf, arrays.readers.get(leaf, ()))
+        result.found.order = result.order()
         after = {leaf: u for u, leaves in result.found.overwritten.items() for leaf in leaves if u.shape.is_array}
         for made, old in replaced.items():
             while old in after and after[old] is not made:
@@ -268,49 +269,60 @@ def _leaf_at(shape: Shape, index: Sequence[int]) -> int:
     return number
 
 
+_Key = tuple[int, ...]
+
+
 class _Orderer:
-    """Moves updates behind the readers of what they overwrite, one after the other, as far as that is possible."""
+    """Moves the readers of what an update overwrites before it, one update after the other, as far as possible.
+
+    The order is that of keys: (5, 0) for instruction 5. What moves before it gets (5, -1, 0, 0), (5, -1, 1, 0), ...
+    """
 
     def __init__(self, computation: HloComputation) -> None:
         self.found = Overwriting(list(computation.instructions))
-        self._position = {instruction: n for n, instruction in enumerate(computation.instructions)}
+        self._keys: dict[HloInstruction, _Key] = {i: (n, 0) for n, i in enumerate(computation.instructions)}
+        self._moved = 0
         self._left = MOST_VISITS * len(computation.instructions)
         self._effect_before = {later: earlier for earlier, later in pairwise(effects_of(computation))}
 
     def put_behind(self, update: HloInstruction, leaf: Leaf, readers: Iterable[HloInstruction]) -> None:
         """Let `update` overwrite `leaf`, behind all its `readers`, unless one of these must run after it."""
         others = {r for r in readers if r is not update}
-        if not self._move(update, others):
+        earlier = self._needed_by(others, update)
+        if earlier is None:
             return
+        keys, before = self._keys, self._keys[update][:-1]
+        for i in sorted(earlier, key=keys.__getitem__):
+            keys[i] = (*before, -1, self._moved, 0)
+            self._moved += 1
         self.found.before.setdefault(update, set()).update(others)
         self.found.overwritten.setdefault(update, {})[leaf] = others
 
-    def _move(self, update: HloInstruction, others: set[HloInstruction]) -> bool:
-        order, position = self.found.order, self._position
-        start = position[update]
-        end = max((position[other] for other in others), default=-1)
-        if end < start:
-            return True
-        self._left -= end - start
-        if self._left < 0:
-            return False
-        late = {update}
-        staying = []
-        for other in order[start + 1 : end + 1]:
-            if self._waits_for(other, late):
-                if other in others:
-                    return False
-                late.add(other)
-            else:
-                staying.append(other)
-        moved = [i for i in order[start : end + 1] if i in late]
-        order[start : end + 1] = [*staying, *moved]
-        for number in range(start, end + 1):
-            position[order[number]] = number
-        return True
+    def order(self) -> list[HloInstruction]:
+        """The instructions in the order that was found."""
+        return sorted(self._keys, key=self._keys.__getitem__) if self._moved else self.found.order
 
-    def _waits_for(self, instruction: HloInstruction, late: set[HloInstruction]) -> bool:
-        if any(o in late for o in instruction.operands) or self._effect_before.get(instruction) in late:
-            return True
-        before: Mapping[HloInstruction, set[HloInstruction]] = self.found.before
-        return instruction in before and not late.isdisjoint(before[instruction])
+    def _needed_by(self, readers: set[HloInstruction], update: HloInstruction) -> set[HloInstruction] | None:
+        """The readers that come after `update`, and what they need of what comes after it. None if they need it."""
+        keys, bound = self._keys, self._keys[update]
+        found = {r for r in readers if keys[r] > bound}
+        stack = list(found)
+        while stack:
+            for i in self._before(stack.pop()):
+                if i is update:
+                    return None
+                if keys[i] > bound and i not in found:
+                    found.add(i)
+                    stack.append(i)
+            self._left -= 1
+            if self._left < 0:
+                return None
+        return found
+
+    def _before(self, instruction: HloInstruction) -> Iterator[HloInstruction]:
+        """What must run before an instruction."""
+        yield from instruction.operands
+        yield from self.found.before.get(instruction, ())
+        effect = self._effect_before.get(instruction)
+        if effect is not None:
+            yield effect

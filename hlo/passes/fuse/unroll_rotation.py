@@ -60,7 +60,7 @@ def _unroll(computation: HloComputation) -> HloComputation:
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0].opcode is Opcode.TUPLE:
-            return moved.operands[0].operands[moved.attributes.index]
+            return make_get_tuple_element(moved.operands[0], moved.attributes.index)
         return _unrolled(moved) if moved.opcode is Opcode.WHILE else moved
 
     return rewrite_computation(computation, visit)
