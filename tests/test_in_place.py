@@ -22,7 +22,7 @@ import hloom.numpy as jnp
 from hloom import lax
 from support.comparing import assert_same_arrays
 from support.guarded import GuardedProgram
-from support.writes import largest_write, writes_of
+from support.writes import ROWS, largest_write, writes_of
 
 N = 24
 ROW, ELEMENT, WHOLE = 4 * N, 4, 4 * N * N
@@ -456,8 +456,10 @@ def test_a_step_writes_what_it_updates(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results(name: str) -> None:
     module, arguments = PROGRAMS[name].module(), PROGRAMS[name].arguments()
-    guarded = GuardedProgram(module, at_end=len(name) % 2 == 0)
-    assert_same_arrays(evaluate(module, *arguments), guarded.run(arguments), 1e-4)
+    expected = evaluate(module, *arguments)
+    for options in (None, ROWS):
+        guarded = GuardedProgram(module, options=options, at_end=len(name) % 2 == 0)
+        assert_same_arrays(expected, guarded.run(arguments), 1e-4)
 
 
 @pytest.mark.parametrize("name", SCATTERS)
@@ -467,7 +469,9 @@ def test_scatter(name: str) -> None:
     assert largest_write(module) == bound
     rng = np.random.default_rng(0)
     arguments = [rng.uniform(0, 1, SQUARE).astype(np.float32), rng.integers(-3, N + 3, (N, 3)).astype(np.int32)]
-    assert_same_arrays(evaluate(module, *arguments), GuardedProgram(module).run(arguments), 1e-4)
+    expected = evaluate(module, *arguments)
+    for options in (None, ROWS):
+        assert_same_arrays(expected, GuardedProgram(module, options=options).run(arguments), 1e-4)
 
 
 @pytest.mark.parametrize("name", ["waves", "three_take_turns"])
@@ -495,7 +499,9 @@ def test_steps_are_counted(steps: int, known: bool) -> None:
     u = np.random.default_rng(0).uniform(0, 1, BIG).astype(np.float32)
     module = hloom.jit(program).lower(u, steps).module
     arguments = [u, np.int32(steps)][: len(module.entry.parameters)]
-    assert_same_arrays(evaluate(module, *arguments), GuardedProgram(module).run(arguments), 1e-4)
+    expected = evaluate(module, *arguments)
+    for options in (None, ROWS):
+        assert_same_arrays(expected, GuardedProgram(module, options=options).run(arguments), 1e-4)
 
 
 def test_a_copy_is_seen() -> None:

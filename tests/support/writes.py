@@ -13,8 +13,13 @@ from hloom.hlo.buffers.assignment import BufferAssignment, assign_buffers, is_al
 from hloom.hlo.buffers.checker import verify_buffers
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.passes.manager import PassOptions
 from hloom.numba_backend.bodies import Bodies
 from hloom.numba_backend.pipeline import pipeline
+
+
+ROWS = PassOptions(disabled=frozenset({"outline-loops"}))
+"""No loop becomes one kernel."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ def writes_of(module: HloModule) -> list[Write]:
     """Everything that a module writes after all passes but the one that joins loops. VerificationError if its buffers
     are wrong."""
     bodies = Bodies()
-    optimised, _ = pipeline("cpu", bodies).run(module)
+    optimised, _ = pipeline("cpu", bodies).run(module, ROWS)
     assignment = assign_buffers(optimised, bodies.can_share)
     verify_buffers(assignment, bodies.can_share)
     return list(_written(optimised.entry, 0, assignment))
