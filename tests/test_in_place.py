@@ -369,6 +369,11 @@ def waves(u, old):
     return lax.fori_loop(0, 9, lambda i, s: (2 * s[0] - s[1] + 0.1 * laplacian(s[0]), s[0]), (u, old))
 
 
+@program(BIG, BIG, writes=16 * N * N)
+def elements_of_two_arrays(q, p):
+    return lax.fori_loop(0, 7, lambda i, s: (s[0] + 0.1 * s[1], s[1] - 0.1 * s[0]), (q, p))
+
+
 @program(BIG, BIG, BIG, writes=16 * N * N)
 def three_take_turns(x, y, z):
     return lax.fori_loop(0, 10, lambda i, s: (s[1], s[2], 0.5 * s[0] + 0.2 * laplacian(s[2])), (x, y, z))
@@ -474,7 +479,7 @@ def test_scatter(name: str) -> None:
         assert_same_arrays(expected, GuardedProgram(module, options=options).run(arguments), 1e-4)
 
 
-@pytest.mark.parametrize("name", ["waves", "three_take_turns"])
+@pytest.mark.parametrize("name", ["waves", "elements_of_two_arrays", "three_take_turns"])
 def test_state_that_changes_places_is_not_copied(name: str) -> None:
     writes = writes_of(PROGRAMS[name].module())
     assert not [w.what for w in writes if w.loops and w.what.startswith("copy") and w.size > ELEMENT]

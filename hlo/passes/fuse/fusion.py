@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
 from ...effects import effects_of, has_side_effect
@@ -35,8 +36,8 @@ from .fusible import (
     squeezed,
     squeezed_positions,
 )
-from .overwriting import Overwriting, find_overwriting
-from .temporaries import temporaries
+from .overwriting import Leaf, Overwriting, find_overwriting
+from .temporaries import LARGE_STATE_BYTES, temporaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,10 @@ class _InPlace:
     """By update: the readers of the array that it overwrites. They run before."""
     apart: int = 0
     """The instructions that no user takes into its nest, as a set of numbers: see `temporaries.py`."""
+    replaced: Mapping[int, Leaf] = field(default_factory=dict)
+    """In the body of a loop: by what computes a large element of the next state, its old value."""
+    leaves: Mapping[int, tuple[Leaf, ...]] = field(default_factory=dict)
+    """The arrays that each instruction's result consists of, if there is more than one such element."""
 
 
 MANY_ELEMENTS = 64
@@ -136,7 +141,11 @@ def _in_place(
         for leaf, readers in arrays.items():
             if not control_flow or (in_loop and found.shapes[leaf].num_elements >= MANY_ELEMENTS):
                 waits.setdefault(number[update], []).extend(number[r] for r in readers if not is_free(r))
-    return ordered, _InPlace(waits, sum(1 << number[i] for i in temporaries(found)))
+    apart = sum(1 << number[i] for i in temporaries(found))
+    replaced = {number[i]: leaf for i, leaf in found.replaced.items() if i.shape.byte_size >= LARGE_STATE_BYTES}
+    if len(replaced) < 2:
+        return ordered, _InPlace(waits, apart)
+    return ordered, _InPlace(waits, apart, replaced, {number[i]: leaves for i, leaves in found.leaves.items()})
 
 
 class _Fuser:
@@ -147,6 +156,7 @@ class _Fuser:
         self.limits = limits
         self.waits = in_place.waits
         self.apart = in_place.apart
+        self.in_place = in_place
         self.of: dict[HloInstruction, _Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
         self._last_effect: _Cluster | None = None
@@ -160,6 +170,8 @@ class _Fuser:
             cluster = self._new_cluster(instruction)
             if cluster.fusible:
                 self._absorb_operands(instruction)
+        for first, second in combinations(self.in_place.replaced, 2):
+            self._join_states(first, second)
 
     def members(self, cluster: _Cluster) -> list[HloInstruction]:
         """A cluster's members in program order."""
@@ -288,6 +300,45 @@ class _Fuser:
         merged.reads, merged.inlined, merged.closed = reads, inlined, closed
         merged.domain, merged.reduced = joined
         return True
+
+    def _join_states(self, first: int, second: int) -> None:
+        """Merge the clusters of two elements of a loop's next state if each reads the old value of the other, index by
+        index. One nest can write both in place; of two, the first would overwrite what the second needs."""
+        a, b = (self.of[self.computation.instructions[n]] for n in (first, second))
+        if a is b or a.domain != b.domain or not (a.fusible and b.fusible) or a.closed or b.closed:
+            return
+        if a.reduced is not None or b.reduced is not None or a.ancestors & b.bits or b.ancestors & a.bits:
+            return
+        if len(a.numbers) + len(b.numbers) > self.limits.members or (a.bits | b.bits) & self.apart:
+            return
+        old_a, old_b = self.in_place.replaced[first], self.in_place.replaced[second]
+        if not (self._reads_at_index(a, old_b, True) and self._reads_at_index(b, old_a, True)):
+            return
+        if not (self._reads_at_index(a, old_a, False) and self._reads_at_index(b, old_b, False)):
+            return
+        reads = {source: list(users) for source, users in a.reads.items()}
+        for source, users in b.reads.items():
+            reads[source] = [*reads.get(source, ()), *users]
+        if len(reads) > self.limits.externals:
+            return
+        inlined = a.inlined | b.inlined
+        self._tell(set(b.readers), a.bits | a.ancestors)
+        merged = self._put_together(a, b)
+        merged.reads, merged.inlined = reads, inlined
+
+    def _reads_at_index(self, cluster: _Cluster, leaf: Leaf, must: bool) -> bool:
+        """True when all reads of an array are at the index of the nest, and if it `must` be read, there is one."""
+        found = not must
+        for source, users in cluster.reads.items():
+            if leaf not in self.in_place.leaves[self.number[source]]:
+                continue
+            found = True
+            for user, number in users:
+                operand = user.operands[number]
+                straight = self.resolve(operand)[1] == tuple(range(len(squeezed(operand))))
+                if user in cluster.inlined or not straight or not reads_at_its_own_index(user, number):
+                    return False
+        return found
 
     def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
         """True when a third cluster runs between the two, so that one nest of both would wait for itself.
