@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..hlo.passes.expand.expand import Expand
+from ..hlo.passes.fuse.clusters import FusionLimits
 from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
-from ..hlo.passes.fuse.fusion import Fusion, FusionLimits
+from ..hlo.passes.fuse.fusion import Fusion
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
 from ..hlo.passes.fuse.split_reductions import SplitReductions

@@ -17,7 +17,6 @@ from hloom.hlo.passes.manager import PassOptions
 from hloom.numba_backend.bodies import Bodies
 from hloom.numba_backend.pipeline import pipeline
 
-
 ROWS = PassOptions(disabled=frozenset({"outline-loops"}))
 """No loop becomes one kernel."""
 

@@ -17,8 +17,8 @@ parallelism of a large computation. What "large" means is the backend's choice: 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
@@ -27,6 +27,7 @@ from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
+from .clusters import Cluster, Edge, FusionLimits, accessed, joined_domain, set_reduction
 from .fusible import (
     Dimensions,
     is_free,
@@ -34,132 +35,23 @@ from .fusible import (
     reads_at_its_own_index,
     resolve,
     squeezed,
-    squeezed_positions,
 )
-from .overwriting import Leaf, Overwriting, find_overwriting
-from .temporaries import LARGE_STATE_BYTES, temporaries
-
-
-@dataclass(frozen=True, slots=True)
-class FusionLimits:
-    """The limits for one kernel of a backend."""
-
-    members: int
-    """The most instructions in one fusion."""
-    externals: int
-    """The most values that one fusion reads from memory."""
-    serial_elements: int
-    """A domain of up to this many elements is not worth sharing between workers."""
-    workers: int
-    """A large reduction to fewer results than this runs on one worker, so its users are not fused into it."""
-    recomputed_members: int
-    """At most this many cheap instructions are computed again for each read of their result, not once into memory."""
-
-
-@dataclass(eq=False, slots=True)
-class _Cluster:
-    """Instructions that run together: fusible ones, or a single one that is not fusible.
-
-    All sets are kept up to date when clusters merge, so that a question about two clusters never visits all members.
-    """
-
-    numbers: list[int]
-    """The members, by their position in the program."""
-    members: set[HloInstruction]
-    bits: int
-    """The members as a set of numbers."""
-    ancestors: int
-    """The instructions that must run before, as a set of numbers."""
-    fusible: bool
-    reads: dict[HloInstruction, list[tuple[HloInstruction, int]]]
-    """Values read from outside, behind free instructions: the members that read them, and the operand number."""
-    readers: set[HloInstruction]
-    """The visited instructions outside that must run after."""
-    outputs: set[HloInstruction]
-    """The members that are needed outside."""
-    domain: Dimensions = ()
-    reduced: Dimensions | None = None
-    closed: bool = False
-    """True once the nest writes only a part of its output: nothing may join at the output's index."""
-    inlined: set[HloInstruction] = field(default_factory=set)
-
-    @property
-    def kept(self) -> Dimensions:
-        return tuple(size for d, size in enumerate(self.domain) if d not in (self.reduced or ()))
-
-
-def _is_columns(domain: Dimensions, reduced: Dimensions | None) -> bool:
-    """True when the most minor dimension is kept, so that accumulators are arrays rather than scalars."""
-    return bool(reduced) and len(domain) - 1 not in (reduced or ())
-
-
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """`user` reads `source`, a member of another cluster. Dimension e of that is dimension positions[e] of the value
-    that the user reads; None if the index is not that simple."""
-
-    source: HloInstruction
-    user: HloInstruction
-    positions: Dimensions | None
-    rank: int
-    operand: int
-    """The operand number of the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class _InPlace:
-    """What fusion must respect so that updates can happen in place. Instructions by their position in the program."""
-
-    waits: Mapping[int, Collection[int]] = field(default_factory=dict)
-    """By update: the readers of the array that it overwrites. They run before."""
-    apart: int = 0
-    """The instructions that no user takes into its nest, as a set of numbers: see `temporaries.py`."""
-    replaced: Mapping[int, Leaf] = field(default_factory=dict)
-    """In the body of a loop: by what computes a large element of the next state, its old value."""
-    leaves: Mapping[int, tuple[Leaf, ...]] = field(default_factory=dict)
-    """The arrays that each instruction's result consists of, if there is more than one such element."""
-
-
-MANY_ELEMENTS = 64
-"""The readers of a smaller array may be fused with what runs after control flow that overwrites it: copying it once is
-cheaper than a nest."""
-
-
-def _in_place(
-    computation: HloComputation, found: Overwriting | None, in_loop: bool
-) -> tuple[HloComputation, _InPlace]:
-    """The computation in an order in which updates come after the readers of what they overwrite."""
-    if found is None:
-        return computation, _InPlace()
-    ordered = computation
-    if tuple(found.order) != computation.instructions:
-        ordered = HloComputation(computation.name, tuple(found.order), computation.root)
-    number = {instruction: n for n, instruction in enumerate(found.order)}
-    waits: dict[int, list[int]] = {}
-    for update, arrays in found.overwritten.items():
-        control_flow = update.opcode in (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
-        for leaf, readers in arrays.items():
-            if not control_flow or (in_loop and found.shapes[leaf].num_elements >= MANY_ELEMENTS):
-                waits.setdefault(number[update], []).extend(number[r] for r in readers if not is_free(r))
-    apart = sum(1 << number[i] for i in temporaries(found))
-    replaced = {number[i]: leaf for i, leaf in found.replaced.items() if i.shape.byte_size >= LARGE_STATE_BYTES}
-    if len(replaced) < 2:
-        return ordered, _InPlace(waits, apart)
-    return ordered, _InPlace(waits, apart, replaced, {number[i]: leaves for i, leaves in found.leaves.items()})
+from .in_place import InPlace, in_place_of
+from .overwriting import Leaf, find_overwriting
 
 
 class _Fuser:
     """Clusters one computation."""
 
-    def __init__(self, computation: HloComputation, limits: FusionLimits, in_place: _InPlace) -> None:
+    def __init__(self, computation: HloComputation, limits: FusionLimits, in_place: InPlace) -> None:
         self.computation = computation
         self.limits = limits
         self.waits = in_place.waits
         self.apart = in_place.apart
         self.in_place = in_place
-        self.of: dict[HloInstruction, _Cluster] = {}
+        self.of: dict[HloInstruction, Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
-        self._last_effect: _Cluster | None = None
+        self._last_effect: Cluster | None = None
         self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
         self._resolved: dict[HloInstruction, tuple[HloInstruction, Dimensions]] = {}
 
@@ -173,7 +65,7 @@ class _Fuser:
         for first, second in combinations(self.in_place.replaced, 2):
             self._join_states(first, second)
 
-    def members(self, cluster: _Cluster) -> list[HloInstruction]:
+    def members(self, cluster: Cluster) -> list[HloInstruction]:
         """A cluster's members in program order."""
         return [self.computation.instructions[n] for n in cluster.numbers]
 
@@ -181,7 +73,7 @@ class _Fuser:
         """True if there is a cluster that becomes a loop nest."""
         return any(c.fusible for c in self.of.values())
 
-    def _new_cluster(self, instruction: HloInstruction) -> _Cluster:
+    def _new_cluster(self, instruction: HloInstruction) -> Cluster:
         number, ancestors = self.number[instruction], 0
         reads: dict[HloInstruction, list[tuple[HloInstruction, int]]] = {}
         for k, operand in enumerate(instruction.operands):
@@ -197,11 +89,11 @@ class _Fuser:
             ancestors |= cluster.bits | cluster.ancestors
             cluster.readers.add(instruction)
         outputs = set() if self.users(instruction) <= {instruction} else {instruction}
-        cluster = _Cluster(
+        cluster = Cluster(
             [number], {instruction}, 1 << number, ancestors, is_fusible(instruction), reads, set(), outputs
         )
         if instruction.opcode is Opcode.REDUCE:
-            _set_reduction(cluster, instruction)
+            set_reduction(cluster, instruction)
         elif instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
             cluster.domain, cluster.closed = squeezed(instruction.operands[1]), True
         elif instruction.shape.is_array:
@@ -262,7 +154,7 @@ class _Fuser:
             if not any(self._merge(c, own) for c in ordered):
                 return
 
-    def edges(self, producer: _Cluster, consumer: _Cluster) -> list[_Edge]:
+    def edges(self, producer: Cluster, consumer: Cluster) -> list[Edge]:
         """The reads of the consumer's members from the producer's."""
         found = []
         for source, reads in consumer.reads.items():
@@ -270,10 +162,10 @@ class _Fuser:
                 for user, number in reads:
                     operand = user.operands[number]
                     positions = self.resolve(operand)[1] if reads_at_its_own_index(user, number) else None
-                    found.append(_Edge(source, user, positions, len(squeezed(operand)), number))
+                    found.append(Edge(source, user, positions, len(squeezed(operand)), number))
         return found
 
-    def _merge(self, producer: _Cluster, consumer: _Cluster) -> bool:
+    def _merge(self, producer: Cluster, consumer: Cluster) -> bool:
         """Merge both into one cluster; False if that is not possible or does not pay."""
         if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed:
             return False
@@ -282,7 +174,7 @@ class _Fuser:
         if producer.bits & self.apart or self._reached_from_outside(producer, consumer):
             return False
         edges = self.edges(producer, consumer)
-        joined = None if consumer.closed else _joined(producer, consumer, edges, self.limits)
+        joined = None if consumer.closed else joined_domain(producer, consumer, edges, self.limits)
         if joined is None and self._may_inline(producer, consumer, edges):
             joined = (consumer.domain, consumer.reduced)
             inlined = consumer.inlined | producer.members
@@ -326,7 +218,7 @@ class _Fuser:
         merged = self._put_together(a, b)
         merged.reads, merged.inlined = reads, inlined
 
-    def _reads_at_index(self, cluster: _Cluster, leaf: Leaf, must: bool) -> bool:
+    def _reads_at_index(self, cluster: Cluster, leaf: Leaf, must: bool) -> bool:
         """True when all reads of an array are at the index of the nest, and if it `must` be read, there is one."""
         found = not must
         for source, users in cluster.reads.items():
@@ -340,7 +232,7 @@ class _Fuser:
                     return False
         return found
 
-    def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
+    def _reached_from_outside(self, producer: Cluster, consumer: Cluster) -> bool:
         """True when a third cluster runs between the two, so that one nest of both would wait for itself.
 
         The last cluster between them is read by the consumer, or reads what the consumer overwrites, and has the
@@ -356,7 +248,7 @@ class _Fuser:
                 return True
         return False
 
-    def _may_inline(self, producer: _Cluster, consumer: _Cluster, edges: list[_Edge]) -> bool:
+    def _may_inline(self, producer: Cluster, consumer: Cluster, edges: list[Edge]) -> bool:
         """True when the producer's one result is read by only one instruction, at another index."""
         if producer.reduced is not None or len({e.source for e in edges}) != 1:
             return False
@@ -371,14 +263,14 @@ class _Fuser:
             return False
         if not producer.domain:
             return True
-        reads = sum(math.prod(_accessed(e.user, e.operand)) for e in edges)
+        reads = sum(math.prod(accessed(e.user, e.operand)) for e in edges)
         if reads <= math.prod(producer.domain):
             return True
         if len(producer.members) > self.limits.recomputed_members:
             return False
         return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
 
-    def _put_together(self, producer: _Cluster, consumer: _Cluster) -> _Cluster:
+    def _put_together(self, producer: Cluster, consumer: Cluster) -> Cluster:
         """Add the members and sets of one cluster to the other. The larger one is kept, to move less."""
         for source in consumer.reads:
             if source in producer.outputs and self.users(source) <= producer.members | consumer.members:
@@ -410,84 +302,6 @@ class _Fuser:
                 pending += [self.of[r] for r in cluster.readers]
 
 
-def _set_reduction(cluster: _Cluster, reduce: HloInstruction) -> None:
-    operand = reduce.operands[0]
-    where = squeezed_positions(operand)
-    cluster.domain = squeezed(operand)
-    cluster.reduced = tuple(sorted(where[d] for d in reduce.attributes.dimensions if d in where))
-
-
-def _accessed(user: HloInstruction, operand: int) -> Dimensions:
-    """The dimensions over which a user reads an operand."""
-    if user.opcode is Opcode.GATHER and operand == 1:
-        return user.operands[1].shape.dimensions
-    if user.opcode is Opcode.REDUCE:
-        return user.operands[0].shape.dimensions
-    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-        return user.operands[1].shape.dimensions
-    return user.shape.dimensions if user.shape.is_array else ()
-
-
-def _joined(
-    producer: _Cluster, consumer: _Cluster, edges: list[_Edge], limits: FusionLimits
-) -> tuple[Dimensions, Dimensions | None] | None:
-    """(domain, reduced) of a nest that runs both together at each index; None if there is none."""
-    if producer.reduced is not None and consumer.reduced is not None:
-        if (producer.domain, producer.reduced) != (consumer.domain, consumer.reduced):
-            return None
-        domain, reduced = producer.domain, producer.reduced
-    elif producer.reduced is None and consumer.reduced is None:
-        if producer.domain != consumer.domain:
-            return None
-        domain, reduced = producer.domain, None
-    else:
-        owner, other = (producer, consumer) if producer.reduced is not None else (consumer, producer)
-        if other.domain not in (owner.domain, owner.kept) or other.closed:
-            return None
-        domain, reduced = owner.domain, owner.reduced
-    kept = tuple(d for d in range(len(domain)) if d not in (reduced or ()))
-    kept_sizes = tuple(domain[d] for d in kept)
-    for edge in edges:
-        if not _fits(edge, domain, kept, kept_sizes, reduced):
-            return None
-    if _is_columns(domain, reduced):
-        for cluster in (producer, consumer):
-            if cluster.reduced is None and cluster.domain != domain:
-                return None
-        if any(e.source.opcode is Opcode.REDUCE for e in edges):
-            return None
-    elif (
-        reduced is not None
-        and math.prod(domain) > limits.serial_elements
-        and math.prod(kept_sizes) < limits.workers
-        and any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges)
-    ):
-        # A large reduction to few results runs serially: its users must not become part of the same nest.
-        return None
-    return domain, reduced
-
-
-def _fits(
-    edge: _Edge, domain: Dimensions, kept: Dimensions, kept_sizes: Dimensions, reduced: Dimensions | None
-) -> bool:
-    """True when the nest has the value that is read at the same index."""
-    if edge.positions is None:
-        return False
-    source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
-    identity = edge.positions == tuple(range(edge.rank)) and len(edge.positions) == edge.rank
-    if reduced is None:
-        return identity and source_sizes == domain
-    user_is_full = edge.user.opcode is Opcode.REDUCE or squeezed(edge.user) == domain
-    source_is_full = bool(reduced) and edge.source.opcode is not Opcode.REDUCE and source_sizes == domain
-    if source_is_full:
-        return identity and user_is_full
-    if source_sizes != kept_sizes:
-        return False
-    if user_is_full and reduced:
-        return edge.positions == kept and edge.rank == len(domain)
-    return identity
-
-
 @dataclass(frozen=True)
 class Fusion:
     """The pass. Afterwards all fusible instructions are in FUSION instructions."""
@@ -503,7 +317,7 @@ class Fusion:
             if computation in scalar:
                 fused[computation] = computation
                 continue
-            ordered, in_place = _in_place(computation, overwriting.get(computation), computation is not module.entry)
+            ordered, in_place = in_place_of(computation, overwriting.get(computation), computation is not module.entry)
             fused[computation] = _fuse(_with_calls(ordered, fused), self.limits, in_place)
         entry = fused[module.entry]
         return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
@@ -535,7 +349,7 @@ def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComp
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
 
 
-def _fuse(computation: HloComputation, limits: FusionLimits, in_place: _InPlace) -> HloComputation:
+def _fuse(computation: HloComputation, limits: FusionLimits, in_place: InPlace) -> HloComputation:
     fuser = _Fuser(computation, limits, in_place)
     fuser.run()
     if not fuser.has_fusible() and not any(
@@ -620,7 +434,7 @@ class _Materialiser:
         for output, value in zip(outputs, _results(fusion, outputs), strict=True):
             self.mapping[output] = value
 
-    def _outputs(self, cluster: _Cluster) -> list[HloInstruction]:
+    def _outputs(self, cluster: Cluster) -> list[HloInstruction]:
         """Members that are used outside. For a reduction of several operands these are its elements."""
         root = self.fuser.computation.root
         return [m for m in self.fuser.members(cluster) if m in cluster.outputs or m is root]
