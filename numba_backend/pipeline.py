@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..hlo.passes.expand.expand import Expand
+from ..hlo.passes.fuse.clusters import FusionLimits
 from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
-from ..hlo.passes.fuse.fusion import Fusion, FusionLimits
+from ..hlo.passes.fuse.fusion import Fusion
 from ..hlo.passes.fuse.mark_in_bounds import MarkInBounds
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
 from ..hlo.passes.fuse.split_reductions import SplitReductions
+from ..hlo.passes.fuse.unroll_rotation import UnrollRotation
 from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
 from ..hlo.passes.layout.buffer_layouts import BufferLayouts
 from ..hlo.passes.layout.dot_canonicalizer import DotCanonicalizer
@@ -90,6 +92,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
             DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
             LoopInvariantCodeMotion(),  # moves transposes before dots out of loops
+            UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),

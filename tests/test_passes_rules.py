@@ -507,6 +507,58 @@ CASES = [
         "ROOT r = f32[4] scatter(x, i, y), update_window_dims={}, inserted_window_dims={0}, "
         "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f",
     ),
+    fires(
+        "select_of_updates",
+        "a = f32[1] slice(y), slice={[0:1]}  v = f32[4] dynamic-update-slice(x, a, k)  ROOT r = f32[4] select(q, v, x)",
+        "dynamic-update-slice(x, select(q, slice(y){0:1:1}:f32[1], dynamic-slice(x, k)), k)",
+    ),
+    fires(
+        "select_of_updates",
+        "a = f32[1] slice(y), slice={[0:1]}  v = f32[4] dynamic-update-slice(x, a, k)  ROOT r = f32[4] select(p, x, v)",
+        "dynamic-update-slice(x, select(dynamic-slice(p, k), dynamic-slice(x, k), slice(y){0:1:1}:f32[1]), k)",
+    ),
+    fires(
+        "select_of_updates",
+        "a = f32[1] slice(y), slice={[0:1]}  v = f32[4] dynamic-update-slice(x, a, k)  l = s32[] negate(k)  "
+        "v2 = f32[4] dynamic-update-slice(x, a, l)  ROOT r = f32[4] select(q, v, v2)",
+        "dynamic-update-slice(dynamic-update-slice(x, select(q, slice(y){0:1:1}:f32[1], dynamic-slice(x, k)), k), "
+        "select(q, dynamic-slice(dynamic-update-slice(x, select(q, slice(y){0:1:1}:f32[1], dynamic-slice(x, k)), k), "
+        "negate(k)), slice(y){0:1:1}:f32[1]), negate(k))",
+    ),
+    fires(
+        "select_of_updates",
+        "a = f32[1] slice(y), slice={[0:1]}  a2 = f32[1] negate(a)  v = f32[4] dynamic-update-slice(x, a, k)  "
+        "v2 = f32[4] dynamic-update-slice(x, a2, k)  ROOT r = f32[4] select(q, v, v2)",
+        "dynamic-update-slice(x, select(q, select(q, slice(y){0:1:1}:f32[1], dynamic-slice(x, k)), "
+        "negate(slice(y){0:1:1}:f32[1])), k)",
+    ),
+    misses(
+        "select_of_updates",
+        "a = f32[1] slice(y), slice={[0:1]}  v = f32[4] dynamic-update-slice(x, a, k)  ROOT r = f32[4] select(q, v, y)",
+    ),
+    fires(
+        "scatter_of_one",
+        "ROOT r = f32[2,3] scatter(m, k, d), update_window_dims={0}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=add_f",
+        "dynamic-update-slice(m, select(and(compare(k, 0)GE, compare(k, 1)LE), "
+        "add(dynamic-slice(m, k, 0), reshape(d):f32[1,3]), dynamic-slice(m, k, 0)), k, 0)",
+    ),
+    fires(
+        "scatter_of_one",
+        "l = u32[1] slice(u), slice={[1:2]}  ROOT r = f32[4] scatter(x, l, s), update_window_dims={}, "
+        "inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=least_square",
+        "dynamic-update-slice(x, select(and(compare(convert(reshape(slice(u){1:2:1}:u32[1]):u32[]):s64[], 0)GE, "
+        "compare(convert(reshape(slice(u){1:2:1}:u32[1]):u32[]):s64[], 3)LE), "
+        "minimum(dynamic-slice(x, convert(reshape(slice(u){1:2:1}:u32[1]):u32[]):s64[]), "
+        "multiply(reshape(s):f32[1], reshape(s):f32[1])), "
+        "dynamic-slice(x, convert(reshape(slice(u){1:2:1}:u32[1]):u32[]):s64[])), "
+        "convert(reshape(slice(u){1:2:1}:u32[1]):u32[]):s64[])",
+    ),
+    misses(
+        "scatter_of_one",
+        "ROOT r = f32[4] scatter(x, i, y), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f",
+    ),
 ]
 
 

@@ -57,6 +57,15 @@ ENTRY main {{
   ROOT r = f32[2] conditional({index}, x, x), true_computation=first, false_computation=second
 }}
 """
+TWICE = """HloModule twice
+first {{ s = (f32[2], f32[2]) parameter(0)  a = f32[2] get-tuple-element(s), index=0
+  b = f32[2] get-tuple-element(s), index=1  ROOT r = f32[2] subtract(a, b) }}
+second {{ s = (f32[2], f32[2]) parameter(0)  ROOT r = f32[2] get-tuple-element(s), index=1 }}
+ENTRY main {{
+  p = pred[] parameter(0)  x = f32[2] parameter(1)  y = f32[2] parameter(2)  s = (f32[2], f32[2]) tuple(x, {other})
+  ROOT r = f32[2] conditional(p, s, s), true_computation=first, false_computation=second
+}}
+"""
 
 
 COUNTERS = """HloModule counters
@@ -119,6 +128,7 @@ PAIRS = {
     "count_with_another": Pair(counters("s8", 31, "a, a"), counters("s8", 32, "a, a")),
     "dead_state": Pair(loop(taken=0).replace("ROOT r = f32[2] get", "ROOT r = s32[] get"), loop()),
     "known_branch": Pair(BRANCH.format(index="yes"), BRANCH.format(index="p")),
+    "repeated_operand": Pair(TWICE.format(other="x"), TWICE.format(other="y")),
 }
 
 

@@ -32,7 +32,7 @@ from hloom.hlo.instruction import Attributes  # noqa: E402
 from hloom.hlo.ir import HloModule  # noqa: E402
 from hloom.hlo.ops import SPECS, OpSpec  # noqa: E402
 from hloom.hlo.ops.declare import REQUIRED, Dims, declared  # noqa: E402
-from hloom.hlo.passes.fuse.fusion import FUSED_WHEN, is_free, is_fusible  # noqa: E402
+from hloom.hlo.passes.fuse.fusible import FUSED_WHEN, is_free, is_fusible  # noqa: E402
 from hloom.hlo.passes.simplify.call_inliner import INLINED  # noqa: E402
 from hloom.numba_backend.emit.element import ELEMENT  # noqa: E402
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS  # noqa: E402

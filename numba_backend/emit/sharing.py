@@ -33,17 +33,18 @@ class Sharing:
         """True when the kernel may write `output` over `operand`.
 
         In a plain nest: if the operand is read only at the output's own index. In a nest that ends in
-        a dynamic-update-slice: its operand, if the nest reads of it only what it replaces. Never in a nest with
-        reductions, which reads its operands several times.
+        a dynamic-update-slice: its operand, if the nest reads of it only what it replaces, or if it writes one element,
+        after all reads. Never in a nest with reductions, which reads its operands several times.
         """
         body, root = self.body, self._roots[output]
         parameter = body.parameters[operand]
         if self._has_reductions:
             return False
         if is_update(self.fused, root):
-            return root.operands[0] is parameter and all(
-                user is root or _reads_what_is_replaced(user, root) for user in body.users[parameter]
-            ) and root.operands.count(parameter) == 1
+            return root.operands[0] is parameter and root.operands.count(parameter) == 1 and (
+                root.operands[1].shape.num_elements == 1
+                or all(user is root or _reads_what_is_replaced(user, root) for user in body.users[parameter])
+            )
         same_place = self.fused.parameter_places.get(operand) == self.fused.root_places.get(output)
         return parameter.shape == root.shape and same_place and parameter not in self._elsewhere
 
@@ -80,6 +81,9 @@ def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
         if node in seen:
             continue
         seen.add(node)
+        if node.opcode is Opcode.RESHAPE:  # the same number in row-major order
+            stack.append((node.operands[0], is_same))
+            continue
         straight = is_same and has_trait(node.opcode, Trait.ELEMENTWISE)
         stack.extend((o, straight and o.shape.dimensions == node.shape.dimensions) for o in node.operands)
     return other

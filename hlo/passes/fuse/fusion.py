@@ -17,8 +17,9 @@ parallelism of a large computation. What "large" means is the backend's choice: 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
 from ...effects import effects_of, has_side_effect
@@ -26,146 +27,31 @@ from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
-from ...shape import Shape
-
-_MOVES = frozenset((
-    Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
-    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER,
-))  # fmt: skip
-
-Dimensions = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FusionLimits:
-    """The limits for one kernel of a backend."""
-
-    members: int
-    """The most instructions in one fusion."""
-    externals: int
-    """The most values that one fusion reads from memory."""
-    serial_elements: int
-    """A domain of up to this many elements is not worth sharing between workers."""
-    workers: int
-    """A large reduction to fewer results than this runs on one worker, so its users are not fused into it."""
-    recomputed_members: int
-    """At most this many cheap instructions are computed again for each read of their result, not once into memory."""
-
-
-def squeezed(instruction: HloInstruction) -> Dimensions:
-    """The dimensions without those of size 1, which need no loop."""
-    dimensions = instruction.shape.dimensions
-    return dimensions if 1 not in dimensions else tuple([d for d in dimensions if d != 1])
-
-
-def is_fusible(instruction: HloInstruction) -> bool:
-    """True for an instruction that can be part of a loop nest."""
-    opcode = instruction.opcode
-    if opcode is Opcode.BITCAST_CONVERT:
-        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
-    return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
-
-
-FUSED_WHEN: Mapping[Opcode, str] = {
-    Opcode.BITCAST: "when only dimensions of size 1 come or go",
-    Opcode.BITCAST_CONVERT: "between types of one width",
-    Opcode.CONSTANT: "scalars",
-    Opcode.RESHAPE: "when only dimensions of size 1 come or go",
-}
-"""For ops that are only sometimes fusible or free: when, in a few words for `docs/ops.md`."""
-
-
-_MAYBE_FREE = frozenset((
-    Opcode.CONSTANT, Opcode.RESHAPE, Opcode.BITCAST, Opcode.COPY, Opcode.IOTA, Opcode.BROADCAST,
-))  # fmt: skip
-
-
-def is_free(instruction: HloInstruction) -> bool:
-    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies from the
-    caller's tiled arrays."""
-    opcode = instruction.opcode
-    if opcode not in _MAYBE_FREE:
-        return False
-    if opcode is Opcode.CONSTANT:
-        return instruction.shape.num_elements == 1
-    if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
-        return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
-    if opcode is Opcode.COPY:
-        return _reads_tiles(instruction.operands[0].shape, instruction.shape)
-    return True
-
-
-def _changes_rank_only(source: Shape, target: Shape) -> bool:
-    if not (source.is_array and target.is_array and source.array_layout.is_row_major):
-        return False
-    same = source.element_type is target.element_type and target.array_layout.is_row_major
-    return same and [d for d in source.dimensions if d != 1] == [d for d in target.dimensions if d != 1]
-
-
-def _reads_tiles(source: Shape, target: Shape) -> bool:
-    """True for a copy that a loop nest does by reading the caller's tiled, packed or otherwise placed array."""
-    return source.is_array and target.array_layout.is_row_major and not source.array_layout.is_row_major
-
-
-@dataclass(eq=False, slots=True)
-class _Cluster:
-    """Instructions that run together: fusible ones, or a single one that is not fusible.
-
-    All sets are kept up to date when clusters merge, so that a question about two clusters never visits all members.
-    """
-
-    numbers: list[int]
-    """The members, by their position in the program."""
-    members: set[HloInstruction]
-    bits: int
-    """The members as a set of numbers."""
-    ancestors: int
-    """The instructions that must run before, as a set of numbers."""
-    fusible: bool
-    reads: dict[HloInstruction, list[tuple[HloInstruction, int]]]
-    """Values read from outside, behind free instructions: the members that read them, and the operand number."""
-    readers: set[HloInstruction]
-    """The visited instructions outside that must run after."""
-    outputs: set[HloInstruction]
-    """The members that are needed outside."""
-    domain: Dimensions = ()
-    reduced: Dimensions | None = None
-    closed: bool = False
-    """True once the nest writes only a part of its output: nothing may join at the output's index."""
-    inlined: set[HloInstruction] = field(default_factory=set)
-
-    @property
-    def kept(self) -> Dimensions:
-        return tuple(size for d, size in enumerate(self.domain) if d not in (self.reduced or ()))
-
-
-def _is_columns(domain: Dimensions, reduced: Dimensions | None) -> bool:
-    """True when the most minor dimension is kept, so that accumulators are arrays rather than scalars."""
-    return bool(reduced) and len(domain) - 1 not in (reduced or ())
-
-
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """`user` reads `source`, a member of another cluster. Dimension e of that is dimension positions[e] of the value
-    that the user reads; None if the index is not that simple."""
-
-    source: HloInstruction
-    user: HloInstruction
-    positions: Dimensions | None
-    rank: int
-    operand: int
-    """The operand number of the user."""
+from .clusters import Cluster, Edge, FusionLimits, accessed, joined_domain, set_reduction
+from .fusible import (
+    Dimensions,
+    is_free,
+    is_fusible,
+    reads_at_its_own_index,
+    resolve,
+    squeezed,
+)
+from .in_place import InPlace, in_place_of
+from .overwriting import Leaf, find_overwriting
 
 
 class _Fuser:
     """Clusters one computation."""
 
-    def __init__(self, computation: HloComputation, limits: FusionLimits) -> None:
+    def __init__(self, computation: HloComputation, limits: FusionLimits, in_place: InPlace) -> None:
         self.computation = computation
         self.limits = limits
-        self.of: dict[HloInstruction, _Cluster] = {}
+        self.waits = in_place.waits
+        self.apart = in_place.apart
+        self.in_place = in_place
+        self.of: dict[HloInstruction, Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
-        self._last_effect: _Cluster | None = None
+        self._last_effect: Cluster | None = None
         self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
         self._resolved: dict[HloInstruction, tuple[HloInstruction, Dimensions]] = {}
 
@@ -176,8 +62,10 @@ class _Fuser:
             cluster = self._new_cluster(instruction)
             if cluster.fusible:
                 self._absorb_operands(instruction)
+        for first, second in combinations(self.in_place.replaced, 2):
+            self._join_states(first, second)
 
-    def members(self, cluster: _Cluster) -> list[HloInstruction]:
+    def members(self, cluster: Cluster) -> list[HloInstruction]:
         """A cluster's members in program order."""
         return [self.computation.instructions[n] for n in cluster.numbers]
 
@@ -185,12 +73,15 @@ class _Fuser:
         """True if there is a cluster that becomes a loop nest."""
         return any(c.fusible for c in self.of.values())
 
-    def _new_cluster(self, instruction: HloInstruction) -> _Cluster:
+    def _new_cluster(self, instruction: HloInstruction) -> Cluster:
         number, ancestors = self.number[instruction], 0
         reads: dict[HloInstruction, list[tuple[HloInstruction, int]]] = {}
         for k, operand in enumerate(instruction.operands):
             reads.setdefault(self.resolve(operand)[0], []).append((instruction, k))
         before = {id(c): c for source in reads if (c := self.of.get(source)) is not None}
+        for reader in self.waits.get(number, ()):  # of the array that this update overwrites
+            earlier = self.of[self.computation.instructions[reader]]
+            before[id(earlier)] = earlier
         acts = has_side_effect(instruction)
         if acts and self._last_effect is not None:  # side effects keep their order: no cluster may extend across one
             before[id(self._last_effect)] = self._last_effect
@@ -198,11 +89,11 @@ class _Fuser:
             ancestors |= cluster.bits | cluster.ancestors
             cluster.readers.add(instruction)
         outputs = set() if self.users(instruction) <= {instruction} else {instruction}
-        cluster = _Cluster(
+        cluster = Cluster(
             [number], {instruction}, 1 << number, ancestors, is_fusible(instruction), reads, set(), outputs
         )
         if instruction.opcode is Opcode.REDUCE:
-            _set_reduction(cluster, instruction)
+            set_reduction(cluster, instruction)
         elif instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
             cluster.domain, cluster.closed = squeezed(instruction.operands[1]), True
         elif instruction.shape.is_array:
@@ -219,7 +110,7 @@ class _Fuser:
         """
         found = self._resolved.get(instruction)
         if found is None:
-            found = self._resolved[instruction] = _resolve(instruction)
+            found = self._resolved[instruction] = resolve(instruction)
         return found
 
     def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:
@@ -263,27 +154,27 @@ class _Fuser:
             if not any(self._merge(c, own) for c in ordered):
                 return
 
-    def edges(self, producer: _Cluster, consumer: _Cluster) -> list[_Edge]:
+    def edges(self, producer: Cluster, consumer: Cluster) -> list[Edge]:
         """The reads of the consumer's members from the producer's."""
         found = []
         for source, reads in consumer.reads.items():
             if self.of.get(source) is producer:
                 for user, number in reads:
                     operand = user.operands[number]
-                    positions = self.resolve(operand)[1] if _reads_at_its_own_index(user, number) else None
-                    found.append(_Edge(source, user, positions, len(squeezed(operand)), number))
+                    positions = self.resolve(operand)[1] if reads_at_its_own_index(user, number) else None
+                    found.append(Edge(source, user, positions, len(squeezed(operand)), number))
         return found
 
-    def _merge(self, producer: _Cluster, consumer: _Cluster) -> bool:
+    def _merge(self, producer: Cluster, consumer: Cluster) -> bool:
         """Merge both into one cluster; False if that is not possible or does not pay."""
         if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed:
             return False
         if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
             return False
-        if self._reached_from_outside(producer, consumer):
+        if producer.bits & self.apart or self._reached_from_outside(producer, consumer):
             return False
         edges = self.edges(producer, consumer)
-        joined = None if consumer.closed else _joined(producer, consumer, edges, self.limits)
+        joined = None if consumer.closed else joined_domain(producer, consumer, edges, self.limits)
         if joined is None and self._may_inline(producer, consumer, edges):
             joined = (consumer.domain, consumer.reduced)
             inlined = consumer.inlined | producer.members
@@ -302,18 +193,62 @@ class _Fuser:
         merged.domain, merged.reduced = joined
         return True
 
-    def _reached_from_outside(self, producer: _Cluster, consumer: _Cluster) -> bool:
+    def _join_states(self, first: int, second: int) -> None:
+        """Merge the clusters of two elements of a loop's next state if each reads the old value of the other, index by
+        index. One nest can write both in place; of two, the first would overwrite what the second needs."""
+        a, b = (self.of[self.computation.instructions[n]] for n in (first, second))
+        if a is b or a.domain != b.domain or not (a.fusible and b.fusible) or a.closed or b.closed:
+            return
+        if a.reduced is not None or b.reduced is not None or a.ancestors & b.bits or b.ancestors & a.bits:
+            return
+        if len(a.numbers) + len(b.numbers) > self.limits.members or (a.bits | b.bits) & self.apart:
+            return
+        old_a, old_b = self.in_place.replaced[first], self.in_place.replaced[second]
+        if not (self._reads_at_index(a, old_b, True) and self._reads_at_index(b, old_a, True)):
+            return
+        if not (self._reads_at_index(a, old_a, False) and self._reads_at_index(b, old_b, False)):
+            return
+        reads = {source: list(users) for source, users in a.reads.items()}
+        for source, users in b.reads.items():
+            reads[source] = [*reads.get(source, ()), *users]
+        if len(reads) > self.limits.externals:
+            return
+        inlined = a.inlined | b.inlined
+        self._tell(set(b.readers), a.bits | a.ancestors)
+        merged = self._put_together(a, b)
+        merged.reads, merged.inlined = reads, inlined
+
+    def _reads_at_index(self, cluster: Cluster, leaf: Leaf, must: bool) -> bool:
+        """True when all reads of an array are at the index of the nest, and if it `must` be read, there is one."""
+        found = not must
+        for source, users in cluster.reads.items():
+            if leaf not in self.in_place.leaves[self.number[source]]:
+                continue
+            found = True
+            for user, number in users:
+                operand = user.operands[number]
+                straight = self.resolve(operand)[1] == tuple(range(len(squeezed(operand))))
+                if user in cluster.inlined or not straight or not reads_at_its_own_index(user, number):
+                    return False
+        return found
+
+    def _reached_from_outside(self, producer: Cluster, consumer: Cluster) -> bool:
         """True when a third cluster runs between the two, so that one nest of both would wait for itself.
 
-        The last cluster between them is read by the consumer, and has the producer among its ancestors.
+        The last cluster between them is read by the consumer, or reads what the consumer overwrites, and has the
+        producer among its ancestors.
         """
-        for source in consumer.reads:
+        sources: Iterable[HloInstruction] = consumer.reads
+        if self.waits:
+            numbers = [n for member in consumer.numbers for n in self.waits.get(member, ())]
+            sources = {*sources, *(self.computation.instructions[n] for n in numbers)} - consumer.members
+        for source in sources:
             between = self.of.get(source)
             if between is not None and between is not producer and between.ancestors & producer.bits:
                 return True
         return False
 
-    def _may_inline(self, producer: _Cluster, consumer: _Cluster, edges: list[_Edge]) -> bool:
+    def _may_inline(self, producer: Cluster, consumer: Cluster, edges: list[Edge]) -> bool:
         """True when the producer's one result is read by only one instruction, at another index."""
         if producer.reduced is not None or len({e.source for e in edges}) != 1:
             return False
@@ -328,14 +263,14 @@ class _Fuser:
             return False
         if not producer.domain:
             return True
-        reads = sum(math.prod(_accessed(e.user, e.operand)) for e in edges)
+        reads = sum(math.prod(accessed(e.user, e.operand)) for e in edges)
         if reads <= math.prod(producer.domain):
             return True
         if len(producer.members) > self.limits.recomputed_members:
             return False
         return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
 
-    def _put_together(self, producer: _Cluster, consumer: _Cluster) -> _Cluster:
+    def _put_together(self, producer: Cluster, consumer: Cluster) -> Cluster:
         """Add the members and sets of one cluster to the other. The larger one is kept, to move less."""
         for source in consumer.reads:
             if source in producer.outputs and self.users(source) <= producer.members | consumer.members:
@@ -367,114 +302,6 @@ class _Fuser:
                 pending += [self.of[r] for r in cluster.readers]
 
 
-def _resolve(instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
-    positions = tuple(range(len(squeezed(instruction))))
-    while is_free(instruction) and instruction.operands:
-        operand = instruction.operands[0]
-        if instruction.opcode is Opcode.BROADCAST:
-            where = _squeezed_positions(instruction)
-            positions = tuple(
-                positions[where[d]]
-                for d, size in zip(instruction.attributes.dimensions, operand.shape.dimensions, strict=True)
-                if size != 1
-            )
-        instruction = operand
-    return instruction, positions
-
-
-def _set_reduction(cluster: _Cluster, reduce: HloInstruction) -> None:
-    operand = reduce.operands[0]
-    where = _squeezed_positions(operand)
-    cluster.domain = squeezed(operand)
-    cluster.reduced = tuple(sorted(where[d] for d in reduce.attributes.dimensions if d in where))
-
-
-def _squeezed_positions(instruction: HloInstruction) -> dict[int, int]:
-    """Dimension number -> number without the dimensions of size 1."""
-    kept = [d for d, size in enumerate(instruction.shape.dimensions) if size != 1]
-    return {d: i for i, d in enumerate(kept)}
-
-
-def _reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
-    """True when element i of the user needs element i of this operand (after broadcasting a scalar)."""
-    if user.opcode is Opcode.REDUCE:
-        return operand < len(user.operands) // 2
-    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-        return operand == 1
-    return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
-
-
-def _accessed(user: HloInstruction, operand: int) -> Dimensions:
-    """The dimensions over which a user reads an operand."""
-    if user.opcode is Opcode.GATHER and operand == 1:
-        return user.operands[1].shape.dimensions
-    if user.opcode is Opcode.REDUCE:
-        return user.operands[0].shape.dimensions
-    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-        return user.operands[1].shape.dimensions
-    return user.shape.dimensions if user.shape.is_array else ()
-
-
-def _joined(
-    producer: _Cluster, consumer: _Cluster, edges: list[_Edge], limits: FusionLimits
-) -> tuple[Dimensions, Dimensions | None] | None:
-    """(domain, reduced) of a nest that runs both together at each index; None if there is none."""
-    if producer.reduced is not None and consumer.reduced is not None:
-        if (producer.domain, producer.reduced) != (consumer.domain, consumer.reduced):
-            return None
-        domain, reduced = producer.domain, producer.reduced
-    elif producer.reduced is None and consumer.reduced is None:
-        if producer.domain != consumer.domain:
-            return None
-        domain, reduced = producer.domain, None
-    else:
-        owner, other = (producer, consumer) if producer.reduced is not None else (consumer, producer)
-        if other.domain not in (owner.domain, owner.kept) or other.closed:
-            return None
-        domain, reduced = owner.domain, owner.reduced
-    kept = tuple(d for d in range(len(domain)) if d not in (reduced or ()))
-    kept_sizes = tuple(domain[d] for d in kept)
-    for edge in edges:
-        if not _fits(edge, domain, kept, kept_sizes, reduced):
-            return None
-    if _is_columns(domain, reduced):
-        for cluster in (producer, consumer):
-            if cluster.reduced is None and cluster.domain != domain:
-                return None
-        if any(e.source.opcode is Opcode.REDUCE for e in edges):
-            return None
-    elif (
-        reduced is not None
-        and math.prod(domain) > limits.serial_elements
-        and math.prod(kept_sizes) < limits.workers
-        and any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges)
-    ):
-        # A large reduction to few results runs serially: its users must not become part of the same nest.
-        return None
-    return domain, reduced
-
-
-def _fits(
-    edge: _Edge, domain: Dimensions, kept: Dimensions, kept_sizes: Dimensions, reduced: Dimensions | None
-) -> bool:
-    """True when the nest has the value that is read at the same index."""
-    if edge.positions is None:
-        return False
-    source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
-    identity = edge.positions == tuple(range(edge.rank)) and len(edge.positions) == edge.rank
-    if reduced is None:
-        return identity and source_sizes == domain
-    user_is_full = edge.user.opcode is Opcode.REDUCE or squeezed(edge.user) == domain
-    source_is_full = bool(reduced) and edge.source.opcode is not Opcode.REDUCE and source_sizes == domain
-    if source_is_full:
-        return identity and user_is_full
-    if source_sizes != kept_sizes:
-        return False
-    if user_is_full and reduced:
-        return edge.positions == kept and edge.rank == len(domain)
-    return identity
-
-
 @dataclass(frozen=True)
 class Fusion:
     """The pass. Afterwards all fusible instructions are in FUSION instructions."""
@@ -485,11 +312,13 @@ class Fusion:
     def __call__(self, module: HloModule) -> HloModule:
         fused: dict[HloComputation, HloComputation] = {}
         scalar = _scalar_computations(module)
+        overwriting = find_overwriting(module, is_free)
         for computation in module.computations:
             if computation in scalar:
                 fused[computation] = computation
                 continue
-            fused[computation] = _fuse(_with_calls(computation, fused), self.limits)
+            ordered, in_place = in_place_of(computation, overwriting.get(computation), computation is not module.entry)
+            fused[computation] = _fuse(_with_calls(ordered, fused), self.limits, in_place)
         entry = fused[module.entry]
         return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
 
@@ -520,8 +349,8 @@ def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComp
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
 
 
-def _fuse(computation: HloComputation, limits: FusionLimits) -> HloComputation:
-    fuser = _Fuser(computation, limits)
+def _fuse(computation: HloComputation, limits: FusionLimits, in_place: InPlace) -> HloComputation:
+    fuser = _Fuser(computation, limits, in_place)
     fuser.run()
     if not fuser.has_fusible() and not any(
         is_free(i) and fuser.must_materialise(i) for i in computation.instructions
@@ -605,7 +434,7 @@ class _Materialiser:
         for output, value in zip(outputs, _results(fusion, outputs), strict=True):
             self.mapping[output] = value
 
-    def _outputs(self, cluster: _Cluster) -> list[HloInstruction]:
+    def _outputs(self, cluster: Cluster) -> list[HloInstruction]:
         """Members that are used outside. For a reduction of several operands these are its elements."""
         root = self.fuser.computation.root
         return [m for m in self.fuser.members(cluster) if m in cluster.outputs or m is root]

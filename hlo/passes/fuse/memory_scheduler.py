@@ -2,9 +2,9 @@
 
 Each computation tries two orders: that of the program, and a greedy one (always the ready instruction that frees most
 and allocates least). The one with the smaller peak is used; on a tie the program's, which is close to its author's
-thinking. Side effects keep their order. In the body of a loop, an instruction that computes a part of the next state is
-then moved after the last use of the part that it replaces, if possible: it can then be written in place, without a copy
-in every iteration. Source of the idea: XLA's ListMemoryScheduler.
+thinking. Side effects keep their order. Then updates of an array, and instructions that compute a part of a loop's next
+state, are moved behind the last use of what they replace, if possible (overwriting.py): they can then be written in
+place, without a copy in every iteration. Source of the idea: XLA's ListMemoryScheduler.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from ...analyses.trip_count import body_results, state_element
 from ...buffers.values import is_alias
-from ...effects import effects_of, has_side_effect
+from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ..rewrite import map_each_computation
+from .overwriting import find_overwriting
 
 Order = tuple[HloInstruction, ...]
 
@@ -33,20 +33,25 @@ class MemoryScheduler:
 
     def __call__(self, module: HloModule) -> HloModule:
         reducers: set[HloComputation] = set()
-        bodies: set[HloComputation] = set()
         for instruction in module.instructions():
             if has_trait(instruction.opcode, Trait.APPLIES):
                 reducers.update(instruction.called_computations())
-            elif instruction.opcode is Opcode.WHILE:
-                bodies.add(instruction.attributes.body)
 
         def schedule(old: HloComputation, computation: HloComputation) -> HloComputation:
-            if old in reducers:
-                return computation
-            ordered = _schedule(computation)
-            return _update_late(ordered) if old in bodies else ordered
+            return computation if old in reducers else _schedule(computation)
 
         scheduled = map_each_computation(module, schedule)
+        overwriting = find_overwriting(scheduled, states=True)
+
+        def update_late(old: HloComputation, computation: HloComputation) -> HloComputation:
+            """The order that was found for `old`, of whose instructions some may have been replaced since."""
+            found = overwriting.get(old)
+            if found is None or tuple(found.order) == old.instructions:
+                return computation
+            new = dict(zip(old.instructions, computation.instructions, strict=True))
+            return HloComputation(computation.name, tuple([new[i] for i in found.order]), computation.root)
+
+        scheduled = map_each_computation(scheduled, update_late)
         return scheduled if scheduled.is_scheduled else replace(scheduled, is_scheduled=True)
 
 
@@ -154,76 +159,3 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
             if not waiting[user]:
                 offer(user)
     return tuple(order)
-
-
-def _update_late(body: HloComputation) -> HloComputation:
-    """A loop's body in which each new element of the state is computed after the last use of the old one, unless one of
-    its own users comes before that."""
-    results = body_results(body)
-    if results is None:
-        return body
-    holders = _holders(body)
-    users: dict[HloInstruction, set[HloInstruction]] = {}
-    for instruction in body.instructions:
-        if not is_alias(instruction):
-            for operand in instruction.operands:
-                for holder in holders[operand]:
-                    users.setdefault(holder, set()).add(instruction)
-    elements: dict[int, list[HloInstruction]] = {}
-    for instruction in body.instructions:
-        index = state_element(instruction)
-        if index is not None:
-            elements.setdefault(index, []).append(instruction)
-    order = list(body.instructions)
-    position = {instruction: n for n, instruction in enumerate(order)}
-    for k, result in enumerate(results):
-        made_by = holders[result]
-        old = elements.get(k, [])
-        if len(made_by) != 1 or has_side_effect(made_by[0]):
-            continue
-        if made_by[0] not in old and state_element(made_by[0]) is None:
-            last_uses = {u for i in old for u in users.get(i, ())} - {made_by[0]}
-            _move_behind(order, position, made_by[0], last_uses)
-    if tuple(order) == body.instructions:
-        return body
-    return HloComputation(body.name, tuple(order), body.root)
-
-
-def _holders(body: HloComputation) -> dict[HloInstruction, tuple[HloInstruction, ...]]:
-    """The instructions in whose memory a value is; each element of the state counts as one."""
-    holders: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
-    for instruction in body.instructions:
-        if state_element(instruction) is None and is_alias(instruction):
-            holders[instruction] = tuple(dict.fromkeys(h for o in instruction.operands for h in holders[o]))
-        else:
-            holders[instruction] = (instruction,)
-    return holders
-
-
-def _move_behind(
-    order: list[HloInstruction],
-    position: dict[HloInstruction, int],
-    instruction: HloInstruction,
-    others: set[HloInstruction],
-) -> None:
-    """Move `instruction` (and aliases of its result) in `order` after the last of `others` if nothing before needs it.
-
-    `position`: the index of each instruction in `order`.
-    """
-    start = position[instruction]
-    end = max((position[other] for other in others), default=-1)
-    if end < start:
-        return
-    moving = {instruction}
-    staying = []
-    for other in order[start : end + 1]:
-        if any(o in moving for o in other.operands):
-            if not is_alias(other):
-                return
-            moving.add(other)
-        if other not in moving:
-            staying.append(other)
-    late = [i for i in order[start : end + 1] if i in moving]
-    order[start : end + 1] = [*staying, *late]
-    for number in range(start, end + 1):
-        position[order[number]] = number

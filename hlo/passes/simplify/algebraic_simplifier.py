@@ -1,6 +1,6 @@
 """algebraic-simplifier: every rule of the rule files, wherever it applies.
 
-The rules are in arithmetic.py, movement.py, indexing.py and reduce_dot.py; `../rewriter.py` applies them.
+The rules are in arithmetic.py, movement.py, indexing.py, updates.py and reduce_dot.py; `../rewriter.py` applies them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .arithmetic import ARITHMETIC_RULES, compute_before_broadcast, compute_befo
 from .indexing import INDEXING_RULES
 from .movement import MOVEMENT_RULES, empty_result
 from .reduce_dot import REDUCE_DOT_RULES
+from .updates import UPDATE_RULES
 
 _KEEP_EMPTY = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT})
 _ELEMENTWISE = tuple(opcode for opcode in Opcode if has_trait(opcode, Trait.ELEMENTWISE))
@@ -26,6 +27,7 @@ RULES = RuleSet(
         *ARITHMETIC_RULES,
         *MOVEMENT_RULES,
         *INDEXING_RULES,
+        *UPDATE_RULES,
         *REDUCE_DOT_RULES,
         rule(compute_before_broadcast, *_ELEMENTWISE, operands={Opcode.BROADCAST}),
         rule(compute_before_reshape, *_ELEMENTWISE, operands={Opcode.RESHAPE}),

@@ -182,6 +182,35 @@ def known_branch(conditional: HloInstruction) -> Replacement | None:
     return _inlined(branches[taken], operands[taken])
 
 
+def repeated_operand(conditional: HloInstruction) -> HloInstruction | None:
+    """Where a branch gets one value as several elements of its operand, it reads the first of them: so that it is seen
+    to read what it updates."""
+    pairs = dict(zip(conditional.attributes.branch_computations, conditional.operands[1:], strict=False))
+    if len(pairs) < len(conditional.operands) - 1:
+        return None  # a computation that is several branches
+    attributes = conditional.attributes.map_computations(
+        lambda branch: _with_first_elements(branch, pairs[branch]) if pairs[branch].opcode is Opcode.TUPLE else branch
+    )
+    return None if attributes is conditional.attributes else replace(conditional, attributes=attributes)
+
+
+def _with_first_elements(branch: HloComputation, operand: HloInstruction) -> HloComputation:
+    first: dict[HloInstruction, int] = {}
+    same = [first.setdefault(value, k) for k, value in enumerate(operand.operands)]
+    if len(first) == len(same):
+        return branch
+    parameter = branch.parameters[0]
+    known = {k: i for i in reversed(branch.instructions) if (k := state_element(i)) is not None}
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        index = state_element(old)
+        if index is None or same[index] == index:
+            return moved
+        return known.setdefault(same[index], make_get_tuple_element(parameter, same[index]))
+
+    return rewrite_computation(branch, visit)
+
+
 RULES = RuleSet(
     (
         rule(unchanged_result, Opcode.GET_TUPLE_ELEMENT),
@@ -193,6 +222,7 @@ RULES = RuleSet(
         rule(counters_in_step, Opcode.WHILE),
         rule(dead_state, Opcode.WHILE, sees_users=True),
         rule(known_branch, Opcode.CONDITIONAL),
+        rule(repeated_operand, Opcode.CONDITIONAL),
     )
 )
 

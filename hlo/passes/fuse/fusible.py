@@ -1,0 +1,108 @@
+"""What fusion can put into a loop nest: which instructions, which of them each user computes for itself, and at which
+index one instruction reads another. Facts about single instructions only; what is put together is in fusion.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...ir import HloInstruction
+from ...opcode import Opcode
+from ...ops import Trait, has_trait
+from ...shape import Shape
+
+_MOVES = frozenset((
+    Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
+    Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER,
+))  # fmt: skip
+
+Dimensions = tuple[int, ...]
+
+
+def squeezed(instruction: HloInstruction) -> Dimensions:
+    """The dimensions without those of size 1, which need no loop."""
+    dimensions = instruction.shape.dimensions
+    return dimensions if 1 not in dimensions else tuple([d for d in dimensions if d != 1])
+
+
+def is_fusible(instruction: HloInstruction) -> bool:
+    """True for an instruction that can be part of a loop nest."""
+    opcode = instruction.opcode
+    if opcode is Opcode.BITCAST_CONVERT:
+        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
+    return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
+
+
+FUSED_WHEN: Mapping[Opcode, str] = {
+    Opcode.BITCAST: "when only dimensions of size 1 come or go",
+    Opcode.BITCAST_CONVERT: "between types of one width",
+    Opcode.CONSTANT: "scalars",
+    Opcode.RESHAPE: "when only dimensions of size 1 come or go",
+}
+"""For ops that are only sometimes fusible or free: when, in a few words for `docs/ops.md`."""
+
+
+_MAYBE_FREE = frozenset((
+    Opcode.CONSTANT, Opcode.RESHAPE, Opcode.BITCAST, Opcode.COPY, Opcode.IOTA, Opcode.BROADCAST,
+))  # fmt: skip
+
+
+def is_free(instruction: HloInstruction) -> bool:
+    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies from the
+    caller's tiled arrays."""
+    opcode = instruction.opcode
+    if opcode not in _MAYBE_FREE:
+        return False
+    if opcode is Opcode.CONSTANT:
+        return instruction.shape.num_elements == 1
+    if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+        return _changes_rank_only(instruction.operands[0].shape, instruction.shape)
+    if opcode is Opcode.COPY:
+        return _reads_tiles(instruction.operands[0].shape, instruction.shape)
+    return True
+
+
+def _changes_rank_only(source: Shape, target: Shape) -> bool:
+    if not (source.is_array and target.is_array and source.array_layout.is_row_major):
+        return False
+    same = source.element_type is target.element_type and target.array_layout.is_row_major
+    return same and [d for d in source.dimensions if d != 1] == [d for d in target.dimensions if d != 1]
+
+
+def _reads_tiles(source: Shape, target: Shape) -> bool:
+    """True for a copy that a loop nest does by reading the caller's tiled, packed or otherwise placed array."""
+    return source.is_array and target.array_layout.is_row_major and not source.array_layout.is_row_major
+
+
+def resolve(instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
+    """(source, positions): the first instruction that is not free, and where its dimensions are in `instruction`.
+
+    Dimensions are counted without those of size 1.
+    """
+    positions = tuple(range(len(squeezed(instruction))))
+    while is_free(instruction) and instruction.operands:
+        operand = instruction.operands[0]
+        if instruction.opcode is Opcode.BROADCAST:
+            where = squeezed_positions(instruction)
+            positions = tuple(
+                positions[where[d]]
+                for d, size in zip(instruction.attributes.dimensions, operand.shape.dimensions, strict=True)
+                if size != 1
+            )
+        instruction = operand
+    return instruction, positions
+
+
+def squeezed_positions(instruction: HloInstruction) -> dict[int, int]:
+    """Dimension number -> number without the dimensions of size 1."""
+    kept = [d for d, size in enumerate(instruction.shape.dimensions) if size != 1]
+    return {d: i for i, d in enumerate(kept)}
+
+
+def reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
+    """True when element i of the user needs element i of this operand (after broadcasting a scalar)."""
+    if user.opcode is Opcode.REDUCE:
+        return operand < len(user.operands) // 2
+    if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        return operand == 1
+    return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT

@@ -1,0 +1,54 @@
+"""What fusion must respect so that updates can happen in place, for one computation at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from ...ir import HloComputation
+from ...opcode import Opcode
+from .fusible import is_free
+from .overwriting import Leaf, Overwriting
+from .temporaries import LARGE_STATE_BYTES, temporaries
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """What fusion must respect so that updates can happen in place. Instructions by their position in the program."""
+
+    waits: Mapping[int, Collection[int]] = field(default_factory=dict)
+    """By update: the readers of the array that it overwrites. They run before."""
+    apart: int = 0
+    """The instructions that no user takes into its nest, as a set of numbers: see `temporaries.py`."""
+    replaced: Mapping[int, Leaf] = field(default_factory=dict)
+    """In the body of a loop: by what computes a large element of the next state, its old value."""
+    leaves: Mapping[int, tuple[Leaf, ...]] = field(default_factory=dict)
+    """The arrays that each instruction's result consists of, if there is more than one such element."""
+
+
+MANY_ELEMENTS = 64
+"""The readers of a smaller array may be fused with what runs after control flow that overwrites it: copying it once is
+cheaper than a nest."""
+
+
+def in_place_of(
+    computation: HloComputation, found: Overwriting | None, in_loop: bool
+) -> tuple[HloComputation, InPlace]:
+    """The computation in an order in which updates come after the readers of what they overwrite."""
+    if found is None:
+        return computation, InPlace()
+    ordered = computation
+    if tuple(found.order) != computation.instructions:
+        ordered = HloComputation(computation.name, tuple(found.order), computation.root)
+    number = {instruction: n for n, instruction in enumerate(found.order)}
+    waits: dict[int, list[int]] = {}
+    for update, arrays in found.overwritten.items():
+        control_flow = update.opcode in (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
+        for leaf, readers in arrays.items():
+            if not control_flow or (in_loop and found.shapes[leaf].num_elements >= MANY_ELEMENTS):
+                waits.setdefault(number[update], []).extend(number[r] for r in readers if not is_free(r))
+    apart = sum(1 << number[i] for i in temporaries(found))
+    replaced = {number[i]: leaf for i, leaf in found.replaced.items() if i.shape.byte_size >= LARGE_STATE_BYTES}
+    if len(replaced) < 2:
+        return ordered, InPlace(waits, apart)
+    return ordered, InPlace(waits, apart, replaced, {number[i]: leaves for i, leaves in found.leaves.items()})
