@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
+from ...hlo.analyses.in_bounds import INDEXED, in_bounds
 from ...hlo.builder import make_instruction
 from ...hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
@@ -25,7 +26,7 @@ from ...hlo.ops.movement import (
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from .alignment import alignment_of, roots_of
-from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather
+from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather, with_same_bounds
 from .flatten import flattened
 from .places import Place, Places, place_of
 
@@ -66,7 +67,8 @@ def structure_of(computation: HloComputation) -> tuple[object, ...]:
         attributes = i.attributes
         if attributes is not NO_ATTRIBUTES and (called := attributes.called_computations()):
             attributes = (*_plain_fields(attributes), *map(structure_of, called))
-        found.append((i.opcode, form, attributes, tuple([position[o] for o in i.operands])))
+        known = in_bounds(i) if i.opcode in INDEXED else None
+        found.append((i.opcode, form, attributes, known, tuple([position[o] for o in i.operands])))
         position[i] = len(position)
     return (*found, position[computation.root])
 
@@ -178,7 +180,7 @@ def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloI
         reverse = ReverseAttributes(tuple(position[d] for d in old.attributes.dimensions if d in position))
         return replace(old, shape=shape, operands=operands, attributes=reverse)
     if opcode is Opcode.GATHER:
-        return replace(old, shape=shape, operands=operands, attributes=squeezed_gather(old))
+        return with_same_bounds(replace(old, shape=shape, operands=operands, attributes=squeezed_gather(old)), old)
     # All other ops keep the rank until the next reshape.
     full = tuple(reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True))
     return reshaped(replace(old, shape=_array_like(old, old.shape.dimensions), operands=full), kept)
@@ -417,4 +419,5 @@ def _collapsed(
             tuple(attributes.limit_indices[g[0]] if len(g) == 1 else merged[i] for i, g in enumerate(groups)),
             tuple(attributes.strides[g[0]] for g in groups),
         )
-    return replace(old, shape=_array_like(old, merged), operands=operands, attributes=attributes)
+    new = replace(old, shape=_array_like(old, merged), operands=operands, attributes=attributes)
+    return with_same_bounds(new, old) if opcode is Opcode.GATHER else new

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from ...hlo.analyses.in_bounds import in_bounds, with_in_bounds
 from ...hlo.ir import HloInstruction
 from ...hlo.ops.indexing import GatherAttributes
 
@@ -98,3 +99,10 @@ def collapsed_gather(attributes: GatherAttributes, result: Groups, array: Groups
         operand_batching_dims=tuple(in_array[d] for d in attributes.operand_batching_dims),
         start_indices_batching_dims=tuple(in_indices[d] for d in attributes.start_indices_batching_dims),
     )
+
+
+def with_same_bounds(new: HloInstruction, old: HloInstruction) -> HloInstruction:
+    """`new`, a gather with other dimensions, whose indices are known to be in range if all those of `old` are."""
+    indexed = {d for d, size in enumerate(old.operands[0].shape.dimensions) if size != old.attributes.slice_sizes[d]}
+    known = indexed.intersection(old.attributes.start_index_map) <= in_bounds(old)
+    return with_in_bounds(new, [d for d in new.attributes.start_index_map if d != NOWHERE] if known else ())

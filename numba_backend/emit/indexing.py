@@ -10,6 +10,7 @@ dimensions are the inner loops.
 
 from __future__ import annotations
 
+from ...hlo.analyses.in_bounds import in_bounds
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
@@ -41,7 +42,7 @@ def _gather(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
 
 
 def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch: list[Expr]) -> Expr:
-    """The start index along a dimension of the array, clamped so that the slice fits."""
+    """The start index along a dimension of the array, clamped so that the slice fits, if it is not known to."""
     operand, indices = instruction.operands
     attributes = instruction.attributes
     size, window = operand.shape.dimensions[dimension], attributes.slice_sizes[dimension]
@@ -51,12 +52,15 @@ def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch
     index = list(batch)
     if attributes.index_vector_dim < indices.shape.rank:
         index.insert(attributes.index_vector_dim, Number(component))
-    last = e.sizes.of(operand, dimension) - e.sizes.constant(window)
+    fits = dimension in in_bounds(instruction)
+    last = None if fits else e.sizes.of(operand, dimension) - e.sizes.constant(window)
     key = ("start", indices, tuple(index), last)
     found = e.writer.recall(key)
     if found is None:
         start = as_signed(indices.shape.element, e.value(indices, tuple(index)))
-        found = e.writer.let("start", call("minimum", call("maximum", start, ZERO), last))
+        if last is not None:
+            start = call("minimum", call("maximum", start, ZERO), last)
+        found = e.writer.let("start", start)
         e.writer.remember(key, found)
     return found
 

@@ -10,6 +10,7 @@ transpose: ``x[j * n1 + i]``; pad and concatenate choose by comparing the index:
 
 from __future__ import annotations
 
+from ...hlo.analyses.in_bounds import in_bounds
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
@@ -95,8 +96,9 @@ def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 
 
 def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -> list[Expr]:
-    """The start indices of a dynamic slice or update, clamped so that the slice fits."""
+    """The start indices of a dynamic slice or update, clamped so that the slice fits, if they are not known to."""
     operand, writer = instruction.operands[0], e.writer
+    fits = in_bounds(instruction)
     if instruction.opcode is Opcode.DYNAMIC_SLICE:
         slice_sizes = instruction.attributes.dynamic_slice_sizes
     else:
@@ -106,13 +108,15 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
         if slice_sizes[d] == operand.shape.dimensions[d]:
             starts.append(ZERO)
             continue
-        last = e.sizes.of(operand, d) - e.sizes.constant(slice_sizes[d])
+        last = None if d in fits else e.sizes.of(operand, d) - e.sizes.constant(slice_sizes[d])
         key = ("start", start, last)
         found = writer.recall(key)
         if found is None:
             # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
             signed = as_signed(start.shape.element, e.value(start, ()))
-            found = writer.let("start", call("minimum", call("maximum", signed, ZERO), last))
+            if last is not None:
+                signed = call("minimum", call("maximum", signed, ZERO), last)
+            found = writer.let("start", signed)
             writer.remember(key, found)
         starts.append(found)
     return starts

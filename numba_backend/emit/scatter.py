@@ -17,10 +17,11 @@ elements go to different offsets, or the indices, if they are declared unique.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from ...hlo.analyses.in_bounds import in_bounds
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
@@ -65,6 +66,8 @@ class _Start:
     distance: int
     stride: int
     last: int
+    fits: bool
+    """True if all are known to be in range."""
 
 
 def _strides(dimensions: Sequence[int]) -> list[int]:
@@ -97,7 +100,10 @@ class _Plan:
     starts: tuple[_Start, ...]
 
 
-def _plan(array: Shape, indices: Shape, update: Shape, attributes: ScatterAttributes) -> _Plan:
+def _plan(
+    array: Shape, indices: Shape, update: Shape, attributes: ScatterAttributes, fits: Collection[int]
+) -> _Plan:
+    """`fits`: the dimensions of the array along which all indices are known to be in range."""
     vector = attributes.index_vector_dim
     array_strides, index_strides, update_strides = (_strides(s.dimensions) for s in (array, indices, update))
     window_dims = attributes.update_window_dims
@@ -121,7 +127,7 @@ def _plan(array: Shape, indices: Shape, update: Shape, attributes: ScatterAttrib
     ]
     stride = index_strides[vector] if vector < indices.rank else 0
     starts = [
-        _Start(component * stride, array_strides[d], array.dimensions[d] - sizes[d])
+        _Start(component * stride, array_strides[d], array.dimensions[d] - sizes[d], d in fits)
         for component, d in enumerate(attributes.scatter_dims_to_operand_dims)
     ]
     return _Plan(tuple(_merged(outer)), tuple(_merged(inner)), tuple(starts))
@@ -138,7 +144,7 @@ class _ScatterEmitter:
         self.count = len(instruction.operands) // 2
         shapes = [o.shape for o in instruction.operands]
         self.shapes = shapes
-        self.plan = _plan(shapes[0], shapes[self.count], shapes[-1], self.attributes)
+        self.plan = _plan(shapes[0], shapes[self.count], shapes[-1], self.attributes, in_bounds(instruction))
         combiner = self.attributes.to_apply
         plain = combiner.root.opcode in (Opcode.PARAMETER, Opcode.TUPLE)
         self.text = KernelText("scatter" if plain else f"scatter_{combiner.root.opcode.name.lower()}", combiner)
@@ -165,8 +171,8 @@ class _ScatterEmitter:
             starts = [self._start(start, indices) for start in self.plan.starts]
             for start, (_, value) in zip(self.plan.starts, starts, strict=True):
                 array = array + value * self.size("s", start.stride)
-            if starts:
-                tests = [test for tests, _ in starts for test in tests]
+            tests = [test for tests, _ in starts for test in tests]
+            if tests:
                 stack.enter_context(self.writer.if_(all_of(tests), guarded=True))
             within, _, source = self._loops(stack, self.plan.inner, sliced, len(self.plan.outer))
             self._update(array + within, updates + source)
@@ -206,7 +212,7 @@ class _ScatterEmitter:
         component = self.indices.load(offset + self.size("t", start.distance)).at(self.writer.depth)
         # (A u64 beyond s64 becomes negative here, which is outside too.)
         name = self.writer.let("start", cast("int64", component))
-        return [binary("<=", ZERO, name), name <= self.size("m", start.last)], name
+        return [] if start.fits else [binary("<=", ZERO, name), name <= self.size("m", start.last)], name
 
     def _update(self, target: Expr, source: Expr) -> None:
         """Combine the updates at offset `source` into the arrays at offset `target`."""
