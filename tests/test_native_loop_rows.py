@@ -202,3 +202,46 @@ print("done")
 
 def test_native_loops_in_threads_stop_one_by_one() -> None:
     assert python(LONG + THREADS).split() == ["interrupted", "done"]
+
+
+PARTS = """
+from hloom.numba_backend.runtime.threads import set_num_threads
+set_num_threads(2)
+PARTED = '''
+def parted(lo, hi, state, many, watch):
+    for i in range(lo, hi):
+        s = 1.0
+        for step in range(many[i]):
+            s = s * 0.5 + 1.0
+            if step & 65535 == 0:
+                if interrupted(watch):
+                    return
+        state[i] = s
+'''
+KERNEL = KernelSource("parted", PARTED, (("pointer", "f64"), ("pointer", "s64"), ("pointer", "s64")))
+builder = ProgramBuilder()
+builder.native_loop(KERNEL, [pointer(0), pointer(1), watch()], 2, 1)
+parted = builder.build()
+
+def both(*many):
+    state, many = np.ones(2), np.array(many)
+    parted.run([state.ctypes.data, many.ctypes.data])
+    return state.tolist()
+
+assert both(1000, 1000) == [2.0, 2.0]
+late = []
+for many in ((10**12, 10**12), (1000, 10**12), (10**12, 1000)):  # also where one thread only waits for the other
+    threading.Timer(0.3, interrupt).start()
+    started = time.monotonic()
+    try:
+        both(*many)
+    except KeyboardInterrupt:
+        late.append(time.monotonic() - started - 0.3)
+    assert both(1000, 1000) == [2.0, 2.0]
+assert len(late) == 3 and min(late) < 0.25 and max(late) < 2, late
+print("done")
+"""
+
+
+def test_an_interrupt_stops_all_threads_of_a_native_loop() -> None:
+    assert python(LONG + PARTS, environment={"HLOOM_NUM_THREADS": "2"}).split() == ["done"]

@@ -128,7 +128,7 @@ def run_gemm(row, arguments, pool):
         store(block + 24, m > n)
         store(block + 32, step)
     if threads > 1:
-        call5(load(pool + {RUN_PARALLEL}), pool, {_word(_ITEM)}, block, batch * pieces, 1)
+        call6(load(pool + {RUN_PARALLEL}), pool, {_word(_ITEM)}, block, batch * pieces, 1, 0)
     else:
         call_kernel({_word(_ITEM)}, 0, batch * pieces, block)
     call2(load(pool + {LEAVE_BLAS}), pool, {_word(_SET)})

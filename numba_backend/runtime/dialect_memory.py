@@ -86,20 +86,24 @@ def _look(builder: Any, watch: Any) -> Any:
 
     zero = ir.Constant(_I64, 0)
     function = builder.load(word(LOOK))
-    look, done = builder.append_basic_block("look"), builder.append_basic_block("looked")
+    watched, look, stop, done = (builder.append_basic_block(name) for name in ("watched", "look", "stop", "looked"))
     before = builder.block
-    builder.cbranch(builder.icmp_signed("!=", function, zero), look, done)
+    builder.cbranch(builder.icmp_signed("!=", function, zero), watched, done)
+    builder.position_at_end(watched)  # another thread that runs a part of the loop may have been told to stop
+    status = builder.load_atomic(word(STATUS), "monotonic", 8)
+    builder.cbranch(builder.icmp_signed("==", status, zero), look, done)
     builder.position_at_end(look)
     kind = ir.FunctionType(_I64, [_I64, _I64, _I64])
     arguments = [builder.load(word(API)), builder.load(word(CALL_PYTHON)), builder.ptrtoint(watch, _I64)]
     new = builder.call(builder.inttoptr(function, kind.as_pointer()), arguments)
-    builder.store(builder.or_(builder.load(word(STATUS)), new), word(STATUS))
-    status = builder.load(word(STATUS))
+    builder.cbranch(builder.icmp_signed("!=", new, zero), stop, done)
+    builder.position_at_end(stop)
+    builder.store_atomic(new, word(STATUS), "monotonic", 8)
     builder.branch(done)
     builder.position_at_end(done)
     result = builder.phi(_I64)
-    result.add_incoming(zero, before)
-    result.add_incoming(status, look)
+    for value, block in ((zero, before), (status, watched), (zero, look), (new, stop)):
+        result.add_incoming(value, block)
     return builder.icmp_signed("!=", result, zero)
 
 

@@ -75,7 +75,7 @@ def execute(program, bases, pool):
             if pool == 0 or grain == 0 or extent < grain + grain:
                 call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
             else:
-                call5(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain)
+                call6(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain, 0)
             at += 40
         elif op == {Op.JUMP_IF_FALSE}:
             if load_u8(load(arguments + load(at + 8) * 8)) == 0:
@@ -129,7 +129,7 @@ def execute(program, bases, pool):
             if pool == 0 or grain == 0 or extent < grain + grain:
                 call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
             else:
-                call5(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain)
+                call6(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain, watch)
             status = load(watch + {8 * STATUS})
             if status != 0:
                 break

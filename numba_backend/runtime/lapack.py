@@ -56,7 +56,7 @@ def lapack_run(pieces, entry, job, setting, pool):
     set = load(setting + 8)
     call4(load(pool + {ENTER_BLAS}), pool, load(setting), set, load(setting + 16))
     if pieces > 1:
-        call5(load(pool + {RUN_PARALLEL}), pool, entry, job, pieces, 1)
+        call6(load(pool + {RUN_PARALLEL}), pool, entry, job, pieces, 1, 0)
     else:
         call_kernel(entry, 0, pieces, job)
     call2(load(pool + {LEAVE_BLAS}), pool, set)

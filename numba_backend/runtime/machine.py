@@ -145,7 +145,7 @@ SCOPE: dict[str, object] = {
     "call2": _define("call2", 3, _call),
     "call3": _define("call3", 4, _call),
     "call4": _define("call4", 5, _call),
-    "call5": _define("call5", 6, _call),
+    "call6": _define("call6", 7, _call),
     **{f"call_routine{count}": _define(f"call_routine{count}", count + 1, _call_gemm) for count in range(5, 21)},
     "atomic_load": _define("atomic_load", 1, _atomic_load),
     "atomic_store": _define("atomic_store", 2, _atomic_store),

@@ -171,7 +171,7 @@ class ProgramBuilder:
         if extent == 0:
             return
         self._parallel |= grain > 0 and extent >= 2 * grain
-        if nanoseconds is None:
+        if nanoseconds is None or grain:  # with threads, the GIL must be free: they may ask for it
             self._unknown()
         else:
             self._work += nanoseconds / _GRAIN_NANOSECONDS

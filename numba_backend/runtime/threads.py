@@ -9,8 +9,9 @@ A worker without work polls for 30 us, then polls for less than a millisecond wh
 sleep while a range is being worked on: a worker that woke too late for this range would be too late for the next one.
 
 `run_parallel` cuts a range into chunks; the caller and the workers take chunks until none is left. A worker that wakes
-late finds no work, so the caller never waits for a worker to wake. When the pool is busy (another thread's call, or a
-nested one) the caller runs the whole range itself.
+late finds no work, so the caller never waits for a worker to wake. While it waits for the workers' last chunks of a
+native loop, it looks for interrupts (`watch`, else 0); the workers, which Python does not know, cannot. When the pool
+is busy (another thread's call, or a nested one) the caller runs the whole range itself.
 
 On a busy machine a worker may lose its CPU in the middle of a chunk, and the caller waits for the other program's time
 slice. When the caller waited longer for a range than it worked on it, the next ranges are not cut: 16 of them, and
@@ -37,7 +38,7 @@ from contextlib import contextmanager
 
 from ...hlo.forking import Order, fork_lock, kept_out_of_forks
 from .cpus import available_cpus
-from .executor import native_function
+from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function
 from .libc import libc_address
 from .store import default_store
 
@@ -84,7 +85,7 @@ else:
 
 
 _RUN_PARALLEL = f"""
-def run_parallel(pool, entry, arguments, extent, grain):
+def run_parallel(pool, entry, arguments, extent, grain, watch):
     threads = load(pool + {THREADS})
     serial = load(pool + {_SERIAL})
     if serial > 0:
@@ -119,6 +120,12 @@ def run_parallel(pool, entry, arguments, extent, grain):
         waited = 0
         while atomic_load(pool + {_INSIDE}) != 0:
 {_back_off(12)}
+            if watch != 0 and waited > load(pool + {SPINS}):
+                if atomic_load(watch + {8 * STATUS}) == 0:
+                    api = load(watch + {8 * API})
+                    status = call3(load(watch + {8 * LOOK}), api, load(watch + {8 * CALL_PYTHON}), watch)
+                    if status != 0:
+                        atomic_store(watch + {8 * STATUS}, status)
         penalty = load(pool + {_PENALTY})
         if waited > load(pool + {SPINS}) + {_POLITE_YIELDS} and cycles() - worked > worked - started:
             penalty = smaller(penalty + penalty, {_SERIAL_MOST})
@@ -209,7 +216,7 @@ def spin(count):
 """
 
 POOL_FUNCTIONS = (
-    native_function("run_parallel", _RUN_PARALLEL, 5),
+    native_function("run_parallel", _RUN_PARALLEL, 6),
     native_function("worker", _WORKER, 1),
     native_function("spin", _SPIN, 1),
     native_function("enter_blas", _ENTER_BLAS, 4),

@@ -49,7 +49,7 @@ class _Memory:
 
 def _value(kind: str, dtype: str, word: int) -> Any:
     if kind == "pointer":
-        return np.asarray(_Memory(word, STORED[dtype]))
+        return np.asarray(_Memory(word, STORED[dtype])) if word else np.empty(0, STORED[dtype])
     if kind == "size":
         return word
     return np.frombuffer(word.to_bytes(8, "little", signed=True), STORED[dtype])[0]
