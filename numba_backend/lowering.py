@@ -269,7 +269,7 @@ class _Lowering:
         found = self._sources.get(kernel.source)
         parameters = tuple(_declared(p) for p in kernel.parameters)
         if found is None or found.parameters != parameters:
-            source = KernelSource(kernel.program.name, kernel.source, parameters)
+            source = KernelSource(kernel.program.name, kernel.source, parameters, program=kernel.program)
             found = self._sources[kernel.source] = source
         return found
 
