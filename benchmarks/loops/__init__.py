@@ -7,7 +7,8 @@ gradients of them.
 
 from __future__ import annotations
 
-from . import scalars, triangular, updates
+from . import filters, grids, networks, samplers, scalars, tables, triangular, updates, vectors
 from .case import Loop
 
-CASES: dict[str, Loop] = {loop.name: loop for module in (scalars, updates, triangular) for loop in module.LOOPS}
+MODULES = (scalars, vectors, updates, triangular, tables, grids, samplers, filters, networks)
+CASES: dict[str, Loop] = {loop.name: loop for module in MODULES for loop in module.LOOPS}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -50,6 +50,8 @@ class Loop:
     numba: Any = None
     numpy: Function | None = None
     tolerance: float = 1e-4
+    compared: Callable[[Any], Any] = lambda result: result
+    """What of a result is compared: for results in which rounding decides about single elements."""
     gradient_of: Gradient | None = field(default=None, repr=False)
 
     def inputs(self, sizes: Mapping[str, int]) -> list[Any]:
@@ -60,10 +62,12 @@ class Loop:
         """A new function to jit, for hloom or for JAX."""
         return self.program(jax, jax.numpy, jax.lax, **sizes)
 
-    def plain(self, sizes: Mapping[str, int]) -> Any:
-        """The result by the Numba version, run by Python itself."""
+    def plain(self, sizes: Mapping[str, int], arguments: Sequence[NDArray] | None = None) -> Any:
+        """The result by the Numba version, run by Python itself; of `arguments`, if these are other ones."""
         assert self.numba is not None
-        return self.numba.py_func(*map(_scalar, self.inputs(sizes)), **sizes)
+        given = self.inputs(sizes) if arguments is None else arguments
+        with np.errstate(over="ignore"):  # the words of a key wrap
+            return _plain(self.numba)(*map(_scalar, given), **sizes)
 
     def case(self, sizes: Mapping[str, int] | None = None) -> Case:
         """The programs of all peers, for the harness."""
@@ -80,13 +84,13 @@ class Loop:
             jax, jnp = importlib.import_module(package), importlib.import_module(package + ".numpy")
             run = jax.jit(self.function(jax, sizes))
             own = [jnp.asarray(a) for a in self.inputs(sizes)]
-            return Program(lambda: run(*own), jax.block_until_ready)
+            return Program(lambda: run(*own), jax.block_until_ready, lambda: self.compared(run(*own)))
 
         return build
 
     def _direct(self, function: Function, sizes: Mapping[str, int]) -> Program:
         own = [_scalar(a) for a in self.inputs(sizes)]
-        return Program(lambda: function(*own, **sizes))
+        return Program(lambda: function(*own, **sizes), check=lambda: self.compared(function(*own, **sizes)))
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,14 @@ def floats(rng: np.random.Generator, *dimensions: int) -> NDArray:
 
 def uniform(rng: np.random.Generator, low: float, high: float, *dimensions: int) -> NDArray:
     return rng.uniform(low, high, dimensions).astype(np.float32)
+
+
+def _plain(compiled: Any) -> Function:
+    """The Python function of a Numba function, which calls Python functions."""
+    function = compiled.py_func
+    called = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    scope = {name: _plain(other) for name, other in called.items() if hasattr(other, "py_func")}
+    return FunctionType(function.__code__, {**function.__globals__, **scope}, function.__name__)
 
 
 def _scalar(array: NDArray) -> Any:

@@ -212,25 +212,23 @@ def pendulum(jax, jnp, lax, steps):
     """Damped and driven; symplectic Euler, all states kept."""
 
     def f(angle, speed, force):
-        def step(state, _):
-            angle, speed, time = state
-            speed = speed + 0.01 * (force * jnp.cos(0.66 * time) - 0.5 * speed - jnp.sin(angle))
+        def step(state, i):
+            angle, speed = state
+            speed = speed + 0.01 * (force * jnp.cos(0.0066 * i) - 0.5 * speed - jnp.sin(angle))
             angle = angle + 0.01 * speed
-            return (angle, speed, time + 0.01), (angle, speed)
+            return (angle, speed), (angle, speed)
 
-        return lax.scan(step, (angle, speed, jnp.float32(0)), None, length=steps)[1]
+        return lax.scan(step, (angle, speed), jnp.arange(steps))[1]
 
     return f
 
 
 @by_hand
 def pendulum_numba(angle, speed, force, steps):
-    time = f4(0)
     angles, speeds = np.empty(steps, np.float32), np.empty(steps, np.float32)
     for i in range(steps):
-        speed = speed + f4(0.01) * (force * np.cos(f4(0.66) * time) - f4(0.5) * speed - np.sin(angle))
+        speed = speed + f4(0.01) * (force * np.cos(f4(0.0066) * f4(i)) - f4(0.5) * speed - np.sin(angle))
         angle = angle + f4(0.01) * speed
-        time = time + f4(0.01)
         angles[i], speeds[i] = angle, speed
     return angles, speeds
 

@@ -38,6 +38,61 @@ def cholesky_numba(a, n):
     return low
 
 
+def cholesky_rows(jax, jnp, lax, n):
+    """Row by row: an element is written where its row is read."""
+
+    def f(a):
+        index = jnp.arange(n)
+
+        def row(i, low):
+            def element(j, low):
+                left = a[i, j] - jnp.dot(jnp.where(index < j, low[i], 0), low[j])
+                return low.at[i, j].set(left / low[j, j])
+
+            low = lax.fori_loop(0, i, element, low)
+            square = a[i, i] - jnp.sum(jnp.where(index < i, low[i] ** 2, 0))
+            return low.at[i, i].set(jnp.sqrt(square))
+
+        return lax.fori_loop(0, n, row, jnp.zeros_like(a))
+
+    return f
+
+
+def cholesky_columns(jax, jnp, lax, n):
+    """In place, column by column: each finished column is taken out of those to its right."""
+
+    def f(a):
+        index = jnp.arange(n)
+
+        def column(k, a):
+            pivot = jnp.sqrt(a[k, k])
+            a = a.at[:, k].set(jnp.where(index > k, a[:, k] / pivot, jnp.where(index == k, pivot, 0)))
+
+            def right(j, a):
+                return a.at[:, j].add(jnp.where(index >= j, -a[j, k] * a[:, k], 0))
+
+            return lax.fori_loop(k + 1, n, right, a)
+
+        return lax.fori_loop(0, n, column, a)
+
+    return f
+
+
+@by_hand
+def cholesky_columns_numba(a, n):
+    a = a.copy()
+    for k in range(n):
+        a[k, k] = np.sqrt(a[k, k])
+        for i in range(k):
+            a[i, k] = 0
+        for i in range(k + 1, n):
+            a[i, k] /= a[k, k]
+        for i in range(k + 1, n):
+            for j in range(k + 1, i + 1):
+                a[i, j] -= a[i, k] * a[j, k]
+    return a
+
+
 def lu(jax, jnp, lax, n):
     """In place, without pivots; L has ones on its diagonal."""
 
@@ -339,6 +394,11 @@ SUBSTITUTION = Loop(
 LOOPS = [
     Loop("cholesky", "Cholesky by elements, masked rows, n = 100", TRIANGULAR, cholesky,
          lambda rng, n: [_definite(rng, n)], {"n": 100}, {"n": 5}, cholesky_numba, lambda a, n: np.linalg.cholesky(a)),
+    Loop("cholesky-rows", "Cholesky row by row, masked, n = 100", TRIANGULAR, cholesky_rows,
+         lambda rng, n: [_definite(rng, n)], {"n": 100}, {"n": 5}, cholesky_numba, lambda a, n: np.linalg.cholesky(a)),
+    Loop("cholesky-columns", "Cholesky in place, masked columns, n = 100", TRIANGULAR, cholesky_columns,
+         lambda rng, n: [_definite(rng, n)], {"n": 100}, {"n": 5},
+         cholesky_columns_numba, lambda a, n: np.linalg.cholesky(a)),
     Loop("lu", "LU by rows, masked, n = 100", TRIANGULAR, lu,
          lambda rng, n: [_dominant(rng, n)], {"n": 100}, {"n": 5}, lu_numba, lu_numpy),
     SUBSTITUTION,
