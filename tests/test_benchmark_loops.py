@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import hloom
 import numpy as np
 import pytest
 
+import hloom
 from benchmarks import machine, startup, steady
 from benchmarks.harness import Outcome, _arrays
 from benchmarks.loops import CASES, summary
@@ -45,8 +45,9 @@ def test_a_program_agrees_with_the_same_by_hand(name: str) -> None:
 
 
 def slopes(loop: Loop) -> tuple[float, float]:
-    """The derivative along a random direction: by the case's gradient, and by differences in f64 of the same by hand."""
-    assert (taken := loop.gradient_of) is not None
+    """The derivative along a random direction: by the case's gradient, and by differences in f64."""
+    taken = loop.gradient_of
+    assert taken is not None
     rng = np.random.default_rng(SEED)
     exact = [a.astype(np.float64) if a.dtype == np.float32 else a for a in loop.inputs(loop.tiny)]
     direction = {k: rng.standard_normal(exact[k].shape) for k in taken.by}

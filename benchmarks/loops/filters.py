@@ -394,6 +394,6 @@ LOOPS = [
          FILTER | {"random", "in place", "while"}, particles_pointer,
          lambda rng, count, steps: [KEY, floats(rng, steps)],
          {"count": 256, "steps": 100}, {"count": 5, "steps": 3}, particles_numba, tolerance=2e-2),
-    gradient(KALMAN, (0, 2, 3), lambda jnp, r: r[1]),
+    gradient(KALMAN, (0, 4), lambda jnp, r: r[1]),
     gradient(HIDDEN_MARKOV, (0, 1), lambda jnp, r: r[1]),
 ]  # fmt: skip

@@ -178,7 +178,7 @@ HEAT = Loop(
 )  # fmt: skip
 BURGERS = Loop(
     "burgers", "Burgers' equation, 512 cells, 1,000 steps", GRID, burgers,
-    lambda rng, cells, steps: [np.sin(np.arange(cells) * 2 * np.pi / cells).astype(np.float32)],
+    lambda rng, cells, steps: [(0.3 + np.sin(np.arange(cells) * 2 * np.pi / cells)).astype(np.float32)],
     {"cells": 512, "steps": 1_000}, {"cells": 7, "steps": 3}, burgers_numba, burgers_numpy,
 )  # fmt: skip
 
