@@ -59,17 +59,18 @@ def main() -> int:
                 if (others := watch.others()) > NOISE:
                     found[0].notes.append(f"noisy: other processes took {others:.0%} of the processors")
                 outcomes += found
+                if options.json:  # each time, so that an interrupted run is not lost
+                    about = machine.describe()
+                    options.json.write_text(json.dumps(report.as_json(outcomes, about), indent=1) + "\n")
             except (RuntimeError, harness.Mismatch) as error:
                 failed.append(name)
                 print(f"{name} failed: {error}", file=sys.stderr)
     about = machine.describe()
     of_loops = [outcome for outcome in outcomes if outcome.name.removesuffix(loop_times.SUFFIX) in loops.CASES]
-    others = [outcome for outcome in outcomes if outcome not in of_loops]
-    tables = [report.table(others, about)] if others else []
+    rest = [outcome for outcome in outcomes if outcome not in of_loops]
+    tables = [report.table(rest, about)] if rest else []
     tables += [summary.table(of_loops, loops.CASES, about)] if of_loops else []
     print("\n\n".join(tables))
-    if options.json:
-        options.json.write_text(json.dumps(report.as_json(outcomes, about), indent=1) + "\n")
     return 1 if failed else 0
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import hloom
-from benchmarks import machine, startup, steady
+from benchmarks import harness, machine, startup, steady
 from benchmarks.harness import Outcome, _arrays
 from benchmarks.loops import CASES, summary
 from benchmarks.loops.case import SEED, Loop, gradient
-from benchmarks.loops.measure import SUFFIX
+from benchmarks.loops.measure import SUFFIX, measure
 
 QUICK = ("biquad", "kepler", "rk4", "columns", "insertion-sort", "lu", "edit-distance", "poisson", "ising", "smoother")
 """Cases of each kind, for the default run; the slow one takes all."""
@@ -108,6 +108,15 @@ def test_the_table_of_speeds() -> None:
     assert "below 1.0x of Numba (0 of 1): none" in lines
     assert "above 1.5x (1): columns 2.00" in lines
     assert "(columns: noisy)" in lines
+
+
+@pytest.mark.slow  # it empties the caches
+def test_without_jax_the_others_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "SAMPLE_SECONDS", 0.001)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    run, compiling = measure(CASES["affine"], 1)
+    assert [*run.samples] == ["hloom", "numba"] and run.notes[0].startswith("jax: not measured")
+    assert [*compiling.samples] == ["hloom"]
 
 
 @pytest.mark.slow
