@@ -24,7 +24,7 @@ def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
         ratios.remove("hloom ÷ JAX")
     rows = [["", *(NAMES[peer] for peer in peers), *ratios]]
     for outcome in outcomes:
-        cells = [cell(outcome.median(peer), outcome.unit) for peer in peers]
+        cells = [cell(outcome.number(peer), outcome.unit) for peer in peers]
         rows.append([outcome.title, *cells, *(_ratio(outcome, *RATIOS[name]) for name in ratios)])
     notes = [f"{outcome.name}: {note}" for outcome in outcomes for note in outcome.notes]
     shared = [note for note in dict.fromkeys(n.partition(": ")[2] for n in notes) if _everywhere(note, outcomes)]
@@ -52,8 +52,10 @@ def as_json(outcomes: Sequence[Outcome], about: dict[str, Any]) -> dict[str, Any
         peers = {}
         for peer, samples in outcome.samples.items():
             quarters = statistics.quantiles(samples, n=4) if len(samples) > 1 else [samples[0]] * 3
-            median = statistics.median(samples)
-            peers[peer] = {"median": median, "quartiles": [quarters[0], quarters[2]], "samples": samples}
+            peers[peer] = {
+                "median": statistics.median(samples), "best": min(samples),
+                "quartiles": [quarters[0], quarters[2]], "samples": samples,
+            }  # fmt: skip
         cases.append(
             {"name": outcome.name, "title": outcome.title, "unit": outcome.unit, "peers": peers, "notes": outcome.notes}
         )
@@ -65,7 +67,7 @@ def _everywhere(note: str, outcomes: Sequence[Outcome]) -> bool:
 
 
 def _ratio(outcome: Outcome, peer: str, other: str) -> str:
-    over, under = outcome.median(peer), outcome.median(other)
+    over, under = outcome.number(peer), outcome.number(other)
     return f"{over / under:.2f}" if over and under else ""
 
 

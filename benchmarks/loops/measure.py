@@ -24,13 +24,13 @@ SUFFIX = " (compile)"
 """At the end of the name of an outcome whose samples are times of compiling."""
 
 
-def measure(loop: Loop, rounds: int) -> list[Outcome]:
+def measure(loop: Loop, rounds: int, best: bool = False) -> list[Outcome]:
     """The times of calls and the times of compiling. Raises Mismatch."""
-    return [harness.measure(loop.case(), rounds), compiling(loop, min(rounds, COMPILE_ROUNDS))]
+    return [harness.measure(loop.case(), rounds, best), compiling(loop, min(rounds, COMPILE_ROUNDS), best)]
 
 
-def compiling(loop: Loop, rounds: int) -> Outcome:
-    outcome = Outcome(loop.name + SUFFIX, f"{loop.title}: trace and compile")
+def compiling(loop: Loop, rounds: int, best: bool = False) -> Outcome:
+    outcome = Outcome(loop.name + SUFFIX, f"{loop.title}: trace and compile", best=best)
     builds: dict[str, Callable[[], float]] = {}
     for peer in TRACED:
         try:

@@ -31,17 +31,18 @@ def table(outcomes: Sequence[Outcome], loops: Mapping[str, Loop], about: dict[st
         speeds = [_shown(_speed(run, peer)) for peer in others]
         compiling = compiled.get(name, Outcome(name, ""))
         rows.append([
-            name, *(cell(run.median(peer), "s") for peer in peers), *speeds,
-            cell(compiling.median("hloom"), "s"), cell(compiling.median("jax"), "s"), _shown(_longer(compiling)),
+            name, *(cell(run.number(peer), "s") for peer in peers), *speeds,
+            cell(compiling.number("hloom"), "s"), cell(compiling.number("jax"), "s"), _shown(_longer(compiling)),
         ])  # fmt: skip
-    lines = [markdown(rows), "", "÷: times as fast as the peer; ratio: times as long as JAX compiles", ""]
+    what = "best samples" if any(run.best for run in runs.values()) else "medians"
+    lines = [markdown(rows), "", f"{what}; ÷: times as fast as the peer; ratio: times as long as JAX compiles", ""]
     lines += [markdown(_means(runs, loops, others)), ""]
     lines += _list("below 1.0x of JAX", {name: _speed(run, "jax") for name, run in runs.items()}, below=1.0)
     lines += _list("below 1.0x of Numba", {name: _speed(run, "numba") for name, run in runs.items()}, below=1.0)
     longer = {name: _longer(outcome) for name, outcome in compiled.items()}
     lines.append(f"compile time beside JAX's, geometric mean: {_shown(_mean(longer.values()))}")
     slow = sorted(((r, n) for n, r in longer.items() if r and r > COMPILE_LIMIT), reverse=True)
-    lines.append(f"above {COMPILE_LIMIT}x ({len(slow)}): " + (", ".join(f"{n} {r:.2f}" for r, n in slow) or "none"))
+    lines.append(f"above {COMPILE_LIMIT}x ({len(slow)}): " + (", ".join(f"{n} {_shown(r)}" for r, n in slow) or "none"))
     notes = [f"({outcome.name}: {note})" for outcome in runs.values() for note in outcome.notes]
     shared = {note for note in _texts(notes) if sum(text == note for text in _texts(notes)) > 2}
     notes = [note for note, text in zip(notes, _texts(notes)) if text not in shared]
@@ -65,12 +66,12 @@ def _tagged(runs: Iterable[str], loops: Mapping[str, Loop], *tags: str) -> list[
 
 
 def _speed(run: Outcome, peer: str) -> float | None:
-    own, other = run.median("hloom"), run.median(peer)
+    own, other = run.number("hloom"), run.number(peer)
     return other / own if own and other else None
 
 
 def _longer(compiling: Outcome) -> float | None:
-    own, other = compiling.median("hloom"), compiling.median("jax")
+    own, other = compiling.number("hloom"), compiling.number("jax")
     return own / other if own and other else None
 
 
@@ -80,7 +81,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+    """Two digits after the point; more of a small number."""
+    return "" if value is None else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 
 
 def _list(title: str, speeds: Mapping[str, float | None], below: float) -> list[str]:
@@ -88,7 +90,7 @@ def _list(title: str, speeds: Mapping[str, float | None], below: float) -> list[
     slow = sorted((speed, name) for name, speed in known.items() if speed < below)
     if not known:
         return []
-    return [f"{title} ({len(slow)} of {len(known)}): " + (", ".join(f"{n} {s:.2f}" for s, n in slow) or "none")]
+    return [f"{title} ({len(slow)} of {len(known)}): " + (", ".join(f"{n} {_shown(s)}" for s, n in slow) or "none")]
 
 
 def _texts(notes: Sequence[str]) -> list[str]:
