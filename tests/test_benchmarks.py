@@ -42,6 +42,14 @@ def test_a_slower_program_measures_slower() -> None:
     assert own < 0.002 <= other
 
 
+def test_a_number_is_the_median_or_the_best_sample() -> None:
+    samples = {"hloom": [3.0, 1.0, 2.0]}
+    assert Outcome("x", "x", samples=samples).number("hloom") == 2
+    assert Outcome("x", "x", samples=samples, best=True).number("hloom") == 1
+    best = harness.measure(Case("x", "x", {"hloom": constant(1)}), rounds=2, best=True)
+    assert best.number("hloom") == min(best.samples["hloom"]) and best.number("jax") is None
+
+
 def test_programs_that_differ_are_not_compared() -> None:
     case = Case("wrong", "wrong", {"hloom": constant(1), "jax": constant(1.001)})
     with pytest.raises(Mismatch, match="hloom and jax differ"):

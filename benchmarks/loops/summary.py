@@ -43,10 +43,20 @@ def table(outcomes: Sequence[Outcome], loops: Mapping[str, Loop], about: dict[st
     lines.append(f"compile time beside JAX's, geometric mean: {_shown(_mean(longer.values()))}")
     slow = sorted(((r, n) for n, r in longer.items() if r and r > COMPILE_LIMIT), reverse=True)
     lines.append(f"above {COMPILE_LIMIT}x ({len(slow)}): " + (", ".join(f"{n} {_shown(r)}" for r, n in slow) or "none"))
-    notes = [f"({outcome.name}: {note})" for outcome in runs.values() for note in outcome.notes]
-    shared = {note for note in _texts(notes) if sum(text == note for text in _texts(notes)) > 2}
-    notes = [note for note, text in zip(notes, _texts(notes)) if text not in shared]
-    return "\n".join([*lines, "", machine.line(about), *(f"({text}" for text in sorted(shared)), *notes])
+    return "\n".join([*lines, "", machine.line(about), *_notes(runs)])
+
+
+def _notes(runs: Mapping[str, Outcome]) -> list[str]:
+    """A line for each note, with the cases that have it; how noisy a case was stands after its name."""
+    cases: dict[str, list[str]] = {}
+    for name, outcome in runs.items():
+        for note in outcome.notes:
+            kind, noisy, share = note.partition("noisy: other processes took ")
+            if noisy:
+                cases.setdefault("other processes took", []).append(f"{name} {share.partition(' ')[0]}")
+            else:
+                cases.setdefault(kind, []).append(name)
+    return [f"({note}: {'all' if len(names) == len(runs) > 2 else ', '.join(names)})" for note, names in cases.items()]
 
 
 def _means(runs: Mapping[str, Outcome], loops: Mapping[str, Loop], others: Sequence[str]) -> list[list[str]]:
@@ -81,8 +91,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _shown(value: float | None) -> str:
-    """Two digits after the point; more of a small number."""
-    return "" if value is None else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+    """Two digits after the point; of a small number, two that are not zero."""
+    return "" if value is None else f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def _list(title: str, speeds: Mapping[str, float | None], below: float) -> list[str]:
@@ -91,7 +101,3 @@ def _list(title: str, speeds: Mapping[str, float | None], below: float) -> list[
     if not known:
         return []
     return [f"{title} ({len(slow)} of {len(known)}): " + (", ".join(f"{n} {_shown(s)}" for s, n in slow) or "none")]
-
-
-def _texts(notes: Sequence[str]) -> list[str]:
-    return [note.partition(": ")[2] for note in notes]
