@@ -22,22 +22,27 @@ def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     ratios = [name for name, (over, _) in RATIOS.items() if name == "hloom ÷ JAX" or over in peers]
     if "hloom-tpu" in peers and "jax" not in peers:
         ratios.remove("hloom ÷ JAX")
-    head = ["", *(NAMES[peer] for peer in peers), *ratios]
-    rows = [head, [":--", *(["--:"] * (len(head) - 1))]]
+    rows = [["", *(NAMES[peer] for peer in peers), *ratios]]
     for outcome in outcomes:
-        cells = [_cell(outcome.median(peer), outcome.unit) for peer in peers]
+        cells = [cell(outcome.number(peer), outcome.unit) for peer in peers]
         rows.append([outcome.title, *cells, *(_ratio(outcome, *RATIOS[name]) for name in ratios)])
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    lines = []
-    for row in rows:
-        padded = [cell.ljust(widths[k]) if k == 0 else cell.rjust(widths[k]) for k, cell in enumerate(row)]
-        lines.append("| " + " | ".join(padded) + " |")
     notes = [f"{outcome.name}: {note}" for outcome in outcomes for note in outcome.notes]
     shared = [note for note in dict.fromkeys(n.partition(": ")[2] for n in notes) if _everywhere(note, outcomes)]
     notes = [note for note in notes if note.partition(": ")[2] not in shared] + shared
     if any(outcome.title.endswith(FROM_HLO) for outcome in outcomes):
         notes.insert(0, f"{FROM_HLO.strip()}: from HLO text; hloom has no Python function for it yet")
-    return "\n".join([*lines, "", machine.line(about), *(f"({note})" for note in notes)])
+    return "\n".join([markdown(rows), "", machine.line(about), *(f"({note})" for note in notes)])
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table; the first row is its head, the first column its names."""
+    rows = [rows[0], [":--", *(["--:"] * (len(rows[0]) - 1))], *rows[1:]]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        padded = [text.ljust(widths[k]) if k == 0 else text.rjust(widths[k]) for k, text in enumerate(row)]
+        lines.append("| " + " | ".join(padded) + " |")
+    return "\n".join(lines)
 
 
 def as_json(outcomes: Sequence[Outcome], about: dict[str, Any]) -> dict[str, Any]:
@@ -47,8 +52,10 @@ def as_json(outcomes: Sequence[Outcome], about: dict[str, Any]) -> dict[str, Any
         peers = {}
         for peer, samples in outcome.samples.items():
             quarters = statistics.quantiles(samples, n=4) if len(samples) > 1 else [samples[0]] * 3
-            median = statistics.median(samples)
-            peers[peer] = {"median": median, "quartiles": [quarters[0], quarters[2]], "samples": samples}
+            peers[peer] = {
+                "median": statistics.median(samples), "best": min(samples),
+                "quartiles": [quarters[0], quarters[2]], "samples": samples,
+            }  # fmt: skip
         cases.append(
             {"name": outcome.name, "title": outcome.title, "unit": outcome.unit, "peers": peers, "notes": outcome.notes}
         )
@@ -60,11 +67,12 @@ def _everywhere(note: str, outcomes: Sequence[Outcome]) -> bool:
 
 
 def _ratio(outcome: Outcome, peer: str, other: str) -> str:
-    over, under = outcome.median(peer), outcome.median(other)
+    over, under = outcome.number(peer), outcome.number(other)
     return f"{over / under:.2f}" if over and under else ""
 
 
-def _cell(value: float | None, unit: str) -> str:
+def cell(value: float | None, unit: str) -> str:
+    """A number with its unit; nothing for None."""
     if value is None:
         return ""
     if unit == "byte":

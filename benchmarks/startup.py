@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from . import fresh
 from .harness import Mismatch, Outcome
@@ -39,9 +40,11 @@ def environment(store: Path) -> dict[str, str]:
     }
 
 
-def run(arguments: list[str], store: Path, *, jax_cache: bool = True) -> tuple[float, str]:
-    """Seconds from the start of a Python process to its end, and what it printed."""
-    settings = environment(store)
+def run(
+    arguments: list[str], store: Path, *, jax_cache: bool = True, more: Mapping[str, str] = MappingProxyType({})
+) -> tuple[float, str]:
+    """Seconds from the start of a Python process to its end, and what it printed. `more`: of its environment."""
+    settings = environment(store) | more
     if not jax_cache:
         settings["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     began = time.perf_counter()

@@ -37,9 +37,17 @@ def short_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_slower_program_measures_slower() -> None:
     outcome = harness.measure(Case("nap", "a nap", {"hloom": constant(1), "jax": constant(1, 0.002)}), rounds=3)
     assert [len(samples) for samples in outcome.samples.values()] == [3, 3]
-    own, other = outcome.median("hloom"), outcome.median("jax")
+    own, other = outcome.number("hloom"), outcome.number("jax")
     assert own is not None and other is not None
     assert own < 0.002 <= other
+
+
+def test_a_number_is_the_median_or_the_best_sample() -> None:
+    samples = {"hloom": [3.0, 1.0, 2.0]}
+    assert Outcome("x", "x", samples=samples).number("hloom") == 2
+    assert Outcome("x", "x", samples=samples, best=True).number("hloom") == 1
+    best = harness.measure(Case("x", "x", {"hloom": constant(1)}), rounds=2, best=True)
+    assert best.number("hloom") == min(best.samples["hloom"]) and best.number("jax") is None
 
 
 def test_programs_that_differ_are_not_compared() -> None:
