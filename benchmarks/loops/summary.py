@@ -56,7 +56,7 @@ def _notes(runs: Mapping[str, Outcome]) -> list[str]:
                 cases.setdefault("other processes took", []).append(f"{name} {share.partition(' ')[0]}")
             else:
                 cases.setdefault(kind, []).append(name)
-    return [f"({note}: {'all' if len(names) == len(runs) > 2 else ', '.join(names)})" for note, names in cases.items()]
+    return [f"({note}: {'all cases' if names == [*runs] else ', '.join(names)})" for note, names in cases.items()]
 
 
 def _means(runs: Mapping[str, Outcome], loops: Mapping[str, Loop], others: Sequence[str]) -> list[list[str]]:
