@@ -23,6 +23,7 @@ class Bodies:
         self._by_structure: dict[tuple[object, ...], FusedBody] = {}
         self._sharing: dict[FusedBody, Sharing] = {}
         self._kernels: dict[tuple[FusedBody, tuple[tuple[int, int], ...]], EmittedKernel] = {}
+        self._loops: dict[HloInstruction, dict[int, int] | None] = {}
         self._alone: dict[HloInstruction, list[bool]] = {}
         """For each operand: do no other operands have the same bytes?"""
 
@@ -46,10 +47,18 @@ class Bodies:
             found = self._kernels[key] = emit_fusion(body, sharing)
         return found
 
+    def _taken_over(self, instruction: HloInstruction) -> dict[int, int] | None:
+        """For an outlined loop: by result, the operand whose memory it takes over. None for others."""
+        if instruction not in self._loops:
+            is_loop = is_outlined_loop(instruction)
+            self._loops[instruction] = overwritten(instruction.attributes.calls) if is_loop else None
+        return self._loops[instruction]
+
     def can_share(self, instruction: HloInstruction, operand: int, output: int) -> bool:
         """The rule that buffer assignment asks for; see `CanShare`."""
-        if is_outlined_loop(instruction):
-            allowed = overwritten(instruction.attributes.calls).get(output) == operand
+        taken_over = self._taken_over(instruction)
+        if taken_over is not None:
+            allowed = taken_over.get(output) == operand
         elif instruction.opcode is Opcode.FUSION:
             body = self.of(instruction)
             sharing = self._sharing.get(body)

@@ -51,6 +51,8 @@ from ..loops.statements import (
     ScalarParameter,
     SizeParameter,
     While,
+    expressions_of,
+    walk,
 )
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
@@ -238,10 +240,10 @@ class _Emitter:
         self._scratch.append((PointerParameter(name.name, element_type, None, None), nbytes))
         return Memory(name, count)
 
-    def _scalar(self, element_type: ElementType, value: Any) -> Expr:
-        """A constant: an argument of the kernel, but a literal if it is a small integer, with which LLVM can divide."""
+    def _scalar(self, element_type: ElementType, value: Any, *, literal: bool = False) -> Expr:
+        """A constant: an argument of the kernel, but a literal if it is a small integer or, with `literal`, any."""
         kind = memory_type(element_type)
-        if element_type.is_integral and abs(int(value)) <= LITERAL_EXTENT:
+        if element_type.is_integral and (literal or abs(int(value)) <= LITERAL_EXTENT) and int(value) < 1 << 63:
             return cast(kind, int(value))
         scalar = ScalarParameter(self.fresh("c"), element_type, value)
         self._parameters.append(scalar)
@@ -249,7 +251,7 @@ class _Emitter:
 
     def _size(self, value: int) -> Expr:
         """A number that is an argument of the kernel, unless it is small."""
-        if value <= LITERAL_EXTENT:
+        if abs(value) <= LITERAL_EXTENT:
             return Number(value)
         name = self.fresh("n")
         self._parameters.append(SizeParameter(name, value))
@@ -311,6 +313,7 @@ class _Emitter:
             return
         values: dict[str, Expr] = {"lo": ZERO, "hi": self._size(kernel.extent)}
         memories: dict[str, Memory] = {}
+        divisors = _divisors(kernel.program.body)
         for parameter in kernel.parameters:
             if isinstance(parameter, PointerParameter):
                 number = parameter.output if parameter.output is not None else parameter.operand
@@ -319,11 +322,10 @@ class _Emitter:
                 assert memory is not None, "a kernel that reads an empty array"
                 memories[parameter.name] = memory
             elif isinstance(parameter, SizeParameter):
-                new = SizeParameter(self.fresh("n"), parameter.value)
-                self._parameters.append(new)
-                values[parameter.name] = Name(new.name)
+                values[parameter.name] = self._size(parameter.value)
             else:
-                values[parameter.name] = self._scalar(parameter.element_type, parameter.value)
+                literal = parameter.name in divisors
+                values[parameter.name] = self._scalar(parameter.element_type, parameter.value, literal=literal)
         program = kernel.program
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
@@ -506,6 +508,17 @@ _UNKNOWN_TRIPS = 100
 def _chunk(each: float) -> int:
     """Turns between two looks at the clock: some 50 us."""
     return 1 << 14 if each < 4 else 1 << 10 if each < 100 else 1 << 5
+
+
+def _divisors(block: Block) -> set[str]:
+    """The names of what the statements divide by: by a literal, LLVM divides with a multiplication."""
+    return {
+        part.arguments[1].name
+        for statement in walk(block)
+        for whole in expressions_of(statement)
+        for part in whole.walk()
+        if isinstance(part, Call) and part.function in ("idiv", "remainder") and isinstance(part.arguments[1], Name)
+    }
 
 
 def _without_single_loops(block: Block) -> Block:
