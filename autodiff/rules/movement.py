@@ -18,9 +18,9 @@ from ...hlo.ops.movement import (
 )
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from ...tracer.ops import pad, reduce_sum, reshape, reverse, scalar, slice_, sub, sum_all, transpose, zeros
+from ...tracer.ops import add, pad, reduce_sum, reshape, reverse, scalar, slice_, sub, sum_all, transpose, zeros
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
-from .tables import JVP, TRANSPOSE, zero_derivative
+from .tables import ADD_TO, JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 
@@ -149,10 +149,24 @@ def _dynamic_slice_jvp(
 def _dynamic_slice_transpose(
     ct: Value, operands: Sequence[Operand], attributes: DynamicSliceAttributes, shape: Shape
 ) -> Any:
-    """The cotangent written into zeros at the same indices (clamped in the same way)."""
-    array, *starts = operands
-    into = bind(_O.DYNAMIC_UPDATE_SLICE, (zeros(array.aval), ct, *_values(starts)))
-    return [into, *(None for _ in starts)]
+    into = _add_to_slice(None, ct, operands, attributes, shape)
+    return [into, *(None for _ in operands[1:])]
+
+
+def _add_to_slice(
+    before: Value | None, ct: Value, operands: Sequence[Operand], attributes: DynamicSliceAttributes, shape: Shape
+) -> Value:
+    """The cotangent added to the slice at the same indices (clamped in the same way)."""
+    array, *rest = operands
+    starts = _values(rest)
+    if before is None:
+        before = zeros(array.aval)
+    else:
+        ct = add(bind(_O.DYNAMIC_SLICE, (before, *starts), attributes), ct)
+    return bind(_O.DYNAMIC_UPDATE_SLICE, (before, ct, *starts))
+
+
+ADD_TO[_O.DYNAMIC_SLICE] = _add_to_slice
 
 
 def _values(operands: Sequence[Operand]) -> tuple[Value, ...]:
