@@ -27,17 +27,20 @@ _PER_ARRAY = 32.0  # a stacked array has an update in one loop and a slice in th
 _PER_BYTE = 2.0  # it is filled with zeros, written and read, and goes through the caches
 _AGAIN = 1.0  # an operation that is computed again, whatever its size is
 _AGAIN_PER_BYTE = 0.25
+_SLOW = 4.0  # how much longer a division or a square root takes
 
 _VIEWS = frozenset({Opcode.BITCAST, Opcode.BROADCAST, Opcode.CONSTANT, Opcode.COPY, Opcode.IOTA, Opcode.RESHAPE})
 """Ops that cost nothing where they are fused with the op that reads them."""
-_REPEATED = _VIEWS | {
+_DIVISIONS = frozenset({Opcode.DIVIDE, Opcode.SQRT})
+_REPEATED = _VIEWS | _DIVISIONS | {
     opcode
     for opcode, spec in SPECS.items()
     if spec.traits & (Trait.ELEMENTWISE | Trait.MOVEMENT)
     and not spec.traits & (Trait.EXPENSIVE | Trait.SIDE_EFFECT | Trait.APPLIES)
     and opcode is not Opcode.GATHER
 }
-"""Cheap ops: those of one element each, without transcendental functions and divisions, and those that move elements."""
+"""Cheap ops: those of one element each, without transcendental functions, and those that move elements."""
+_SLOW_IF_COMPLEX = _DIVISIONS | {Opcode.ABS}
 _STEPS = frozenset(
     {
         *(Opcode.BITCAST_CONVERT, Opcode.CEIL, Opcode.COMPARE, Opcode.FLOOR, Opcode.IS_FINITE, Opcode.SIGN),
@@ -106,7 +109,10 @@ def cost_to_stack(value: HloInstruction) -> float:
 
 def cost_again(value: HloInstruction) -> float:
     """The cost of computing a value from its operands."""
-    return 0.0 if value.opcode in _VIEWS else _AGAIN + _AGAIN_PER_BYTE * size_in_bytes(value.shape)
+    if value.opcode in _VIEWS:
+        return 0.0
+    cost = _AGAIN + _AGAIN_PER_BYTE * size_in_bytes(value.shape)
+    return _SLOW * cost if value.opcode in _DIVISIONS else cost
 
 
 def repeatable(computation: HloComputation, exact: Callable[[HloInstruction], bool]) -> set[HloInstruction]:
@@ -120,7 +126,7 @@ def repeatable(computation: HloComputation, exact: Callable[[HloInstruction], bo
     product: set[HloInstruction] = set()  # a sum of such a value may be contracted
     rounded: set[HloInstruction] = set()  # another rounding may give another last bit
     for i in computation.instructions:
-        if i.opcode not in _REPEATED or (i.opcode is Opcode.ABS and i.operands[0].shape.element.is_complex):
+        if i.opcode not in _REPEATED or (i.opcode in _SLOW_IF_COMPLEX and i.operands[0].shape.element.is_complex):
             continue
         is_rounded = any(o in rounded for o in i.operands)
         is_step = i.opcode in _STEPS or (i.opcode is Opcode.CONVERT and not i.shape.element.is_inexact)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.ops.movement import (
@@ -79,15 +81,35 @@ def _transpose_transpose(ct: Value, operands: Sequence[Operand], attributes: Tra
 
 @TRANSPOSE.register(_O.SLICE)
 def _slice_transpose(ct: Value, operands: Sequence[Operand], attributes: SliceAttributes, shape: Shape) -> Any:
+    return [_padded(ct, operands[0].aval.shape, attributes, shape)]
+
+
+def _padded(ct: Value, sizes: Sequence[int], attributes: SliceAttributes, shape: Shape) -> Value:
     """Zeros before, after and, for strides, between."""
-    sizes = operands[0].aval.shape
     low = attributes.start_indices
     interior = [stride - 1 for stride in attributes.strides]
     high = [
         size - start - (count + max(count - 1, 0) * between)
         for size, start, count, between in zip(sizes, low, shape.dimensions, interior, strict=True)
     ]
-    return [pad(ct, scalar(0, ct.aval.dtype), low, high, interior)]
+    return pad(ct, scalar(0, ct.aval.dtype), low, high, interior)
+
+
+def _add_to_static_slice(
+    before: Value | None, ct: Value, operands: Sequence[Operand], attributes: SliceAttributes, shape: Shape
+) -> Value:
+    """The cotangent added to a small slice of a large array; else the sum of two arrays, which fuses with others."""
+    size = operands[0].aval.size
+    is_small = max(1024, 16 * ct.aval.size) <= size < 1 << 31 and all(s == 1 for s in attributes.strides)
+    if before is None or not is_small:
+        padded = _padded(ct, operands[0].aval.shape, attributes, shape)
+        return padded if before is None else add(before, padded)
+    sum_there = add(slice_(before, attributes.start_indices, attributes.limit_indices), ct)
+    starts = [scalar(n, np.dtype(np.int32)) for n in attributes.start_indices]
+    return bind(_O.DYNAMIC_UPDATE_SLICE, (before, sum_there, *starts))
+
+
+ADD_TO[_O.SLICE] = _add_to_static_slice
 
 
 @JVP.register(_O.PAD)

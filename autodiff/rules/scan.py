@@ -8,6 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ...hlo.builder import make_computation, make_parameter
+from ...hlo.effects import effects_of
+from ...hlo.ir import HloComputation
+from ...hlo.opcode import Opcode
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Call, Tracer, Value, bind_call, eval_computation
 from ...tracer.recording import trace_to_computation
@@ -40,28 +44,42 @@ def make_loop(
 ) -> Loop:
     """A scan with `body`. Values that `body` captures become constants."""
 
-    def first(values: list[Value]) -> list[Value]:
+    def first(values: Values) -> Values:
         own, state, rows = split(values, len(consts), len(carry))
         new, results = body(own, state, rows[:-1], rows[-1])
         return [*new, *results]
 
     traced = trace_to_computation(first, [*consts, *carry, *slices, INDEX], old.body.name)
-    outside = [c.aval for c in traced.captured]
-    whole = traced.computation
-    if outside:
+    return loop_of(traced.computation, traced.captured, len(consts), len(carry), old, reverse)
 
-        def reordered(values: list[Value]) -> list[Value]:
-            own, state, rows = split(values, len(consts) + len(outside), len(carry))
-            return eval_computation(traced.computation, [*own[: len(consts)], *state, *rows, *own[len(consts) :]])
 
-        taken = [*consts, *outside, *carry, *slices, INDEX]
-        whole = trace_to_computation(reordered, taken, old.body.name).computation
-    rule = Scan(whole, len(consts) + len(outside), len(carry), old.length, reverse)
+def loop_of(
+    body: HloComputation, captured: Sequence[Value], num_consts: int, num_carry: int, old: Scan, reverse: bool
+) -> Loop:
+    """A scan with a body that takes `captured` after everything else. These values become constants."""
+    own = len(body.parameters) - len(captured)
+    numbers = [*range(num_consts), *range(own, own + len(captured)), *range(num_consts, own)]
+    rule = Scan(_reordered(body, numbers), num_consts + len(captured), num_carry, old.length, reverse)
+    outside, carry, slices = body_avals(rule)
     arrays = [ShapedArray((old.length, *a.shape), a.dtype) for a in slices]
-    operands = [*consts, *outside, *carry, *arrays]
+    operands = [*outside, *carry, *arrays]
     loop = trace_to_computation(lambda values: run_scan(rule, values), operands, f"{old.body.name}_scan")
     assert not loop.captured, "a scan's body gets all that it uses"
-    return Loop(rule.call(loop.computation), tuple(traced.captured))
+    return Loop(rule.call(loop.computation), tuple(captured))
+
+
+def _reordered(computation: HloComputation, numbers: Sequence[int]) -> HloComputation:
+    """`computation` with its parameters in another order: first the one that has the number `numbers[0]`."""
+    if list(numbers) == sorted(numbers):
+        return computation
+    old = computation.parameters
+    copies = {old[n]: make_parameter(k, old[n].shape) for k, n in enumerate(numbers)}
+    parameters = list(copies.values())
+    for i in computation.instructions:
+        if i.opcode is not Opcode.PARAMETER:
+            copies[i] = i.with_operands(tuple([copies[o] for o in i.operands]))
+    effects = [copies[i] for i in effects_of(computation)]
+    return make_computation(computation.name, copies[computation.root], parameters, effects)
 
 
 def split(values: Sequence[T], first: int, second: int) -> tuple[list[T], list[T], list[T]]:

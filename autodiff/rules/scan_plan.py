@@ -81,8 +81,6 @@ class Plan:
 def make_plan(rule: Scan, parts: LinearizedComputation) -> Plan:
     """The plan for the two parts of a body."""
     body = plain(parts.primal)
-    numbers = [r.index for r in parts.residuals if r.place == "result"]
-    assert all(n < len(body.root.operands) for n in numbers)
     needed = [(body.parameters if r.place == "input" else body.root.operands)[r.index] for r in parts.residuals]
     return _Planner(rule, body, len(parts.moves)).plan(needed)
 
@@ -112,9 +110,7 @@ class _Planner:
         results = self.body.root.operands[: self.count]
         parameters = self.body.parameters
         return Plan(
-            make_computation(
-                self.body.name, make_tuple([*results, *self.added]), parameters, effects_of(self.body)
-            ),
+            make_computation(self.body.name, make_tuple([*results, *self.added]), parameters, effects_of(self.body)),
             make_computation("hoisted", make_tuple(self.lifted), parameters),
             sources,
             computation,
@@ -187,10 +183,10 @@ class _Planner:
     def _source(self, leaf: HloInstruction) -> Source:
         if leaf in self.found:
             source = self.found[leaf]
-            if isinstance(source, Counter) and isinstance(source.step, HloInstruction):
-                if source.step.opcode is not Opcode.CONSTANT:
-                    step = self._outside(source.step)
-                    return Counter(source.carry, step, source.down)
+            if isinstance(source, Counter):
+                step = source.step
+                if isinstance(step, HloInstruction) and step.opcode is not Opcode.CONSTANT:
+                    return Counter(source.carry, self._outside(step), source.down)
             return source
         return self._outside(leaf)
 

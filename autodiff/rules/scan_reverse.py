@@ -1,8 +1,8 @@
 """Reverse mode of scan: one loop forwards, and one backwards.
 
-The body is linearised once. The forward loop stacks residuals of its iterations; the linear loop reads them, or computes
-them again (`scan_plan.py` says which). Transposition runs the linear loop in the opposite direction, with the cotangents
-of constants summed in the carry.
+The body is linearised once. The forward loop stacks values of its iterations; the linear loop reads them, and computes
+its other residuals again (`scan_plan.py` says which). Transposition runs the linear loop in the opposite direction, and
+sums the cotangents of constants in the carry.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...hlo.ir import HloComputation, HloInstruction
-from ...hlo.opcode import Opcode
+from ...hlo.ir import HloComputation
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.core import Call, Tracer, Value, eval_computation, repeat_instruction
 from ...tracer.ops import (
@@ -33,8 +32,22 @@ from ..jvp import moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from ..transpose import transpose_flat
-from .scan import Loop, Mask, Values, body_avals, is_closed, key_of, made, make_loop, nonzero, parts_of, rule_of, split
-from .scan import where
+from .scan import (
+    Loop,
+    Mask,
+    Values,
+    body_avals,
+    is_closed,
+    key_of,
+    loop_of,
+    made,
+    make_loop,
+    nonzero,
+    parts_of,
+    rule_of,
+    split,
+    where,
+)
 from .scan_plan import Counter, Index, Outside, Plan, Row, Shifted, Source, make_plan
 
 # --- linearisation
@@ -79,7 +92,7 @@ def _make_linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, boo
     plan = make_plan(rule, parts)
     linear, known = _linear_loop(rule, parts, plan, (of_consts, of_carry, of_xs))
     result = _LinearizedScan(
-        _primal_loop(rule, parts, plan),
+        loop_of(plan.forward, parts.captured, rule.num_consts, rule.num_carry, rule, rule.reverse),
         linear,
         of_carry,
         parts.moves[rule.num_carry :],
@@ -89,16 +102,6 @@ def _make_linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, boo
     )
     closed = is_closed(result.primal, result.linear) and not any(isinstance(c, Tracer) for c in parts.captured)
     return result, closed
-
-
-def _primal_loop(rule: Scan, parts: LinearizedComputation, plan: Plan) -> Loop:
-    consts, carry, slices = body_avals(rule)
-
-    def body(c: Values, k: Values, x: Values, index: Value) -> tuple[Values, Values]:
-        results = eval_computation(plan.forward, [*c, *k, *x, index, *parts.captured])
-        return results[: rule.num_carry], results[rule.num_carry :]
-
-    return make_loop(body, consts, carry, slices, rule, rule.reverse)
 
 
 class _Places:
@@ -156,7 +159,10 @@ class _Places:
                 start = same[self._same("initial", carry)]
                 done = sub(scalar_like(index, rule.length - 1), index) if rule.reverse else index
                 amount = convert(done, aval.dtype)
-                by = same[self._same(step.kind, step.index)] if isinstance(step, Outside) else repeat_instruction(step, [])
+                if isinstance(step, Outside):
+                    by = same[self._same(step.kind, step.index)]
+                else:
+                    by = repeat_instruction(step, [])
                 change = mul(broadcast(amount, aval.shape, ()), broadcast(by, aval.shape, ()))
                 return sub(start, change) if down else add(start, change)
 
