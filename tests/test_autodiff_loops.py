@@ -389,8 +389,8 @@ def _bytes_stacked(rule: Scan) -> int:
 
 
 def _whiles(module: HloModule) -> list[HloInstruction]:
-    """The loops that are left after all passes."""
-    optimized, _ = optimize(module)
+    """The loops that are left after all passes of the default backend."""
+    optimized, _ = optimize(module, backend="numba")
     return [i for c in optimized.computations for i in c.instructions if i.opcode is Opcode.WHILE]
 
 
@@ -415,7 +415,7 @@ def test_a_linear_loop_needs_no_loop_forwards() -> None:
 
 
 def test_cotangents_that_stay_zero_are_not_carried() -> None:
-    """Of `unused`, the loop backwards carries the cotangent of one part of the carry; the other one loses the rest."""
+    """Of `unused`, the loop backwards carries one cotangent of three; the other loop loses what is dead."""
     case = next(c for c in CASES if c.program is unused)
     forward, backward = _scans(_module(case))
     assert (forward.num_carry, backward.num_carry) == (3, 1)
