@@ -116,6 +116,16 @@ def gates(w: Any, h: Any, xs: Any, n: Any) -> Any:
     return n.np.sum(h * c)
 
 
+def wide(w: Any, u: Any, b: Any, h: Any, xs: Any, n: Any) -> Any:
+    """Matrices that are large beside the state, one used twice."""
+
+    def step(h: Any, x: Any) -> Any:
+        h = n.np.tanh(h @ w + x @ u + b)
+        return h + 0.1 * n.np.sin(w @ h.T).T, None
+
+    return n.np.sum(n.scan(step, h, xs)[0] ** 2)
+
+
 def rk4(y: Any, m: Any, n: Any) -> Any:
     def slope(y: Any) -> Any:
         return n.np.tanh(m @ y) - 0.5 * y
@@ -243,6 +253,8 @@ class Case:
 
 V3, V3B, M3, US = RNG.uniform(-1, 1, 3), RNG.uniform(-1, 1, 3), RNG.uniform(-1, 1, (3, 3)), RNG.uniform(-1, 1, 5)
 X53 = RNG.uniform(-1, 1, (5, 3))
+W20, U20 = RNG.uniform(-0.3, 0.3, (20, 20)), RNG.uniform(-1, 1, (30, 20))
+H20, X30 = RNG.uniform(-1, 1, (2, 20)), RNG.uniform(-1, 1, (4, 2, 30))
 CASES = [
     Case(lorenz, (V3, np.array([10.0, 28.0, 8 / 3])), (0, 1), 24),  # the state
     Case(lorenz, (V3, np.array([10.0, 28.0, 8 / 3])), (0,), 24),
@@ -252,6 +264,8 @@ CASES = [
     Case(rnn_last, (M3, V3, X53), (1,), 24),
     Case(rnn_reverse, (M3, V3, X53), (0, 1), 24),
     Case(gates, (M3, V3, X53), (0, 1), 24 + 24 + 24 + 24 + 24),  # h = tanh(c), c, exp, tanh
+    Case(wide, (W20, U20, W20[0], H20, X30), (0, 1, 2, 3, 4), 4 * 320),
+    Case(wide, (W20, U20, W20[0], H20, X30), (0, 1), 4 * 320),
     Case(rk4, (V3, M3), (0, 1), 5 * 24),  # the state and four tanh
     Case(recurrence, (M3, V3, V3B, US), (0, 1, 2, 3), 24),
     Case(recurrence, (M3, V3, V3B, US), (3,), 24),
@@ -440,6 +454,18 @@ def test_reading_an_element_adds_to_that_element() -> None:
     assert all(i.shape.dimensions == (1,) for i in adds)
     large = [i for i in backward.body.instructions if i.opcode is Opcode.BROADCAST and i.shape.dimensions == US.shape]
     assert not large
+
+
+def test_outer_products_are_summed_after_the_loop() -> None:
+    """The loop backwards carries the cotangents of state and bias; those of matrices are dots of stacked factors."""
+    case = next(c for c in CASES if c.program is wide)
+    module = _module(case)
+    _, backward = _scans(module)
+    assert [tuple(s.dimensions) for s in backward.body.root.shape.elements[: backward.num_carry]] == [(2, 20), (20,)]
+    assert _bytes_stacked(backward) == 8 * 2 * (30 + 3 * 20)  # of xs; factors that no array has yet
+    small = next(c for c in CASES if c.program is rnn)
+    carried = _scans(_module(small))[1]
+    assert (3, 3) in [s.dimensions for s in carried.body.root.shape.elements[: carried.num_carry]]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e308])

@@ -14,7 +14,7 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Call, Tracer, Value, bind_call, eval_computation
-from ...tracer.recording import trace_to_computation
+from ...tracer.recording import TracedComputation, trace_to_computation
 from ...tracer.scan import INDEX, SCAN, Scan, run_scan
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
@@ -43,14 +43,21 @@ def make_loop(
     body: Body, consts: list[ShapedArray], carry: list[ShapedArray], slices: list[ShapedArray], old: Scan, reverse: bool
 ) -> Loop:
     """A scan with `body`. Values that `body` captures become constants."""
+    traced = trace_body(body, consts, carry, slices, old)
+    return loop_of(traced.computation, traced.captured, len(consts), len(carry), old, reverse)
 
-    def first(values: Values) -> Values:
+
+def trace_body(
+    body: Body, consts: list[ShapedArray], carry: list[ShapedArray], slices: list[ShapedArray], old: Scan
+) -> TracedComputation:
+    """A body as a computation."""
+
+    def flat(values: Values) -> Values:
         own, state, rows = split(values, len(consts), len(carry))
         new, results = body(own, state, rows[:-1], rows[-1])
         return [*new, *results]
 
-    traced = trace_to_computation(first, [*consts, *carry, *slices, INDEX], old.body.name)
-    return loop_of(traced.computation, traced.captured, len(consts), len(carry), old, reverse)
+    return trace_to_computation(flat, [*consts, *carry, *slices, INDEX], old.body.name)
 
 
 def loop_of(

@@ -46,9 +46,11 @@ from .scan import (
     parts_of,
     rule_of,
     split,
+    trace_body,
     where,
 )
 from .scan_plan import Counter, Index, Outside, Plan, Row, Shifted, Source, make_plan
+from .scan_products import Products, products_after
 
 # --- linearisation
 
@@ -256,6 +258,8 @@ class _TransposedScan:
     consts: Mask
     carry: Mask
     xs: Mask
+    products: Products
+    """The sums that are not carried. The last results of the loop are their factors."""
 
 
 def _transposed_scan(rule: Scan, linear: Mask, given: Mask) -> _TransposedScan:
@@ -297,9 +301,15 @@ def _make_transposed_scan(rule: Scan, linear: Mask, given: Mask) -> tuple[_Trans
 
     known_consts = [a for a, m in zip(consts, linear_consts, strict=True) if not m]
     known_slices = [a for a, m in zip(slices, linear_xs, strict=True) if not m]
+    rows = [*cotangents, *known_slices]
     sums = where(to_consts, consts)
-    loop = make_loop(body, known_consts, [*state, *sums], [*cotangents, *known_slices], rule, not rule.reverse)
-    return _TransposedScan(loop, tuple(to_consts), tuple(to_carry), tuple(to_xs)), is_closed(loop)
+    traced = trace_body(body, known_consts, [*state, *sums], rows, rule)
+    places = range(len(known_consts) + len(state), len(known_consts) + len(state) + len(sums))
+    arrays = range(places.stop, places.stop + len(rows))
+    products = products_after(traced.computation, places, len(state), arrays, rule.length)
+    carried = len(state) + len(sums) - len(products.sums)
+    loop = loop_of(products.body, traced.captured, len(known_consts), carried, rule, not rule.reverse)
+    return _TransposedScan(loop, tuple(to_consts), tuple(to_carry), tuple(to_xs), products), is_closed(loop)
 
 
 def _reached(rule: Scan, given: Mask) -> list[bool]:
@@ -332,14 +342,21 @@ def _scan_transpose(
 
     pairs = zip(where(found.carry, of_carry), where(found.carry, carry), strict=True)
     started = [zeros(o.aval) if ct is None else ct for ct, o in pairs]
-    sums = [zeros(o.aval) for o in where(found.consts, consts)]
+    products = found.products
+    sums = [zeros(o.aval) for k, o in enumerate(where(found.consts, consts)) if k not in products.sums]
     given = [ct for ct in of_ys if ct is not None]
     known_consts = [o for o in consts if not isinstance(o, Linear)]
     known_xs = [o for o in xs if not isinstance(o, Linear)]
     loop = found.loop
     returned = loop.bind([*known_consts, *loop.captured, *started, *sums, *given, *known_xs])
 
-    to_carry, to_consts, to_xs = split(returned, len(started), len(sums))
+    to_carry, carried, results = split(returned, len(started), len(sums))
+    to_xs, factors = results[: sum(found.xs)], results[sum(found.xs) :]
+    stacks = [*given, *known_xs, *factors]
+    one_by_one = iter(carried)
+    to_consts = [
+        products.value(k, stacks) if k in products.sums else next(one_by_one) for k in range(sum(found.consts))
+    ]
     by_const, by_carry, by_x = iter(to_consts), iter(to_carry), iter(to_xs)
     return [
         *(next(by_const) if m else None for m in found.consts),
