@@ -541,3 +541,91 @@ def test_equal_values_and_nested_jits_are_seen_through() -> None:
     body = plain(_computation(lambda x: (inner(x), jnp.exp(x), inner(x) * 2), V3))
     assert [i.opcode for i in body.instructions].count(Opcode.EXP) == 1
     assert all(i.opcode is not Opcode.CALL for i in body.instructions)
+
+
+# --- random bodies
+
+
+def _random_program(seed: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A loop over a random body: vectors and counters that are handed on, delayed, counted, masked and mixed."""
+    rng = np.random.default_rng(seed)
+    parts, width, count = int(rng.integers(1, 5)), 3, int(rng.integers(1, 5))
+    counter = int(rng.integers(0, 3))
+    steps = [(str(rng.choice(list("+-*/smwxeacfi"))), *rng.integers(0, 1 << 30, 3)) for _ in range(rng.integers(1, 14))]
+    handed_on = rng.integers(0, 1 << 30, parts)
+    results = rng.integers(0, 1 << 30, int(rng.integers(0, 4)))
+    used = rng.integers(0, 2, parts + len(results))
+    used[int(rng.integers(0, len(used)))] = 1
+    reverse, is_counted = bool(rng.integers(0, 2)), not rng.integers(0, 3)
+
+    def body(values: list[Any], i: Any, w: Any, n: Any) -> list[Any]:
+        """`values`, and a new one for each step."""
+        np_ = n.np
+        for kind, a, b, c in steps:
+            x, y, z = (values[k % len(values)] for k in (a, b, c))
+            match kind:
+                case "+":
+                    new = x + 0.5 * y
+                case "-":
+                    new = y - x
+                case "*":
+                    new = 0.5 * x * y
+                case "/":
+                    new = x / (2 + y * y)
+                case "s":
+                    new = np_.sin(x)
+                case "m":
+                    new = np_.maximum(x, 0.7 * y)
+                case "w":
+                    new = w @ x
+                case "x":
+                    new = np_.where(x * y > z, x, 0.3 * z)
+                case "e":
+                    new = np_.exp(-x * x)
+                case "a":
+                    new = np_.stack([x[2], y[0], z[1] * x[0]])
+                case "c":
+                    new = np_.clip(x, -0.5, 0.5) + np_.floor(y)
+                case "f":
+                    new = x.at[i].set(y[2] * 0.5)
+                case _:
+                    new = w[i] * x[0]
+            values = [*values, new]
+        return values
+
+    def run(w: Any, start: Any, xs: Any, n: Any) -> Any:
+        def step(carry: Any, x: Any) -> Any:
+            i, own = carry
+            at = n.np.clip(i, 0, width - 1)
+            values = body([*own, *(() if x is None else (x,)), w[0]], at, w, n)
+            new = tuple(values[-1 - k % len(values)] for k in handed_on)
+            ys = tuple(values[k % len(values)] for k in results)
+            return ((i + 1, i * 2, i)[counter], new), ys
+
+        first = tuple(start * (k + 1) for k in range(parts))
+        if is_counted:
+            own = n.fori(0, count, lambda i, own: step((i, own), None)[0][1], first)
+            ys: Any = ()
+        else:
+            (_, own), ys = n.scan(step, (n.np.int32(1), first), xs[:count], reverse=reverse)
+        found = [v for v, u in zip([*own, *ys], used, strict=False) if u]
+        return sum((n.np.sum(v * v) for v in found), 0.0 * n.np.sum(start))
+
+    return run, (RNG.uniform(-0.6, 0.6, (3, 3)), RNG.uniform(-1, 1, 3), RNG.uniform(-1, 1, (5, 3)))
+
+
+@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_random_bodies(first: int) -> None:
+    """Gradients, and one product with the Hessian, are those of the loop unrolled."""
+    for seed in range(first * 1000, first * 1000 + (300 if first else 25)):
+        program, arguments = _random_program(seed)
+        values = [jnp.asarray(a) for a in arguments]
+        directions = tuple(jnp.asarray(RNG.uniform(-1, 1, a.shape)) for a in arguments)
+
+        def derivatives(loops: Any, program: Any = program, values: Any = values, ds: Any = directions) -> list[Any]:
+            gradient = grad(lambda *v: program(*v, loops), (0, 1, 2))
+            return [np.asarray(a) for pair in jvp(gradient, tuple(values), ds) for a in pair]
+
+        for a, b in zip(derivatives(LOOPS), derivatives(UNROLLED), strict=True):
+            scale = max(1.0, float(np.max(np.abs(b))))
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * scale, err_msg=f"seed {seed}")
