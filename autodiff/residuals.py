@@ -69,6 +69,8 @@ def plain(computation: HloComputation) -> HloComputation:
                 found[old] = copied(old.attributes.to_apply, operands)
             elif old.opcode is Opcode.GET_TUPLE_ELEMENT and operands[0].opcode is Opcode.TUPLE:
                 found[old] = operands[0].operands[old.attributes.index]
+            elif old.opcode is Opcode.RESHAPE and _unshaped(operands[0]).shape == old.shape:
+                found[old] = _unshaped(operands[0])
             elif has_side_effect(old):
                 found[old] = old.with_operands(operands)
                 effects.append(found[old])
@@ -78,6 +80,13 @@ def plain(computation: HloComputation) -> HloComputation:
 
     root = copied(computation, computation.parameters)
     return make_computation(computation.name, root, computation.parameters, effects)
+
+
+def _unshaped(value: HloInstruction) -> HloInstruction:
+    """What a value is a reshape of."""
+    while value.opcode is Opcode.RESHAPE:
+        (value,) = value.operands
+    return value
 
 
 def _identity(instruction: HloInstruction, operands: tuple[HloInstruction, ...]) -> Any:
@@ -102,16 +111,21 @@ def size_in_bytes(shape: Shape) -> int:
     return total
 
 
+def _size_at_work(shape: Shape) -> int:
+    """The bytes of an array where it is computed: a mask is as wide as what it is used with."""
+    return size_in_bytes(shape) // shape.element.dtype.itemsize * max(4, shape.element.dtype.itemsize)
+
+
 def cost_to_stack(value: HloInstruction) -> float:
     """The cost of writing a value in each iteration of one loop, and reading it in the other."""
-    return _PER_ARRAY + _PER_BYTE * size_in_bytes(value.shape)
+    return _PER_ARRAY + _PER_BYTE * _size_at_work(value.shape)
 
 
 def cost_again(value: HloInstruction) -> float:
     """The cost of computing a value from its operands."""
     if value.opcode in _VIEWS:
         return 0.0
-    cost = _AGAIN + _AGAIN_PER_BYTE * size_in_bytes(value.shape)
+    cost = _AGAIN + _AGAIN_PER_BYTE * _size_at_work(value.shape)
     return _SLOW * cost if value.opcode in _DIVISIONS else cost
 
 

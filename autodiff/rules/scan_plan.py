@@ -163,15 +163,18 @@ class _Planner:
     def _choose(self, needed: Sequence[HloInstruction], again: set[HloInstruction]) -> set[HloInstruction]:
         """What to keep, beside what is there already: stacked where it varies, else computed outside."""
 
+        parts = {value for pair in self._carry for value in pair}
+
         def keep(value: HloInstruction) -> float:
             if value in self.found:
                 return 0.0
-            return cost_to_stack(value) if value in self.varying else 0.01 * size_in_bytes(value.shape)
+            if value not in self.varying:
+                return 0.01 * size_in_bytes(value.shape)
+            return cost_to_stack(value) * (0.99 if value in parts else 1.0)  # of two equal ones, that of the carry
 
         def repeat(value: HloInstruction) -> float:
             return cost_again(value) if value in again else INFINITE
 
-        parts = {value for pair in self._carry for value in pair}
         while True:
             kept = values_to_keep(needed, keep, repeat)
             chosen = [v for v in self.body.instructions if v in kept and v in parts and v in self.varying]
