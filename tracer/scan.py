@@ -19,12 +19,12 @@ from . import dtypes, ops, tree
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
 from .control_flow import arguments_of, avals_of, check_tree, runs_in_python, settled_carry, while_loop
-from .core import Call, Primitive, Value, bind_call, eval_computation
+from .core import Call, Primitive, Value, bind_call
 from .errors import TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
-from .recording import trace_to_computation
+from .recording import run_computation, trace_to_computation
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, trace_function, with_avals
 
@@ -149,7 +149,7 @@ def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool, is_co
 
     def run(values: list[Value]) -> list[Value]:
         own = values[len(consts) : len(consts) + len(traced.in_avals)]
-        return eval_computation(traced.computation, [*own, *values[: len(consts)]])
+        return run_computation(traced.computation, [*own, *values[: len(consts)]])
 
     taken = [*consts, *traced.in_avals, *([] if is_counted else [INDEX])]
     body = trace_to_computation(run, taken, f"{traced.name}_body").computation
@@ -184,7 +184,7 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
         i, carry, ys, consts, xs = state
         place = ops.sub(last, i) if rule.reverse else i
         rows = [_row(x, place) for x in xs]
-        results = eval_computation(rule.body, [*consts, *carry, *rows, place])
+        results = run_computation(rule.body, [*consts, *carry, *rows, place])
         new = results[rule.num_carry :]
         written = [write_block(b, _as_row(y), _first(place, b)) for b, y in zip(ys, new)]
         return ops.add(i, scalar_like(i, 1)), results[: rule.num_carry], written, consts, xs

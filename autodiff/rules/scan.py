@@ -13,8 +13,8 @@ from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...tracer.aval import ShapedArray
-from ...tracer.core import Call, Tracer, Value, bind_call, eval_computation
-from ...tracer.recording import TracedComputation, trace_to_computation
+from ...tracer.core import Call, Tracer, Value, bind_call
+from ...tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ...tracer.scan import INDEX, SCAN, Scan, run_scan
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
@@ -164,7 +164,7 @@ def _make_jvp_scan(rule: Scan, moving: Mask) -> tuple[_JVPScan, bool]:
     def body(c: Values, k: Values, x: Values, index: Value) -> tuple[Values, Values]:
         given = [*c[: len(consts)], *k[: len(carry)], *x[: len(slices)], index]
         given += [*c[len(consts) :], *k[len(carry) :], *x[len(slices) :], *derived.captured]
-        out = eval_computation(derived.computation, given)
+        out = run_computation(derived.computation, given)
         moved = out[results:]
         carry_moves = sum(of_carry)
         new, ys = out[: rule.num_carry], out[rule.num_carry : results]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...hlo.ir import HloComputation
 from ...tracer.aval import ShapedArray, aval_of_shape
-from ...tracer.core import Call, Tracer, Value, eval_computation, repeat_instruction
+from ...tracer.core import Call, Tracer, Value, repeat_instruction
 from ...tracer.ops import (
     add,
     broadcast,
@@ -27,6 +27,7 @@ from ...tracer.ops import (
     sub,
     zeros,
 )
+from ...tracer.recording import run_computation
 from ...tracer.scan import SCAN, Scan
 from ..jvp import moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
@@ -197,8 +198,8 @@ def _linear_loop(
     def body(c: Values, k: Values, x: Values, index: Value) -> tuple[Values, Values]:
         same, rows = c[len(consts) :], x[len(slices) :]
         found = [places.value(s, a, same, rows, index) for s, a in zip(plan.sources, leaves, strict=True)]
-        residuals = eval_computation(plan.again, found)
-        moved = iter(eval_computation(parts.linear, [*c[: len(consts)], *k, *x[: len(slices)], *residuals]))
+        residuals = run_computation(plan.again, found)
+        moved = iter(run_computation(parts.linear, [*c[: len(consts)], *k, *x[: len(slices)], *residuals]))
         tangents = [next(moved) if m else None for m in parts.moves]
         state = where(of_carry, tangents[: rule.num_carry])
         new = [zeros(a) if t is None else t for t, a in zip(state, carry, strict=True)]
@@ -221,7 +222,7 @@ def _scan_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tan
         return Linearized(results, masks)
 
     unused: list[Any] = [None] * (len(xs) + 1)  # what is hoisted uses neither slices nor the index
-    hoisted = eval_computation(derived.hoisted, [*consts, *carry, *unused, *derived.captured])
+    hoisted = run_computation(derived.hoisted, [*consts, *carry, *unused, *derived.captured])
     stacked = [*xs, *results[len(carry) :], *kept]
     values = {
         "constant": [*consts, *derived.captured],
