@@ -3,6 +3,7 @@
     tangents        zero tangents, operands in which an op is linear
     jvp             JVPTrace: a tangent beside each value
     linearize       LinearizeTrace: tangents recorded as a linear HLO program
+    residuals       what a loop keeps for the loop backwards
     transpose       that program backwards
     rules/          the tables of rules, and each op's jvp and transpose
     remat           checkpoint

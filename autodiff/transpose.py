@@ -6,7 +6,7 @@ inputs that do not affect the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache
 from .jvp import parameter_avals
 from .linearize import LinearProgram
-from .rules.tables import TRANSPOSE
+from .rules.tables import ADD_TO, TRANSPOSE, AddTo
 from .tangents import Linear, Operand
 
 Cotangent = Any
@@ -31,6 +31,7 @@ class _Cotangents:
 
     def __init__(self) -> None:
         self._found: dict[HloInstruction, Cotangent] = {}
+        self._parts: dict[HloInstruction, list[Callable[[Value | None], Value]]] = {}
 
     def add(self, instruction: HloInstruction, cotangent: Cotangent) -> None:
         """Add a value or, for a tuple, a list."""
@@ -47,8 +48,18 @@ class _Cotangents:
         before = elements[index]
         elements[index] = cotangent if before is None else add(before, cotangent)
 
-    def pop(self, instruction: HloInstruction) -> Cotangent:
-        return self._found.pop(instruction, None)
+    def add_part(self, instruction: HloInstruction, add_to: Callable[[Value | None], Value]) -> None:
+        """Add a cotangent that is zero almost everywhere: `add_to` adds it to the sum of the others, or to zero."""
+        self._parts.setdefault(instruction, []).append(add_to)
+
+    def pop(self, instruction: HloInstruction, before: Value | None = None) -> Cotangent:
+        """The sum, added to `before`."""
+        found = self._found.pop(instruction, None)
+        if before is not None:
+            found = before if found is None else add(before, found)
+        for add_to in self._parts.pop(instruction, ()):
+            found = add_to(found)
+        return found
 
 
 def _operand(instruction: HloInstruction, known: Mapping[HloInstruction, Any]) -> Operand | list[Operand]:
@@ -87,12 +98,26 @@ def _backward(
                 if element is not None and isinstance(_operand(operand, known), Linear):
                     cotangents.add(operand, element)
         else:
+            operands: list[Any] = [_operand(o, known) for o in instruction.operands]
+            add_to = ADD_TO.get(opcode)
+            if add_to is not None and isinstance(operands[0], Linear):
+                cotangents.add_part(instruction.operands[0], _adding(add_to, ct, operands, instruction))
+                continue
             with source_metadata(_backwards(instruction)):
-                operands: list[Any] = [_operand(o, known) for o in instruction.operands]
                 found = TRANSPOSE[opcode](ct, operands, instruction.attributes, instruction.shape)
                 for place, operand, part in zip(instruction.operands, operands, found, strict=True):
                     if part is not None and isinstance(operand, (Linear, list)):
                         cotangents.add(place, part)
+
+
+def _adding(
+    rule: AddTo, ct: Value, operands: Sequence[Operand], instruction: HloInstruction
+) -> Callable[[Value | None], Value]:
+    def add_to(before: Value | None) -> Value:
+        with source_metadata(_backwards(instruction)):
+            return rule(before, ct, operands, instruction.attributes, instruction.shape)
+
+    return add_to
 
 
 def _backwards(instruction: HloInstruction) -> Metadata | None:
@@ -112,12 +137,16 @@ def transpose_program(program: LinearProgram, cotangents: Sequence[Value | None]
 
 
 def transpose_flat(
-    computation: HloComputation, operands: Sequence[Operand], cotangents: Sequence[Value | None]
+    computation: HloComputation,
+    operands: Sequence[Operand],
+    cotangents: Sequence[Value | None],
+    before: Sequence[Value | None] | None = None,
 ) -> list[Value | None]:
     """The cotangents of `computation`'s Linear operands for those of its results; None is zero, in and out.
 
     Instructions that do not depend on Linear operands are computed forwards first. `operands`: one for each parameter;
-    for a computation that takes one tuple, one for each element of it.
+    for a computation that takes one tuple, one for each element of it. `before`: for each parameter, what its cotangent
+    is added to; not for a computation that takes one tuple.
     """
     parameters = computation.parameters
     takes_tuple = len(parameters) == 1 and parameters[0].shape.is_tuple
@@ -147,7 +176,7 @@ def transpose_flat(
     if takes_tuple:
         found = sums.pop(parameters[0]) or [None] * len(operands)
     else:
-        found = [sums.pop(p) for p in parameters]
+        found = [sums.pop(p, b) for p, b in zip(parameters, before or [None] * len(parameters), strict=True)]
     return [f if isinstance(o, Linear) else None for f, o in zip(found, operands, strict=True)]
 
 

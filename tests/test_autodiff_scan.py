@@ -176,13 +176,13 @@ def test_reverse_mode_is_one_loop_forwards_and_one_backwards() -> None:
 
 
 def test_what_all_iterations_share_is_not_stacked() -> None:
-    """sin(w) and cos(w) are computed once, outside; stacked are the state and tanh's derivative."""
+    """sin(w) and cos(w) are computed once, outside; stacked is the state, from which tanh's derivative follows."""
     module = make_hlo(grad(lambda w, h, xs: sum_all(recurrent(w, h, xs)[0])))(f64(W), f64(H), f64(XS))
     opcodes = [i.opcode for i in module.entry.instructions]
     assert opcodes.count(Opcode.COS) == 1
     forward = next(i for i in module.entry.instructions if i.opcode is Opcode.CALL)
     stacked = [s for s in forward.shape.elements if s.rank == 3]
-    assert len(stacked) == 1 + 2  # the result ys, and two residuals
+    assert len(stacked) == 1 + 1  # the result ys, and the state
 
 
 def test_derived_loops_are_made_once() -> None:

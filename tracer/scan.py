@@ -19,12 +19,12 @@ from . import dtypes, ops, tree
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
 from .control_flow import arguments_of, avals_of, check_tree, runs_in_python, settled_carry, while_loop
-from .core import Call, Primitive, Value, bind_call, eval_computation
+from .core import Call, Primitive, Value, bind_call
 from .errors import TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
-from .recording import trace_to_computation
+from .recording import run_computation, trace_to_computation
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, trace_function, with_avals
 
@@ -36,7 +36,8 @@ class Scan:
     """The parameters of a call of SCAN. The call's operands: constants, the initial carry, the arrays scanned over."""
 
     body: HloComputation
-    """Takes constants, carry, one slice of each array; returns the carry, then one slice of each result. Flat."""
+    """Takes constants, carry, one slice of each array, and the index of the slices, an s32 scalar; returns the carry,
+    then one slice of each result. Flat."""
     num_consts: int
     num_carry: int
     length: int
@@ -47,6 +48,9 @@ class Scan:
         attributes = (("length", str(self.length)), ("reverse", str(self.reverse).lower()))
         return Call(SCAN, computation, self, self.body.name, attributes)
 
+
+INDEX = ShapedArray((), dtypes.int32)
+"""The type of the index that a body takes."""
 
 SCAN = Primitive("scan", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
 
@@ -86,19 +90,34 @@ def scan(
         check_tree("scan", f, carry_tree, pair[0])
         return traced
 
-    def make() -> tuple[Any, bool]:
-        settled, traced = settled_carry("scan", f, carry, trace_body, carry_tree)
-        rule = _scan_rule(traced, len(settled), count, reverse)
-        return (rule.call(_scan_computation(rule, traced, inputs)), traced), traced.is_closed
+    def settle() -> Traced:
+        return settled_carry("scan", f, carry, trace_body, carry_tree)[1]
 
-    key = (treedef, count, reverse, *avals_of(carry), *avals_of(inputs))
-    call, traced = _cache.get((f,), key, make)
-    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(carry, traced.in_avals)]
-    results = bind_call(call, [*traced.captured, *start, *inputs])
-    stacked = [ShapedArray((count, *a.shape), a.dtype, a.weak_type) for a in traced.out_avals[len(start) :]]
-    leaves = with_avals(results, [*traced.out_avals[: len(start)], *stacked])
+    traced, leaves = _bind_scan(f, treedef, settle, carry, inputs, count, reverse, is_counted=False)
     final, ys = tree.unflatten(traced.out_tree, leaves)
     return final, ys
+
+
+def _bind_scan(
+    fun: Callable[..., Any], key: Any, settle: Callable[[], Traced], carry: list[Value], inputs: list[Value],
+    length: int, reverse: bool, *, is_counted: bool,
+) -> tuple[Traced, list[Value]]:  # fmt: skip
+    """The loop whose body `settle` traces, bound: the body, and the leaves of carry and stacked results.
+
+    It is made once for `fun`, the `key` and the types. `is_counted`: the body takes the index as its last argument.
+    """
+
+    def make() -> tuple[Any, bool]:
+        traced = settle()
+        rule = _scan_rule(traced, len(carry), length, reverse, is_counted)
+        return (rule.call(_scan_computation(rule, traced, inputs)), traced), traced.is_closed
+
+    types = (*avals_of(carry), *avals_of(inputs))
+    call, traced = _cache.get((fun,), (key, length, reverse, is_counted, *types), make)
+    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(carry, traced.in_avals)]
+    results = bind_call(call, [*traced.captured, *start, *inputs])
+    stacked = [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in traced.out_avals[len(start) :]]
+    return traced, with_avals(results, [*traced.out_avals[: len(start)], *stacked])
 
 
 def _length(inputs: Sequence[Value], length: int | None) -> int:
@@ -123,14 +142,17 @@ def _length(inputs: Sequence[Value], length: int | None) -> int:
     return sizes.pop()
 
 
-def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool) -> Scan:
-    """The body, with its captured values as first parameters."""
+def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool, is_counted: bool = False) -> Scan:
+    """The body, with its captured values as first parameters. `is_counted`: the function's last argument is the index
+    of the slices."""
     consts = [v.aval for v in traced.captured]
 
     def run(values: list[Value]) -> list[Value]:
-        return eval_computation(traced.computation, [*values[len(consts) :], *values[: len(consts)]])
+        own = values[len(consts) : len(consts) + len(traced.in_avals)]
+        return run_computation(traced.computation, [*own, *values[: len(consts)]])
 
-    body = trace_to_computation(run, [*consts, *traced.in_avals], f"{traced.name}_body").computation
+    taken = [*consts, *traced.in_avals, *([] if is_counted else [INDEX])]
+    body = trace_to_computation(run, taken, f"{traced.name}_body").computation
     return Scan(body, len(consts), num_carry, length, reverse)
 
 
@@ -162,7 +184,7 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
         i, carry, ys, consts, xs = state
         place = ops.sub(last, i) if rule.reverse else i
         rows = [_row(x, place) for x in xs]
-        results = eval_computation(rule.body, [*consts, *carry, *rows])
+        results = run_computation(rule.body, [*consts, *carry, *rows, place])
         new = results[rule.num_carry :]
         written = [write_block(b, _as_row(y), _first(place, b)) for b, y in zip(ys, new)]
         return ops.add(i, scalar_like(i, 1)), results[: rule.num_carry], written, consts, xs
@@ -247,10 +269,26 @@ def fori_loop(
 
 
 def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    def body(state: Any, _: None) -> Any:
-        i, carry = state
-        return (ops.add(i, scalar_like(i, 1)), body_fun(i, carry)), None
+    """The loop as a scan over no arrays, whose counter is the scan's index."""
+    carry, _ = arguments_of(body_fun, init_val)
+    carry_tree = tree.structure(init_val)
+    first, counter = int(start), start.aval
+
+    def body(carry: Any, index: Value) -> Any:
+        i = convert(index, counter.dtype, counter.weak_type)
+        return body_fun(ops.add(i, scalar_like(i, first)) if first else i, carry)
 
     body.__name__ = getattr(body_fun, "__name__", "body")
-    (_, carry), _ = scan(body, (start, init_val), None, length)
-    return carry
+    treedef = tree.structure(((init_val, 0), {}))
+
+    def trace_body(avals: list[ShapedArray]) -> Traced:
+        traced = trace_function(body, treedef, [*avals, INDEX])
+        check_tree("fori_loop", body_fun, carry_tree, traced.out_tree)
+        return traced
+
+    def settle() -> Traced:
+        return settled_carry("fori_loop", body_fun, carry, trace_body, carry_tree)[1]
+
+    key = (treedef, first, counter)
+    traced, leaves = _bind_scan(body_fun, key, settle, carry, [], length, False, is_counted=True)
+    return tree.unflatten(traced.out_tree, leaves)

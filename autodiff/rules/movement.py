@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.ops.movement import (
@@ -18,9 +20,9 @@ from ...hlo.ops.movement import (
 )
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from ...tracer.ops import pad, reduce_sum, reshape, reverse, scalar, slice_, sub, sum_all, transpose, zeros
+from ...tracer.ops import add, pad, reduce_sum, reshape, reverse, scalar, slice_, sub, sum_all, transpose, zeros
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
-from .tables import JVP, TRANSPOSE, zero_derivative
+from .tables import ADD_TO, JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 
@@ -79,15 +81,35 @@ def _transpose_transpose(ct: Value, operands: Sequence[Operand], attributes: Tra
 
 @TRANSPOSE.register(_O.SLICE)
 def _slice_transpose(ct: Value, operands: Sequence[Operand], attributes: SliceAttributes, shape: Shape) -> Any:
+    return [_padded(ct, operands[0].aval.shape, attributes, shape)]
+
+
+def _padded(ct: Value, sizes: Sequence[int], attributes: SliceAttributes, shape: Shape) -> Value:
     """Zeros before, after and, for strides, between."""
-    sizes = operands[0].aval.shape
     low = attributes.start_indices
     interior = [stride - 1 for stride in attributes.strides]
     high = [
         size - start - (count + max(count - 1, 0) * between)
         for size, start, count, between in zip(sizes, low, shape.dimensions, interior, strict=True)
     ]
-    return [pad(ct, scalar(0, ct.aval.dtype), low, high, interior)]
+    return pad(ct, scalar(0, ct.aval.dtype), low, high, interior)
+
+
+def _add_to_static_slice(
+    before: Value | None, ct: Value, operands: Sequence[Operand], attributes: SliceAttributes, shape: Shape
+) -> Value:
+    """The cotangent added to a small slice of a large array; else the sum of two arrays, which fuses with others."""
+    size = operands[0].aval.size
+    is_small = max(1024, 16 * ct.aval.size) <= size < 1 << 31 and all(s == 1 for s in attributes.strides)
+    if before is None or not is_small:
+        padded = _padded(ct, operands[0].aval.shape, attributes, shape)
+        return padded if before is None else add(before, padded)
+    sum_there = add(slice_(before, attributes.start_indices, attributes.limit_indices), ct)
+    starts = [scalar(n, np.dtype(np.int32)) for n in attributes.start_indices]
+    return bind(_O.DYNAMIC_UPDATE_SLICE, (before, sum_there, *starts))
+
+
+ADD_TO[_O.SLICE] = _add_to_static_slice
 
 
 @JVP.register(_O.PAD)
@@ -149,10 +171,24 @@ def _dynamic_slice_jvp(
 def _dynamic_slice_transpose(
     ct: Value, operands: Sequence[Operand], attributes: DynamicSliceAttributes, shape: Shape
 ) -> Any:
-    """The cotangent written into zeros at the same indices (clamped in the same way)."""
-    array, *starts = operands
-    into = bind(_O.DYNAMIC_UPDATE_SLICE, (zeros(array.aval), ct, *_values(starts)))
-    return [into, *(None for _ in starts)]
+    into = _add_to_slice(None, ct, operands, attributes, shape)
+    return [into, *(None for _ in operands[1:])]
+
+
+def _add_to_slice(
+    before: Value | None, ct: Value, operands: Sequence[Operand], attributes: DynamicSliceAttributes, shape: Shape
+) -> Value:
+    """The cotangent added to the slice at the same indices (clamped in the same way)."""
+    array, *rest = operands
+    starts = _values(rest)
+    if before is None:
+        before = zeros(array.aval)
+    else:
+        ct = add(bind(_O.DYNAMIC_SLICE, (before, *starts), attributes), ct)
+    return bind(_O.DYNAMIC_UPDATE_SLICE, (before, ct, *starts))
+
+
+ADD_TO[_O.DYNAMIC_SLICE] = _add_to_slice
 
 
 def _values(operands: Sequence[Operand]) -> tuple[Value, ...]:

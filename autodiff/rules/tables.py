@@ -29,6 +29,13 @@ operand is not Linear. For ops with several results the cotangent is a list with
 JVP: RuleTable[JvpRule] = RuleTable("forward-mode derivative (jvp)")
 TRANSPOSE: RuleTable[TransposeRule] = RuleTable("transpose (reverse-mode derivative)")
 
+AddTo = Callable[["Value | None", Value, Sequence[Operand], Any, Shape], Value]
+"""rule(sum, cotangent, operands, attributes, result shape) -> the sum (None: zero) with the cotangent of operand 0."""
+
+ADD_TO: dict[Opcode, AddTo] = {}
+"""For ops that read a part of operand 0: so a loop that reads an element in each iteration adds to that element alone,
+in place, where it would otherwise add an array of zeros. They are used beside TRANSPOSE."""
+
 ZERO_DERIVATIVE: set[Opcode] = set()
 """Ops whose results do not move with their operands: integers, booleans, steps. They have no rules."""
 
