@@ -36,6 +36,7 @@ from ..bodies import Bodies
 from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
 from ..loops.rewrite import Substitution
+from ..loops.split import split_loops
 from ..loops.statements import (
     Assign,
     Block,
@@ -329,7 +330,7 @@ class _Emitter:
         program = kernel.program
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
-        self._block += _without_single_loops(written)
+        self._block += _without_single_loops(split_loops(written))
         self._nanoseconds += kernel.cost * kernel.extent
         self._kernels.append(program.name.removeprefix("fused_"))
 

@@ -1,0 +1,221 @@
+"""Splitting loops where a test on their counter changes its answer.
+
+    for i in range(n):                      part0 = x[n - 1]
+        if i < 1:                           out[0] = part0
+            part0 = x[i + n - 1]            for i in range(1, n):
+        else:                                   part0 = x[i - 1]
+            part0 = x[i - 1]                    out[i] = part0
+        out[i] = part0
+
+The iterations stay in their order, and without the test LLVM makes vectors of them. Tests compare the counter, perhaps
+plus what does not change in the loop, with what does not change either, as concatenation and padding do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from .expressions import ZERO, Binary, Expr, Name, Number, call, minus, plus
+from .statements import Assign, Augment, Block, For, If, LocalArray, Statement, While, walk
+
+MOST_POINTS = 2
+"""A loop is split at so many points, into at most three or four parts."""
+
+MOST_STATEMENTS = 200
+"""Statements of all parts together: code that is compiled, and kept in the cache."""
+
+
+def split_loops(block: Block) -> Block:
+    """The statements, with loops split at their tests, inner loops first."""
+    result: Block = []
+    for statement in block:
+        rebuilt = _with_split_blocks(statement)
+        if isinstance(rebuilt, For) and rebuilt.step == 1:
+            result += _split(rebuilt)
+        else:
+            result.append(rebuilt)
+    return result
+
+
+def _with_split_blocks(statement: Statement) -> Statement:
+    match statement:
+        case For(body=body) | While(body=body):
+            return replace(statement, body=split_loops(body))
+        case If(branches=branches, otherwise=otherwise):
+            new = [(test, split_loops(inner)) for test, inner in branches]
+            return If(new, None if otherwise is None else split_loops(otherwise))
+        case _:
+            return statement
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """A loop's counter and what is known in the loop."""
+
+    name: str
+    assigned: frozenset[str]
+    """The names that change in the loop."""
+    sums: Mapping[str, Expr]
+    """Names for the counter plus what does not change: what is added."""
+
+    def offset(self, e: Expr) -> Expr | None:
+        """What is added to the counter in `e`; None if `e` is nothing like that."""
+        if isinstance(e, Name):
+            return ZERO if e.name == self.name else self.sums.get(e.name)
+        if isinstance(e, Binary) and e.op in ("+", "-"):
+            left = self.offset(e.left)
+            if left is not None and self.is_fixed(e.right):
+                return plus(left, e.right) if e.op == "+" else minus(left, e.right)
+            if e.op == "+" and self.is_fixed(e.left):
+                right = self.offset(e.right)
+                return None if right is None else plus(e.left, right)
+        return None
+
+    def is_fixed(self, e: Expr) -> bool:
+        """True for a value that is the same in all iterations."""
+        return all(
+            isinstance(p, Number) or (isinstance(p, Name) and p.name not in self.assigned) or isinstance(p, Binary)
+            for p in e.walk()
+        )
+
+    def point(self, test: Expr) -> tuple[Expr, bool] | None:
+        """(p, answer) for a test whose answer is `answer` from iteration p on, and the other one before."""
+        if not isinstance(test, Binary) or test.op not in ("<", "<=", ">", ">="):
+            return None
+        op, left, right = test.op, test.left, test.right
+        if self.offset(left) is None:
+            op, left, right = _MIRRORED[op], right, left
+        offset = self.offset(left)
+        if offset is None or not self.is_fixed(right):
+            return None
+        point = _folded(minus(right, offset))
+        if op in ("<=", ">"):
+            point = _folded(plus(point, Number(1)))
+        return point, op in (">", ">=")
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _folded(e: Expr) -> Expr:
+    """The expression, as a literal if all its parts are."""
+    if isinstance(e, Binary) and e.op in ("+", "-", "*"):
+        left, right = _folded(e.left), _folded(e.right)
+        if isinstance(left, Number) and isinstance(right, Number):
+            a, b = int(left.value), int(right.value)
+            return Number(a + b if e.op == "+" else a - b if e.op == "-" else a * b)
+        return plus(left, right) if e.op == "+" else minus(left, right) if e.op == "-" else Binary("*", left, right)
+    return e
+
+
+def _split(loop: For) -> Block:
+    assigned = frozenset(_assigned(loop.body)) | {loop.variable.name}
+    counter = _Counter(loop.variable.name, assigned, {})
+    counter = replace(counter, sums=dict(_sums(loop.body, counter)))
+    points: dict[str, Expr] = {}
+    for test in _tests(loop.body):
+        found = counter.point(test)
+        if found is not None:
+            points.setdefault(found[0].text, found[0])
+    size = sum(1 for _ in walk(loop.body))
+    if not 1 <= len(points) <= MOST_POINTS or size * (1 << len(points)) > MOST_STATEMENTS:
+        return [loop]
+    parts = [(loop.start or ZERO, loop.stop, dict[str, bool]())]
+    for text, point in points.items():
+        parts = [part for whole in parts for part in _cut(whole, text, point)]
+    result: Block = []
+    for start, stop, after in parts:
+        body = _decided(loop.body, counter, after)
+        if body:
+            first = None if isinstance(start, Number) and start.value == 0 else start
+            result.append(For(loop.variable, first, stop, 1, body))
+    return result
+
+
+_Part = tuple[Expr, Expr, dict[str, bool]]
+"""From, to, and for each point whether the part is after it."""
+
+
+def _cut(part: _Part, text: str, point: Expr) -> Iterator[_Part]:
+    start, stop, after = part
+    numbers = [e.value if isinstance(e, Number) else None for e in (start, point, stop)]
+    low, at, high = numbers
+    if not (low is not None and at is not None and at <= low):
+        end = point if at is not None and high is not None and at <= high else call("minimum", point, stop)
+        if at is not None and high is not None and at > high:
+            end = stop
+        yield start, end, {**after, text: False}
+    if not (at is not None and high is not None and at >= high):
+        begin = point if low is not None and at is not None and at >= low else call("maximum", point, start)
+        if low is not None and at is not None and at < low:
+            begin = start
+        yield begin, stop, {**after, text: True}
+
+
+def _decided(block: Block, counter: _Counter, after: Mapping[str, bool]) -> Block:
+    """The block without the tests whose answer is known."""
+    result: Block = []
+    for statement in block:
+        match statement:
+            case If(branches=branches, otherwise=otherwise):
+                kept: list[tuple[Expr, Block]] = []
+                last = otherwise
+                for test, inner in branches:
+                    answer = _answer(test, counter, after)
+                    if answer is True:
+                        last = inner
+                        break
+                    if answer is None:
+                        kept.append((test, _decided(inner, counter, after)))
+                last = None if last is None else _decided(last, counter, after)
+                if kept:
+                    result.append(If(kept, last))
+                elif last is not None:
+                    result += last
+            case For(body=body) | While(body=body):
+                result.append(replace(statement, body=_decided(body, counter, after)))
+            case _:
+                result.append(statement)
+    return result
+
+
+def _answer(test: Expr, counter: _Counter, after: Mapping[str, bool]) -> bool | None:
+    if isinstance(test, Binary) and test.op == "and":
+        sides = [_answer(side, counter, after) for side in (test.left, test.right)]
+        return False if False in sides else None if None in sides else True
+    found = counter.point(test)
+    if found is None:
+        return None
+    known = after.get(found[0].text)
+    return None if known is None else known == found[1]
+
+
+def _tests(block: Block) -> Iterator[Expr]:
+    """The comparisons in the tests of a block."""
+    for statement in walk(block):
+        if isinstance(statement, If):
+            for test, _ in statement.branches:
+                yield from (part for part in test.walk() if isinstance(part, Binary))
+
+
+def _assigned(block: Block) -> Iterator[str]:
+    for statement in walk(block):
+        match statement:
+            case Assign(targets=targets):
+                yield from (target.name for target in targets)
+            case Augment(target=target) | For(variable=target) | LocalArray(name=target):
+                yield target.name
+
+
+def _sums(block: Block, counter: _Counter) -> Iterator[tuple[str, Expr]]:
+    """The names that are assigned once, at the top of the loop, to the counter plus what does not change."""
+    times: dict[str, int] = {}
+    for name in _assigned(block):
+        times[name] = times.get(name, 0) + 1
+    for statement in block:
+        if isinstance(statement, Assign) and len(statement.targets) == 1:
+            name, offset = statement.targets[0].name, counter.offset(statement.values[0])
+            if offset is not None and times[name] == 1:
+                yield name, offset
+
