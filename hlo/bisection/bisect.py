@@ -20,6 +20,7 @@ from ..errors import HloError, UnsupportedError
 from ..evaluator import Value, evaluate, evaluate_all
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
+from ..passes.fuse.outline_loops import is_outlined_loop
 from ..passes.manager import PassOptions, Pipeline
 from ..passes.rewrite import HloPass
 from ..passes.rewriter import Application, RewriteLog, has_rules
@@ -204,7 +205,11 @@ class Bisection:
     def wrong_inside(
         self, instruction: HloInstruction, values: dict[HloInstruction, Value]
     ) -> tuple[HloInstruction, Specimen, str] | None:
-        for computation, arguments in calls_of(instruction, [values[o] for o in instruction.operands]):
+        operands = [values[o] for o in instruction.operands]
+        # An outlined loop is one kernel, made of those of the fusions in its body.
+        is_loop = is_outlined_loop(instruction)
+        inside = ((instruction.attributes.calls, operands),) if is_loop else calls_of(instruction, operands)
+        for computation, arguments in inside:
             found = self.wrong_kernel(computation, arguments)
             if found is not None:
                 return found
