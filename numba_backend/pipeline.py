@@ -12,6 +12,7 @@ from ..hlo.passes.expand.expand import Expand
 from ..hlo.passes.fuse.clusters import FusionLimits
 from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from ..hlo.passes.fuse.fusion import Fusion
+from ..hlo.passes.fuse.loop_dots import LoopDots
 from ..hlo.passes.fuse.mark_in_bounds import MarkInBounds
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
@@ -93,6 +94,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
             LoopInvariantCodeMotion(),  # moves transposes before dots out of loops
             UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
+            LoopDots(most=1 << 15),  # after simplification, which makes dots of sums
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
