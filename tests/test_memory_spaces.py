@@ -498,7 +498,7 @@ def test_one_more_step_of_a_fused_loop_is_counted() -> None:
     (loop,) = [i for i in module.entry.instructions if i.opcode is Opcode.WHILE]
     assert known_trip_count(loop) == 7
     optimized, _ = optimize(module, options=PassOptions())
-    (loop,) = [i for i in optimized.entry.instructions if i.opcode is Opcode.WHILE]
+    (loop,) = [i for i in optimized.instructions() if i.opcode is Opcode.WHILE]
     assert loop.attributes.condition.root.opcode is Opcode.FUSION
     assert known_trip_count(loop) == 7
 

@@ -136,10 +136,10 @@ def test_random_modules(seed: int) -> None:
         assert_xla_agrees(module)
 
 
-@pytest.mark.parametrize("seed", [*range(4), *range(5, 21)])
+@pytest.mark.parametrize("seed", [*range(4), *range(5, 14), *range(15, 22)])
 def test_random_modules_for_the_tpu(seed: int) -> None:
     """With tiles and memory spaces. Not with packed predicates: XLA's parser forgets how constants are packed. (The
-    program of seed 4 is a constant alone, which lies as the caller wants it.)"""
+    programs of seeds 4 and 14 are constants alone, which lie as the caller wants them.)"""
     module, _ = optimize(random_module(random.Random(seed)), TpuTarget(vmem_bytes=16384))
     text = module.to_text()
     if not any(_xla_cannot_say(line) for line in text.splitlines()):
