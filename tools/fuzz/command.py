@@ -22,7 +22,7 @@ from .case import Case, Outcome, Verdict, read, write
 from .minimise import Search
 from .worker import ROOT, Limits, Worker
 
-KINDS = ("text", "hlo", "array")
+KINDS = ("text", "hlo", "array", "loop", "loop-array")
 CASES_PER_SEED = 1_000_000
 
 
