@@ -1,6 +1,6 @@
 """The command: draws cases, has them checked, makes what is found small, and writes it down.
 
-    python -m tools.fuzz --minutes 10 --seed 0 --kind text,hlo,array      exit code 1 if anything is found
+    python -m tools.fuzz --minutes 10 --seed 0 --kind text,hlo,array,loop      exit code 1 if anything is found
     python -m tools.fuzz --replay hlo:1000042                             one case again, from its seed
     python -m tools.fuzz --replay out/fuzz/hlo_1000042.hlo                one from its file
 
