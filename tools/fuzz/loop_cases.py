@@ -8,8 +8,9 @@ generator did it.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from unittest import mock
 
 import numpy as np
 from hloom.hlo.errors import HloError
@@ -19,7 +20,8 @@ from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
-from hloom.numba_backend.pipeline import pipeline
+from hloom.numba_backend import pipeline
+from hloom.numba_backend.native_loops.cost import can_be_native, is_native
 
 from support.guarded import GuardedProgram, small_pieces
 from support.random_loops import loop_arguments, loop_module
@@ -35,19 +37,22 @@ from .worker import signature_of
 
 use_oracle = False
 """Whether to compare with XLA; the child sets it."""
-NATIVE = "native-loops"
-"""The pass that makes kernels of loops; without it they are rows."""
-
+OUTLINE = "outline-loops"
+"""The pass that makes kernels of loops; without it they are rows of the program."""
 UNSIGNED_ZEROS = frozenset({Opcode.DOT, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE})
 """HLO does not say with what their sums begin: +0, or the first product, which may be -0."""
 
 
-def ways() -> dict[str, frozenset[str]]:
-    """The ways to run a loop, and the passes that are left out for each."""
-    found = {"the usual way": frozenset[str]()}
-    if any(p.name == NATIVE for p in pipeline().passes()):
-        found["rows"] = frozenset({NATIVE})
-    return found
+WAYS = ("native", "rows", "as the cost model decides")
+"""Native: each loop that can be one kernel is one."""
+
+
+@contextmanager
+def _going(way: str) -> Iterator[frozenset[str]]:
+    """While this is open, loops are compiled in one way; gives the passes to leave out for it."""
+    decides = can_be_native if way == "native" else is_native
+    with mock.patch.object(pipeline, "is_native", decides):
+        yield frozenset({OUTLINE} if way == "rows" else ())
 
 
 def draw(seed: int) -> Case:
@@ -60,9 +65,10 @@ def draw(seed: int) -> Case:
         except HloError:
             continue  # sizes that do not fit
     options: dict[str, object] = {"at_end": rng.random() < 0.7, "pattern": rng.choice([0xA5, 0xFF, 0x7F, 0x00])}
-    for name, probability in (("small_pieces", 0.1), ("verify", 0.15), ("text", 0.15), ("xla", 0.1)):
+    for name, probability in (("small_pieces", 0.1), ("verify", 0.15), ("xla", 0.1)):
         if rng.random() < probability:
             options[name] = True
+    options["ways"] = [way for way, often in zip(WAYS, (1.0, 0.5, 0.1), strict=True) if rng.random() < often]
     return Case("loop", seed, module.to_text(), tuple(loop_arguments(module, seed)), options)
 
 
@@ -78,8 +84,9 @@ def check(case: Case, stage: Stage) -> Outcome:
         except TooLong:
             return Outcome(Verdict.SKIPPED, "runs too long")
     worst = OK
-    for way, disabled in ways().items():
-        outcome = _one_way(way, disabled, module, expected, case, stage)
+    for way in case.options.get("ways", WAYS):
+        with _going(way) as disabled:
+            outcome = _one_way(way, disabled, module, expected, case, stage)
         if outcome.verdict is Verdict.FOUND:
             return outcome
         worst = outcome if outcome is not OK else worst
