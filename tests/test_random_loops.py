@@ -253,7 +253,7 @@ def wrong_buffers(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("defect", "start", "most"),
-    [(wrong_meaning, 0, 4), (wrong_clamp, 0, 6), (wrong_kernel, 0, 6), (wrong_rule, 0, 8), (wrong_buffers, 0, 16)],
+    [(wrong_meaning, 6, 4), (wrong_clamp, 0, 6), (wrong_kernel, 0, 6), (wrong_rule, 0, 8), (wrong_buffers, 0, 16)],
 )
 def test_a_defect_is_found(
     defect: Callable[[pytest.MonkeyPatch], None], start: int, most: int, monkeypatch: pytest.MonkeyPatch
