@@ -3,7 +3,7 @@
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
-# make fuzz    random programs, run in every way            make fuzz ARGS="--minutes 60 --seed 3 --kind text,hlo,array"
+# make fuzz    random programs, run in every way            make fuzz ARGS="--minutes 60 --seed 3 --kind text,hlo,loop"
 # make bench   hloom beside JAX, NumPy and Numba             make bench ARGS="--case dispatch"
 #
 # Each makes its own virtual environment in .venv when there is none, and installs into it what it needs.

@@ -7,25 +7,8 @@ import sys
 
 import pytest
 
+from support.interrupted import START
 from support.runtime_kernels import python
-
-START = """
-import ctypes, os, signal, sys, threading, time
-import numpy as np
-import hloom, hloom.numpy as jnp
-from hloom import lax
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignore it
-signal.alarm(50)
-
-def forever(body):
-    return hloom.jit(lambda x, n: lax.while_loop(lambda s: s[1] != n, lambda s: (body(s[0]), s[1] + 1), (x, 0))[0])
-
-def after(seconds, act):
-    threading.Timer(seconds, act).start()
-
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
-"""
 
 LOOPS = {
     "small": ("jnp.ones(3)", "lambda x: jnp.cos(x)"),

@@ -1,6 +1,6 @@
 """The command: draws cases, has them checked, makes what is found small, and writes it down.
 
-    python -m tools.fuzz --minutes 10 --seed 0 --kind text,hlo,array      exit code 1 if anything is found
+    python -m tools.fuzz --minutes 10 --seed 0 --kind text,hlo,array,loop      exit code 1 if anything is found
     python -m tools.fuzz --replay hlo:1000042                             one case again, from its seed
     python -m tools.fuzz --replay out/fuzz/hlo_1000042.hlo                one from its file
 
@@ -22,7 +22,7 @@ from .case import Case, Outcome, Verdict, read, write
 from .minimise import Search
 from .worker import ROOT, Limits, Worker
 
-KINDS = ("text", "hlo", "array")
+KINDS = ("text", "hlo", "array", "loop", "loop-array")
 CASES_PER_SEED = 1_000_000
 
 

@@ -11,13 +11,15 @@ _TESTS = str(Path(__file__).resolve().parent.parent.parent / "tests")
 if _TESTS not in sys.path:
     sys.path.append(_TESTS)  # the generators build on `tests/support`
 
-from . import array_cases, module_cases, text_cases  # noqa: E402
+from . import array_cases, array_loops, loop_cases, module_cases, text_cases  # noqa: E402
 from .known import is_known  # noqa: E402
 
 if TYPE_CHECKING:
     from .case import Kind
 
-KINDS: dict[str, Kind] = {"text": text_cases, "hlo": module_cases, "array": array_cases}
+KINDS: dict[str, Kind] = {
+    "text": text_cases, "hlo": module_cases, "array": array_cases, "loop": loop_cases, "loop-array": array_loops,
+}  # fmt: skip
 HAS_JAX = importlib.util.find_spec("jax") is not None
 
 __all__ = ["HAS_JAX", "KINDS", "is_known", "use_oracle"]
@@ -25,5 +27,5 @@ __all__ = ["HAS_JAX", "KINDS", "is_known", "use_oracle"]
 
 def use_oracle(wanted: bool) -> None:
     """Whether to compare with JAX, where it is installed."""
-    for kind in (array_cases, module_cases):
+    for kind in (array_cases, loop_cases, module_cases):
         kind.use_oracle = wanted and HAS_JAX
