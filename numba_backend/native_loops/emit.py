@@ -347,8 +347,12 @@ class _Emitter:
     def results(self, instruction: HloInstruction) -> list[Memory | None]:
         return [self._memory(b) if b.size else None for b in self._buffers(instruction)]
 
-    def scratch(self, nbytes: int) -> Memory:
-        raise UnsupportedError("a native loop gives no untyped scratch memory")
+    @property
+    def has_blas(self) -> bool:
+        return False
+
+    def scratch(self, element_type: ElementType, count: int) -> Memory:
+        return self._local(element_type, count) or self._scratch_memory(element_type, count)
 
     def copy(self, target: Memory, source: Memory, nbytes: int) -> None:
         """Copies a buffer."""
