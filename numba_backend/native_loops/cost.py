@@ -73,7 +73,7 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
             return False
         work, with_vector = work_of(instruction)
         most = MOST_VECTOR_WORK if with_vector else MOST_WORK
-        return budget is None or (work <= most and budget.takes(10, 0.3 * work))
+        return budget is None or (work <= most and budget.takes(20, 0.3 * work))
     join = JOINING.get(opcode)
     part = None if join is None else join(instruction)
     return part is not None and (budget is None or budget.takes(part.statements, part.nanoseconds))
