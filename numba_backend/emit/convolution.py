@@ -37,6 +37,7 @@ from ..loops.expressions import (
     product,
     unary,
 )
+from ..runtime.blas import ROUTINES
 from .applied import KernelText
 from .element import CAST
 from .kernel import HI, LO, EmittedKernel
@@ -72,6 +73,12 @@ class Sizes:
     @property
     def taps(self) -> int:
         return math.prod(axis.part.size for axis in self.axes)
+
+    @property
+    def is_product(self) -> bool:
+        """True if BLAS can do it: not for integers, nor for a depthwise convolution, where matrices are vectors."""
+        depthwise = self.groups > 1 and self.inputs == self.outputs == 1
+        return self.element_type.value in ROUTINES and not depthwise
 
     @property
     def depth(self) -> int:

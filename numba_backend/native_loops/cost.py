@@ -72,11 +72,13 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
         if instruction.shape.element not in SUPPORTED or not is_gemm(instruction):
             return False
         work, with_vector = work_of(instruction)
-        most = MOST_VECTOR_WORK if with_vector else MOST_WORK
+        most = MOST_VECTOR_WORK if with_vector else MOST_WORK // instruction.shape.element.byte_width
         return budget is None or (work <= most and budget.takes(20, 0.3 * work))
     join = JOINING.get(opcode)
     part = None if join is None else join(instruction)
-    return part is not None and (budget is None or budget.takes(part.statements, part.nanoseconds))
+    if part is None or budget is None:
+        return part is not None
+    return part.pays and budget.takes(part.statements, part.nanoseconds)
 
 
 def nanoseconds(body: HloComputation) -> float:

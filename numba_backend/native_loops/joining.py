@@ -7,12 +7,13 @@ and of BLAS. What it took are the kernels that the loop will hold, so that their
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..emit.convolution import sizes_of
 from ..emit.kernel import EmittedKernel
 from ..loops.statements import walk
 from ..rows import row_rule
@@ -24,6 +25,8 @@ class Part:
 
     statements: int
     nanoseconds: float
+    pays: bool = True
+    """False where the row calls BLAS, which is faster than the kernel."""
 
 
 class _Refused(Exception):
@@ -81,11 +84,24 @@ def _by_its_row(instruction: HloInstruction) -> Part | None:
     return Part(statements, sum(k.cost * k.extent for k in recorder.kernels) + 0.05 * recorder.copied)
 
 
+MOST_CONVOLUTION = 2_000
+"""Multiplications of a convolution: from 3,000 on, patches and BLAS are faster."""
+
+
+def _convolution(instruction: HloInstruction) -> Part | None:
+    part = _by_its_row(instruction)
+    sizes = sizes_of(instruction)
+    if part is None or not sizes.is_product:
+        return part
+    work = sizes.batch * sizes.positions * sizes.made * sizes.depth
+    return replace(part, pays=work <= MOST_CONVOLUTION)
+
+
 JOINING: Mapping[Opcode, Callable[[HloInstruction], Part | None]] = {
     opcode: _by_its_row
     for opcode in (
         Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.CUSTOM_CALL, Opcode.SCATTER, Opcode.SORT, Opcode.TOPK,
-        Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER, Opcode.CONVOLUTION,
+        Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER,
     )
-}  # fmt: skip
+} | {Opcode.CONVOLUTION: _convolution}  # fmt: skip
 """How instructions with rows of their own join a loop; None, and all others: they keep it in rows."""

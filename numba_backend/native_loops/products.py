@@ -31,8 +31,9 @@ from ..loops.writer import Writer, cast
 SUPPORTED = frozenset((ElementType.F32, ElementType.F64, ElementType.C64, ElementType.C128))
 """Element types of products that native loops compute. The others have become these, or fusions."""
 
-MOST_WORK = 1 << 12
-"""Multiplications of a product in a native loop; larger ones are left to BLAS, whose loops are better."""
+MOST_WORK = 1 << 14
+"""Multiplications times bytes of an element of a product in a native loop; larger ones are left to BLAS, whose loops
+are better: 16 x 16 x 16 of f32."""
 MOST_VECTOR_WORK = 1 << 15
 """The same for a matrix and a vector, where BLAS has no advantage beyond its call."""
 

@@ -19,7 +19,7 @@ from ..emit.convolution import (
     is_pointwise,
     sizes_of,
 )
-from ..runtime.blas import ROUTINES, BatchDimension, Gemm
+from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
 from .table import RowContext, register
 
@@ -34,8 +34,7 @@ MANY_POSITIONS = 256
 @register(Opcode.CONVOLUTION, how="BLAS gemm on patches; depthwise and integers: a kernel of its own")
 def _convolution(context: RowContext, instruction: HloInstruction) -> None:
     sizes = sizes_of(instruction)
-    depthwise = sizes.groups > 1 and sizes.inputs == sizes.outputs == 1
-    if sizes.element_type.value not in ROUTINES or depthwise or not context.has_blas:
+    if not (sizes.is_product and context.has_blas):
         kernel = emit_direct_last(sizes) if sizes.channels_last else emit_direct_first(sizes)
         context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
     elif sizes.channels_last:
