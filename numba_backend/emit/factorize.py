@@ -1,4 +1,4 @@
-"""Kernels of factorisations of small matrices, and of solving with triangular ones: a batch, one matrix after the other.
+"""Kernels of factorisations of small matrices, and of triangular solves: a batch, one matrix after the other.
 
 A matrix is read into a local array, whose rows are as long as vector registers, is worked on there, and is stored at
 the end. Sizes are literals, so that LLVM makes straight vector code of the loops::
@@ -401,7 +401,3 @@ def local_bytes(element_type: ElementType, *arrays: tuple[int, int]) -> int:
     """The memory of local arrays of these numbers of rows and columns."""
     return sum(rows * padded(columns, element_type) * element_type.byte_width for rows, columns in arrays)
 
-
-__all__ = [
-    "MOST_LOCAL_BYTES", "emit_cholesky", "emit_lu", "emit_qr", "emit_reflections", "emit_triangular_solve", "local_bytes", "padded",
-]  # fmt: skip

@@ -98,10 +98,14 @@ def _convolution(instruction: HloInstruction) -> Part | None:
 
 
 JOINING: Mapping[Opcode, Callable[[HloInstruction], Part | None]] = {
-    opcode: _by_its_row
-    for opcode in (
-        Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.CUSTOM_CALL, Opcode.SCATTER, Opcode.SORT, Opcode.TOPK,
-        Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER,
-    )
-} | {Opcode.CONVOLUTION: _convolution}  # fmt: skip
+    Opcode.CHOLESKY: _by_its_row,
+    Opcode.CONVOLUTION: _convolution,
+    Opcode.CUSTOM_CALL: _by_its_row,
+    Opcode.REDUCE_WINDOW: _by_its_row,
+    Opcode.SCATTER: _by_its_row,
+    Opcode.SELECT_AND_SCATTER: _by_its_row,
+    Opcode.SORT: _by_its_row,
+    Opcode.TOPK: _by_its_row,
+    Opcode.TRIANGULAR_SOLVE: _by_its_row,
+}
 """How instructions with rows of their own join a loop; None, and all others: they keep it in rows."""

@@ -126,10 +126,11 @@ class _Product:
         self.rows_of_a = operand == 0 or gemm.transpose_a == "T"
         """Neighbours in memory are neighbours in a column."""
         self.rows_of_b = operand == 1 or gemm.transpose_b == "N"
-        lda = width if operand == 0 and width is not None else self.size(gemm.lda)
-        ldb = width if operand == 1 and width is not None else self.size(gemm.ldb)
-        self.a_row, self.a_step = (Number(1), lda) if self.rows_of_a else (lda, Number(1))
-        self.b_step, self.b_column = (ldb, Number(1)) if self.rows_of_b else (Number(1), ldb)
+        one: Expr = Number(1)
+        lda: Expr = width if operand == 0 and width is not None else self.size(gemm.lda)
+        ldb: Expr = width if operand == 1 and width is not None else self.size(gemm.ldb)
+        self.a_row, self.a_step = (one, lda) if self.rows_of_a else (lda, one)
+        self.b_step, self.b_column = (ldb, one) if self.rows_of_b else (one, ldb)
         self.c_row = self.size(gemm.ldc)
 
     def size(self, value: int) -> Expr:

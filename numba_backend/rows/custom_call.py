@@ -31,7 +31,7 @@ def call_native(arguments):
 to them (a tuple) or to be the only one, the operands' addresses, the results' addresses."""
 
 
-@register(Opcode.CUSTOM_CALL, how="LAPACK, for small matrices a kernel, for the targets that JAX emits; else what is registered")
+@register(Opcode.CUSTOM_CALL, how="JAX's targets: LAPACK, for small matrices a kernel; else what is registered")
 def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
     if add_small(context, instruction):
         return

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hloom import hlo
 from hloom.hlo.ir import HloModule
+
+from hloom import hlo
 
 
 def loop_module(state: Sequence[str], body: str, computations: str = "") -> HloModule:
-    """A `while` over values of these types. `body` computes ``y0``, ``y1``, ... from ``x0``, ``x1``, ...; it may use the
+    """A `while` over values of these types. `body` computes ``y0``, ``y1``, ... from ``x0``, ``x1``, ... and the
     counter ``i``. The entry's parameters are the number of iterations, s32[], and the initial state."""
     types = ["s32[]", "s32[]", *state]
     tuple_type = f"({', '.join(types)})"
