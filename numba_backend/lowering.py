@@ -163,7 +163,7 @@ class _Lowering:
                 self.builder.copy(target, operands[operand], outputs[output].size)
         self._scratch = 0
         loop = emit_native_loop(fused, self.bodies)
-        operands += [self.scratch(nbytes) for nbytes in loop.scratch]
+        operands += [self._scratch_bytes(nbytes) for nbytes in loop.scratch]
         operands += [self.builder.constant(values) for values in loop.constants]
         places = [self._place_or_nowhere(s) for s in outputs]
         if loop.watch is None:
@@ -210,7 +210,7 @@ class _Lowering:
             for k, (shape, place) in enumerate(zip(inputs, here, strict=True))
         ]
         self._dense_results[seen] = [
-            place if place_of(shape) is None else self.scratch(shape.with_default_layout().byte_size)
+            place if place_of(shape) is None else self._scratch_bytes(shape.with_default_layout().byte_size)
             for shape, place in zip(outputs, there, strict=True)
         ]
         yield seen
@@ -223,7 +223,7 @@ class _Lowering:
         if place_of(shape) is None:
             return place
         dense = shape.with_default_layout()
-        scratch = self.scratch(dense.byte_size)
+        scratch = self._scratch_bytes(dense.byte_size)
         self._convert(name, shape, place, dense, scratch)
         return scratch
 
@@ -240,8 +240,17 @@ class _Lowering:
         """The place as an argument. A program with an empty arena has none, though empty arrays are assigned to it."""
         return self.place(place) if place.size else NOWHERE
 
-    def scratch(self, nbytes: int) -> Argument:
-        """See `RowContext`. Rows run one after the other, so they all use the same memory."""
+    @property
+    def has_blas(self) -> bool:
+        """See `RowContext`."""
+        return True
+
+    def scratch(self, element_type: ElementType, count: int) -> Argument:
+        """See `RowContext`."""
+        return self._scratch_bytes(count * element_type.byte_width)
+
+    def _scratch_bytes(self, nbytes: int) -> Argument:
+        """Scratch memory. Rows run one after the other, so they all use the same."""
         if not nbytes:
             return NOWHERE
         place = pointer(self._arena, self.assignment.arena_size + self._scratch)

@@ -48,15 +48,20 @@ class BuiltIn:
     def bind(self, call: Call) -> Run:
         """What computes `call`. ShapeError (`custom-call_target`) if the target cannot be called so."""
         target: Target = getattr(import_module(f".{self.module}", __package__), self.function)
-        if self.signature:
-            element_type = self.element_type
-            if element_type is None:
-                first = call.operands[0] if call.operands else None
-                if first is None or first.is_tuple or first.element not in (*_REAL.values(), *_COMPLEX.values()):
-                    call.fail("its first operand must be an array of f32, f64, c64 or c128")
-                element_type = first.element
-            call = match(call, self.signature, element_type)
+        call = self.typed(call)
         return target(call)
+
+    def typed(self, call: Call) -> Call:
+        """The call with its element type, sizes and batch. ShapeError if its types are not the target's."""
+        if not self.signature:
+            return call
+        element_type = self.element_type
+        if element_type is None:
+            first = call.operands[0] if call.operands else None
+            if first is None or first.is_tuple or first.element not in (*_REAL.values(), *_COMPLEX.values()):
+                call.fail("its first operand must be an array of f32, f64, c64 or c128")
+            element_type = first.element
+        return match(call, self.signature, element_type)
 
 
 def _built_in() -> dict[str, BuiltIn]:

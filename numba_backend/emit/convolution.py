@@ -37,6 +37,7 @@ from ..loops.expressions import (
     product,
     unary,
 )
+from ..runtime.blas import ROUTINES
 from .applied import KernelText
 from .element import CAST
 from .kernel import HI, LO, EmittedKernel
@@ -72,6 +73,12 @@ class Sizes:
     @property
     def taps(self) -> int:
         return math.prod(axis.part.size for axis in self.axes)
+
+    @property
+    def is_product(self) -> bool:
+        """True if BLAS can do it: not for integers, nor for a depthwise convolution, where matrices are vectors."""
+        depthwise = self.groups > 1 and self.inputs == self.outputs == 1
+        return self.element_type.value in ROUTINES and not depthwise
 
     @property
     def depth(self) -> int:
@@ -262,6 +269,8 @@ def _add_product(text: KernelText, element_type: ElementType, total: Load, x: Ex
         value = call("uint8", total | (x & weight))
     elif element_type.is_integral:
         value = call(CAST[element_type], total + x * weight)
+    elif element_type.is_complex:
+        value = call("add", total, call("multiply", x, weight))
     else:
         value = total + x * weight
     text.writer.store(total.pointer, total.index, value)
@@ -303,26 +312,38 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
 
 
 def emit_direct_last(sizes: Sizes) -> EmittedKernel:
-    """A depthwise convolution (one input and one output feature a group), channels last. Operands as above."""
-    assert sizes.inputs == sizes.outputs == 1, "a convolution that is not depthwise"
-    text = KernelText("depthwise_convolution", guarded=True)
+    """The same, channels last. In a depthwise convolution, each feature has one input and one output."""
+    depthwise = sizes.inputs == sizes.outputs == 1
+    text = KernelText("depthwise_convolution" if depthwise else "convolution_channels_last", guarded=True)
     writer, element = text.writer, sizes.element_type
     x, w, out = _pointers(text, element)
     axes = kernel_axes(text, sizes.axes, moves=True)
     features = text.size("features", sizes.features)
+    made = features if depthwise else text.size("made", sizes.made)
     with ExitStack() as stack:
         row = stack.enter_context(writer.loop("row", LO, HI))
         names = ["image", *(f"o{a.number}" for a in axes)]
         image, *positions = take_apart(text, row, names, [ZERO, *(a.count for a in axes)])
-        first = writer.assign("first", product(row, features))
-        with writer.loop("j", features) as j:
+        first = writer.assign("first", product(row, made))
+        with writer.loop("j", made) as j:
             writer.store(out, first + j, _zero(element))
         elements, indices = _over_window(stack, axes, positions)
         base = writer.assign("base", row_major([image, *indices, ZERO], [ZERO, *(a.size for a in axes), features]))
-        weights = writer.assign("weights", row_major([*elements, ZERO], [*(a.window for a in axes), features]))
-        with writer.loop("j", features) as j:
-            _add_product(text, element, out[first + j], x[base + j], w[weights + j])
-    return text.finish(sizes.batch * sizes.positions, 5.0 + 0.2 * sizes.taps * sizes.features)
+        if depthwise:
+            weights = writer.assign("weights", row_major([*elements, ZERO], [*(a.window for a in axes), features]))
+            with writer.loop("j", features) as j:
+                _add_product(text, element, out[first + j], x[base + j], w[weights + j])
+        else:
+            inputs, outputs = text.size("inputs", sizes.inputs), text.size("outputs", sizes.outputs)
+            g = stack.enter_context(writer.loop("g", text.size("groups", sizes.groups)))
+            i = stack.enter_context(writer.loop("i", inputs))
+            value = writer.assign("value", x[base + product(g, inputs) + i])
+            shape = [*(a.window for a in axes), inputs, made]
+            weights = writer.assign("weights", row_major([*elements, i, product(g, outputs)], shape))
+            start = writer.assign("start", first + product(g, outputs))
+            with writer.loop("j", outputs) as j:
+                _add_product(text, element, out[start + j], value, w[weights + j])
+    return text.finish(sizes.batch * sizes.positions, 5.0 + 0.2 * sizes.taps * sizes.features * sizes.outputs)
 
 
 def _pointers(text: KernelText, element_type: ElementType) -> tuple[Name, Name, Name]:

@@ -55,12 +55,12 @@ class RadixSort(RowSorter):
         """The memory of the keys, and of the counts of their digits."""
         self.outputs = [self.text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
-    def scratch_bytes(self) -> list[int]:
-        """For each group, two rows of keys and of the arrays that move with them, and the counts of the digits."""
-        groups = self.groups
-        counts = groups * (self.digits << self.digit_bits) * 4
-        nbytes = [2 * groups * self.size * w.element_type.byte_width for w in self.work]
-        return [nbytes[0], counts, *nbytes[2:]]
+    def scratch(self) -> list[tuple[ElementType, int]]:
+        """Types and numbers of elements: for each group, two rows of keys and of the arrays that move with them, and
+        the counts of the digits."""
+        counts = self.groups * (self.digits << self.digit_bits)
+        rows = [(w.element_type, 2 * self.groups * self.size) for w in self.work]
+        return [rows[0], (ElementType.U32, counts), *rows[2:]]
 
     def emit(self) -> EmittedKernel:
         writer, n0, carried = self.writer, self.n0, self.work[2:]

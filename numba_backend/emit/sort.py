@@ -116,9 +116,9 @@ class MergeSort(RowSorter):
         self.comparator = comparator
         self.outputs = [self.text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
-    def scratch_bytes(self) -> list[int]:
-        """For each group, two rows of each operand."""
-        return [2 * self.groups * self.size * t.byte_width for t in self.types]
+    def scratch(self) -> list[tuple[ElementType, int]]:
+        """Types and numbers of elements: for each group, two rows of each operand."""
+        return [(t, 2 * self.groups * self.size) for t in self.types]
 
     def emit(self) -> EmittedKernel:
         writer, n0 = self.writer, self.n0

@@ -15,6 +15,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..dot import is_gemm
+from .joining import JOINING
 from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 
 MOST_NANOSECONDS = 40_000.0
@@ -71,11 +72,13 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
         if instruction.shape.element not in SUPPORTED or not is_gemm(instruction):
             return False
         work, with_vector = work_of(instruction)
-        most = MOST_VECTOR_WORK if with_vector else MOST_WORK
-        return budget is None or (work <= most and budget.takes(10, 0.3 * work))
-    if opcode is Opcode.SCATTER:
-        return budget is None or budget.takes(20, 2.0 * instruction.operands[-1].shape.num_elements)
-    return False
+        most = MOST_VECTOR_WORK if with_vector else MOST_WORK // instruction.shape.element.byte_width
+        return budget is None or (work <= most and budget.takes(20, 0.3 * work))
+    join = JOINING.get(opcode)
+    part = None if join is None else join(instruction)
+    if part is None or budget is None:
+        return part is not None
+    return part.pays and budget.takes(part.statements, part.nanoseconds)
 
 
 def nanoseconds(body: HloComputation) -> float:

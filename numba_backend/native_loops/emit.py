@@ -59,7 +59,7 @@ from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from ..rows import row_rule
 from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Memory
-from .products import emit_product
+from .products import Preparation, emit_product, preparation_of
 from .state import overwritten
 
 LITERAL_EXTENT = 64
@@ -116,6 +116,8 @@ class _Emitter:
         self._scratch: list[tuple[PointerParameter, int]] = []
         self._constants: list[tuple[PointerParameter, np.ndarray]] = []
         self._local_bytes = 0
+        self._unchanging: set[Memory] = set()
+        self._copies: dict[tuple[Memory, Preparation], Memory] = {}
         self._watch: Name | None = None
         self._nanoseconds = 0.0
         self._kernels: list[str] = []
@@ -159,10 +161,11 @@ class _Emitter:
             self._pointers.append(PointerParameter(name.name, shape.element, number, output))
             outside = Memory(name, shape.num_elements)
             inside = self._local(shape.element, shape.num_elements)
+            self._memories[buffer] = inside or outside
+            if output is None:
+                self._unchanging.add(self._memories[buffer])
             if inside is None:
-                self._memories[buffer] = outside
                 continue
-            self._memories[buffer] = inside
             self._copy(inside, outside)
             if output is not None:
                 tail += self._copied(outside, inside)
@@ -233,7 +236,9 @@ class _Emitter:
             return Memory(self._scalar(element_type, literal.array.reshape(())), 1, is_variable=True)
         name = Name(self.fresh("table"), pointer_to(memory_type(element_type)))
         self._constants.append((PointerParameter(name.name, element_type, None, None), literal.array))
-        return Memory(name, count)
+        memory = Memory(name, count)
+        self._unchanging.add(memory)
+        return memory
 
     def _scratch_memory(self, element_type: ElementType, count: int) -> Memory:
         name = Name(self.fresh("w"), pointer_to(memory_type(element_type)))
@@ -280,14 +285,43 @@ class _Emitter:
                 self._moves(self._before.get(instruction, ()))
                 self.computation(instruction.attributes.to_apply)
             case Opcode.DOT:
-                self.kernel(
-                    instruction.name, emit_product(instruction), self.operands(instruction), self.results(instruction)
-                )
+                self._product(instruction)
             case _:
                 row = row_rule(instruction.opcode)
                 if row is None:
                     raise UnsupportedError(f"a native loop has no code for {instruction.opcode.value}")
                 row(self, instruction)  # type: ignore[arg-type]
+
+    def _product(self, dot: HloInstruction) -> None:
+        """A product; an operand that never changes may be copied before the loop, into another order."""
+        operands, results = self.operands(dot), self.results(dot)
+        prepared = preparation_of(dot)
+        if prepared is not None:
+            copy = self._prepared(operands[prepared.operand], prepared, dot.shape.element)
+            if copy is None:
+                prepared = None
+            else:
+                operands[prepared.operand] = copy
+        self.kernel(dot.name, emit_product(dot, prepared), operands, results)
+
+    def _prepared(self, memory: Memory | None, wanted: Preparation, element_type: ElementType) -> Memory | None:
+        if memory is None or memory not in self._unchanging:
+            return None
+        key = memory, wanted
+        found = self._copies.get(key)
+        if found is None:
+            count = wanted.steps * wanted.width
+            nbytes = count * element_type.byte_width
+            if self._local_bytes + nbytes > MOST_LOCAL_BYTES:
+                return None
+            self._local_bytes += nbytes
+            name = Name(self.fresh("v"), pointer_to(memory_type(element_type)))
+            found = self._copies[key] = Memory(name, count)
+            outside, self._block = self._block, [LocalArray(name, count, memory_type(element_type))]
+            self.kernel("prepared", wanted.kernel(element_type), [memory], [found])
+            self._head += self._block
+            self._block = outside
+        return found
 
     def _buffers(self, instruction: HloInstruction) -> list[Buffer]:
         return [self.coalescing.buffers[v] for v in self.analysis.leaves[instruction]]
@@ -347,8 +381,12 @@ class _Emitter:
     def results(self, instruction: HloInstruction) -> list[Memory | None]:
         return [self._memory(b) if b.size else None for b in self._buffers(instruction)]
 
-    def scratch(self, nbytes: int) -> Memory:
-        raise UnsupportedError("a native loop gives no untyped scratch memory")
+    @property
+    def has_blas(self) -> bool:
+        return False
+
+    def scratch(self, element_type: ElementType, count: int) -> Memory:
+        return self._local(element_type, count) or self._scratch_memory(element_type, count)
 
     def copy(self, target: Memory, source: Memory, nbytes: int) -> None:
         """Copies a buffer."""

@@ -3,7 +3,7 @@
 Convolutions that BLAS can do become matrix products: the input is copied into patch matrices (`emit/convolution.py`), a
 block at a time, so that the block is still in the cache when it is multiplied. Threads share both the kernels and the
 products. With 1 x 1 windows the input itself is the patch matrix. Depthwise convolutions, and element types that BLAS
-does not know, have kernels that do all the work.
+does not know, have kernels that do all the work, and so have the convolutions of native loops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..emit.convolution import (
     is_pointwise,
     sizes_of,
 )
-from ..runtime.blas import ROUTINES, BatchDimension, Gemm
+from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
 from .table import RowContext, register
 
@@ -34,8 +34,7 @@ MANY_POSITIONS = 256
 @register(Opcode.CONVOLUTION, how="BLAS gemm on patches; depthwise and integers: a kernel of its own")
 def _convolution(context: RowContext, instruction: HloInstruction) -> None:
     sizes = sizes_of(instruction)
-    depthwise = sizes.groups > 1 and sizes.inputs == sizes.outputs == 1
-    if sizes.element_type.value not in ROUTINES or depthwise:
+    if not (sizes.is_product and context.has_blas):
         kernel = emit_direct_last(sizes) if sizes.channels_last else emit_direct_first(sizes)
         context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
     elif sizes.channels_last:
@@ -77,7 +76,7 @@ def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         return
     images = max(1, min(sizes.batch, limit // per_image))
     height = rows if per_image <= limit else max(1, rows * limit // per_image)
-    patches = context.scratch(images * per_image * height // rows)
+    patches = context.scratch(sizes.element_type, images * sizes.groups * depth * positions * height // rows)
     for image in range(0, sizes.batch, images):
         some = min(images, sizes.batch - image)
         for first in range(0, rows, height):
@@ -113,7 +112,7 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
     limit = _limit(total * per_row)
     rows = min(total, max(limit // per_row, MANY_POSITIONS))
     deep = max(1, min(height, limit // (rows * sizes.groups * slab * width)))
-    patches = context.scratch(rows * sizes.groups * deep * slab * width)
+    patches = context.scratch(sizes.element_type, rows * sizes.groups * deep * slab)
     for row in range(0, total, rows):
         some = min(rows, total - row)
         for first in range(0, height, deep):

@@ -1,4 +1,5 @@
-"""custom-call: a row that calls the registered function; a native function is called without Python."""
+"""custom-call: a row that calls the registered function; a native function is called without Python. LAPACK's
+factorisations of small matrices are kernels."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from ...hlo.value_tree import leaves_of, value_of
 from ..runtime.executor import native_function as runtime_function
 from ..runtime.program import size
 from .host import NDArray, host_row
+from .linalg import add_small
 from .table import RowContext, register
 
 _CALL_NATIVE = runtime_function(
@@ -29,8 +31,10 @@ def call_native(arguments):
 to them (a tuple) or to be the only one, the operands' addresses, the results' addresses."""
 
 
-@register(Opcode.CUSTOM_CALL, how="LAPACK for the targets that JAX emits; else what is registered, native or Python")
+@register(Opcode.CUSTOM_CALL, how="JAX's targets: LAPACK, for small matrices a kernel; else what is registered")
 def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
+    if add_small(context, instruction):
+        return
     attributes = instruction.attributes
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
     native = native_function(call.target)

@@ -1,4 +1,4 @@
-"""cholesky, triangular-solve and fft: rows that call LAPACK and SciPy's FFT.
+"""cholesky, triangular-solve and fft: kernels for small matrices, else rows that call LAPACK and SciPy's FFT.
 
 LAPACK sees a row-major matrix as its transpose. So triangles and sides are swapped in the calls, and nothing is
 transposed in memory.
@@ -17,6 +17,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.linalg import TransposeKind
+from ..emit.small_linalg import small_linalg
 from ..runtime.lapack import loop_natively
 from ..runtime.threads import get_num_threads
 from .host import NDArray, host_row
@@ -25,15 +26,25 @@ from .table import RowContext, register
 use_loop(loop_natively)
 
 
+def add_small(context: RowContext, instruction: HloInstruction) -> bool:
+    """Adds the kernel of a factorisation of small matrices, if there is one."""
+    kernel = small_linalg(instruction)
+    if kernel is not None:
+        context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
+    return kernel is not None
+
+
 def _flat(array: NDArray) -> NDArray:
     """The matrices of a batch along one dimension; the same memory."""
     count = math.prod(array.shape[:-2])
     return array.reshape(count, *array.shape[-2:])
 
 
-@register(Opcode.CHOLESKY, how="LAPACK potrf")
+@register(Opcode.CHOLESKY, how="a kernel for small matrices, else LAPACK potrf")
 def _cholesky(context: RowContext, instruction: HloInstruction) -> None:
     """potrf, in place, on a copy of the triangle. A^T = conj(A) = U^H U gives A = U^T (U^T)^H."""
+    if add_small(context, instruction):
+        return
     lower, element_type = instruction.attributes.lower, instruction.shape.element
     n = instruction.shape.dimensions[-1]
 
@@ -54,9 +65,11 @@ def _cholesky(context: RowContext, instruction: HloInstruction) -> None:
 _TRANS = {TransposeKind.NO_TRANSPOSE: "N", TransposeKind.TRANSPOSE: "T", TransposeKind.ADJOINT: "C"}
 
 
-@register(Opcode.TRIANGULAR_SOLVE, how="BLAS trsm")
+@register(Opcode.TRIANGULAR_SOLVE, how="a kernel for small matrices, else BLAS trsm")
 def _triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
     """trsm, in place, on a copy of b: op(a) x = b is x^T op(a^T) = b^T."""
+    if add_small(context, instruction):
+        return
     attributes, element_type = instruction.attributes, instruction.shape.element
     side, uplo = "R" if attributes.left_side else "L", "U" if attributes.lower else "L"
     trans, diag = _TRANS[attributes.transpose_a], "U" if attributes.unit_diagonal else "N"

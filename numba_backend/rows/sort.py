@@ -15,7 +15,7 @@ def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
     sorter = radix_sort_of(instruction) or merge_sort_of(instruction)
-    scratch = [context.scratch(nbytes) for nbytes in sorter.scratch_bytes()]
+    scratch = [context.scratch(element_type, count) for element_type, count in sorter.scratch()]
     operands = [*context.operands(instruction), *scratch]
     context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))
 

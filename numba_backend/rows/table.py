@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.kernel import EmittedKernel
@@ -24,8 +25,13 @@ class RowContext(Protocol):
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """The addresses of the result's leaves. A leaf may share an operand's buffer only if `SHARE` allows it."""
 
-    def scratch(self, nbytes: int) -> Argument:
-        """Memory for the rows of this instruction, aligned to 64 bytes; its contents are arbitrary."""
+    @property
+    def has_blas(self) -> bool:
+        """True if `builder` can call BLAS; if not, a kernel has to do the work."""
+
+    def scratch(self, element_type: ElementType, count: int) -> Argument:
+        """Memory for `count` elements, for the rows of this instruction. Aligned to 64 bytes; its contents are
+        arbitrary."""
 
     def kernel(
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]

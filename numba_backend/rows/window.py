@@ -30,7 +30,7 @@ def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:
     starts = []
     if scan.pieces > 1:
         pieces = scan.outer * scan.pieces
-        starts = [context.scratch(pieces * leaf.element.byte_width) for leaf in instruction.shape.leaves()]
+        starts = [context.scratch(leaf.element, pieces) for leaf in instruction.shape.leaves()]
         context.kernel(f"{instruction.name}.sums", emit_sums(instruction, scan), operands, starts)
         context.kernel(f"{instruction.name}.starts", emit_starts(instruction, scan), operands, starts)
     context.kernel(instruction.name, emit_rows(instruction, scan), operands, [*results, *starts])

@@ -163,6 +163,7 @@ def _custom_call() -> Iterator[OpCase]:
         attributes = CustomCallAttributes("ProductOfElementaryHouseholderReflectors")
         operands = [operand, Array(E.F32, factors.dimensions, gaussian)]
         yield make_case(O.CUSTOM_CALL, operands, shape, attributes, ulps=8192, note="householder")
+    yield from _large_calls()
     for t, letter in ((E.F32, "s"), (E.F64, "d"), (E.C64, "c"), (E.C128, "z")):
         for batch in ((), (3,), (0,)):
             square, tall, info = _columns(t, (*batch, 4, 4)), _columns(t, (*batch, 4, 3)), shape_of(E.S32, batch)
@@ -178,6 +179,22 @@ def _custom_call() -> Iterator[OpCase]:
             result = Shape.tuple([tall, shape_of(E.S32, (*batch, 3)), info])
             operand = Array(t, tall.dimensions, gaussian)
             yield make_case(O.CUSTOM_CALL, [operand], result, attributes, ulps=1024, note="getrf")
+
+
+def _large_calls() -> Iterator[OpCase]:
+    """Matrices that are left to LAPACK."""
+    for t, letter in ((E.F32, "s"), (E.C128, "z")):
+        square, info = shape_of(t, (40, 40)), shape_of(E.S32, ())
+        typed = CustomCallApiVersion.TYPED_FFI
+        attributes = CustomCallAttributes(f"lapack_{letter}potrf_ffi", "{uplo = 76 : ui8}", typed)
+        operand = Array(t, square.dimensions, positive_definite)
+        yield make_case(O.CUSTOM_CALL, [operand], Shape.tuple([square, info]), attributes, ulps=256, note="potrf")
+        attributes = CustomCallAttributes(f"lapack_{letter}getrf_ffi", "{}", typed)
+        result = Shape.tuple([square, shape_of(E.S32, (40,)), info])
+        yield make_case(O.CUSTOM_CALL, [operand], result, attributes, ulps=1024, note="getrf")
+        attributes = CustomCallAttributes(f"lapack_{letter}geqrf_ffi", "{}", typed)
+        result = Shape.tuple([square, shape_of(t, (40,))])
+        yield make_case(O.CUSTOM_CALL, [operand], result, attributes, ulps=1 << 16, note="qr")
 
 
 def _columns(t: ElementType, dims: Dimensions) -> Shape:

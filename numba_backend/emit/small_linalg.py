@@ -1,0 +1,123 @@
+"""Which factorisations and triangular solves are kernels of this backend: those of small matrices.
+
+A call of LAPACK costs microseconds: its row calls Python, and LAPACK wants copies of the matrices. The kernels of
+`factorize.py` take some 100 ns for an 8 x 8 matrix, and about half of LAPACK's time for 32 x 32; from 64 x 64 on LAPACK
+is faster, which works in blocks. Native loops hold these kernels too; whatever is not one keeps a loop in rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from ...hlo.custom_call_targets.call import Call
+from ...hlo.custom_call_targets.table import BUILT_IN
+from ...hlo.custom_calls import call_of, is_built_in
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops.linalg import TransposeKind, TriangularSolveAttributes
+from .factorize import (
+    MOST_LOCAL_BYTES,
+    emit_cholesky,
+    emit_lu,
+    emit_qr,
+    emit_reflections,
+    emit_triangular_solve,
+    local_bytes,
+)
+from .kernel import EmittedKernel
+
+MOST_ROWS = 32
+"""The largest matrix that has a kernel: see above."""
+
+_TYPES = frozenset((ElementType.F32, ElementType.F64, ElementType.C64, ElementType.C128))
+
+
+def small_linalg(instruction: HloInstruction) -> EmittedKernel | None:
+    """The kernel of a cholesky, a triangular-solve or a custom call of one of LAPACK's routines; None if it has none:
+    large or empty matrices, other routines, functions that a user has registered."""
+    opcode, shape = instruction.opcode, instruction.shape
+    if opcode is Opcode.CHOLESKY:
+        n = shape.dimensions[-1]
+        if shape.element not in _TYPES or not _fits(shape.element, shape.num_elements, (n, n)):
+            return None
+        return emit_cholesky(shape.element, math.prod(shape.dimensions[:-2]), n, instruction.attributes.lower)
+    if opcode is Opcode.TRIANGULAR_SOLVE:
+        rows, columns = shape.dimensions[-2:]
+        count = math.prod(shape.dimensions[:-2])
+        return _solve(shape.element, count, rows, columns, instruction.attributes)
+    if opcode is Opcode.CUSTOM_CALL and is_built_in(instruction.attributes.custom_call_target):
+        built_in = BUILT_IN[instruction.attributes.custom_call_target]
+        kernel_of = _TARGETS.get(built_in.function)
+        if kernel_of is not None:
+            return kernel_of(
+                built_in.typed(call_of(instruction.attributes, [o.shape for o in instruction.operands], shape))
+            )
+    return None
+
+
+def _fits(element_type: ElementType, elements: int, *arrays: tuple[int, int]) -> bool:
+    """True for matrices that are small and not empty. `arrays`: the rows and columns of the kernel's local arrays."""
+    if not elements or element_type not in _TYPES or any(rows > MOST_ROWS for rows, _ in arrays):
+        return False
+    return local_bytes(element_type, *arrays) <= MOST_LOCAL_BYTES
+
+
+def _solve(
+    element_type: ElementType, count: int, rows: int, columns: int, attributes: TriangularSolveAttributes
+) -> EmittedKernel | None:
+    n = rows if attributes.left_side else columns
+    if n > MOST_ROWS or not _fits(element_type, count * rows * columns, (rows, columns)):
+        return None
+    return emit_triangular_solve(element_type, count, rows, columns, attributes)
+
+
+def _potrf(call: Call) -> EmittedKernel | None:
+    n, count = call.sizes["n"], math.prod(call.batch)
+    if not _fits(call.element_type, count * n, (n, n)):
+        return None
+    return emit_cholesky(call.element_type, count, n, call.letter("uplo", "LU") == "L", with_info=True)
+
+
+def _getrf(call: Call) -> EmittedKernel | None:
+    m, n, count = call.sizes["m"], call.sizes["n"], math.prod(call.batch)
+    if not _fits(call.element_type, count * m * n, (m, n), (m, min(m, n))):
+        return None
+    return emit_lu(call.element_type, count, m, n)
+
+
+def _geqrf(call: Call) -> EmittedKernel | None:
+    m, n, count = call.sizes["m"], call.sizes["n"], math.prod(call.batch)
+    if call.element_type.is_complex or not _fits(call.element_type, count * m * n, (m, n), (m, min(m, n))):
+        return None
+    return emit_qr(call.element_type, count, m, n)
+
+
+def _orgqr(call: Call) -> EmittedKernel | None:
+    m, n, p, count = *(call.sizes[name] for name in "mnp"), math.prod(call.batch)
+    if call.element_type.is_complex or not p <= n <= m:
+        return None
+    if not p or not _fits(call.element_type, count * m * n, (m, n), (m, p)):
+        return None
+    return emit_reflections(call.element_type, count, m, n, p)
+
+
+_TRANS = {"N": TransposeKind.NO_TRANSPOSE, "T": TransposeKind.TRANSPOSE, "C": TransposeKind.ADJOINT}
+
+
+def _trsm(call: Call) -> EmittedKernel | None:
+    m, n, count = call.sizes["m"], call.sizes["n"], math.prod(call.batch)
+    left = call.letter("side", "LR") == "L"
+    if call.sizes["a"] != (m if left else n):
+        return None
+    unit, trans = call.letter("diag", "NU") == "U", _TRANS[call.letter("trans_x", "NTC")]
+    attributes = TriangularSolveAttributes(left, call.letter("uplo", "LU") == "L", unit, trans)
+    return _solve(call.element_type, count, m, n, attributes)
+
+
+_TARGETS: Mapping[str, Callable[[Call], EmittedKernel | None]] = {
+    "potrf": _potrf, "getrf": _getrf, "trsm": _trsm, "geqrf": _geqrf, "qr": _geqrf, "orgqr": _orgqr,
+    "householder_product": _orgqr,
+}  # fmt: skip
+"""By the function of the built-in target."""
