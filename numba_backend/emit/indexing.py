@@ -14,7 +14,7 @@ from ...hlo.analyses.in_bounds import in_bounds
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..loops.expressions import ZERO, Expr, Number, call
+from ..loops.expressions import ZERO, Binary, Call, Expr, Number, call
 from ..loops.writer import cast
 from .element import ELEMENT, ElementEmitter
 from .sizes import Index
@@ -58,7 +58,9 @@ def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch
     found = e.writer.recall(key)
     if found is None:
         start = as_signed(indices.shape.element, e.value(indices, tuple(index)))
-        if last is not None:
+        if last is None:
+            start = widened(start)
+        else:
             start = call("minimum", call("maximum", start, ZERO), last)
         found = e.writer.let("start", start)
         e.writer.remember(key, found)
@@ -70,3 +72,18 @@ def as_signed(element_type: ElementType, value: Expr) -> Expr:
     if element_type is ElementType.U64:
         value = call("minimum", value, cast("uint64", 1 << 62))
     return cast("int64", value)
+
+
+def widened(value: Expr) -> Expr:
+    """An index that is in range, in 64 bits: none of the sums that make it overflows its type, or its range would not
+    be known."""
+    if isinstance(value, Call) and value.function == "int64":
+        inner = value.arguments[0]
+        if isinstance(inner, Call) and inner.function == "int32" and isinstance(inner.arguments[0], Binary):
+            total = inner.arguments[0]
+            if total.op in ("+", "-") and total.left.type == total.right.type == "int32":
+                left, right = (widened(cast("int64", side)) for side in total.parts)
+                return left + right if total.op == "+" else left - right
+        if isinstance(inner, Call) and inner.function == "int32" and isinstance(inner.arguments[0], Number):
+            return inner.arguments[0]
+    return value

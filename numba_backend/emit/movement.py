@@ -17,7 +17,7 @@ from ...hlo.opcode import Opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, call, is_number
 from ..loops.writer import cast
 from .element import CAST, ELEMENT, ElementEmitter, rounded
-from .indexing import as_signed
+from .indexing import as_signed, widened
 from .sizes import Index
 
 
@@ -114,7 +114,9 @@ def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -
         if found is None:
             # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
             signed = as_signed(start.shape.element, e.value(start, ()))
-            if last is not None:
+            if last is None:
+                signed = widened(signed)
+            else:
                 signed = call("minimum", call("maximum", signed, ZERO), last)
             found = writer.let("start", signed)
             writer.remember(key, found)

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .expressions import ZERO, Binary, Expr, Name, Number, call, minus, plus
-from .statements import Assign, Augment, Block, For, If, LocalArray, Statement, While, walk
+from .forward import assigned
+from .statements import Assign, Block, For, If, Statement, While, walk
 
 MOST_POINTS = 2
 """A loop is split at so many points, into at most three or four parts."""
@@ -110,8 +111,8 @@ def _folded(e: Expr) -> Expr:
 
 
 def _split(loop: For) -> Block:
-    assigned = frozenset(_assigned(loop.body)) | {loop.variable.name}
-    counter = _Counter(loop.variable.name, assigned, {})
+    changing = frozenset(assigned(loop.body)) | {loop.variable.name}
+    counter = _Counter(loop.variable.name, changing, {})
     counter = replace(counter, sums=dict(_sums(loop.body, counter)))
     points: dict[str, Expr] = {}
     for test in _tests(loop.body):
@@ -199,19 +200,10 @@ def _tests(block: Block) -> Iterator[Expr]:
                 yield from (part for part in test.walk() if isinstance(part, Binary))
 
 
-def _assigned(block: Block) -> Iterator[str]:
-    for statement in walk(block):
-        match statement:
-            case Assign(targets=targets):
-                yield from (target.name for target in targets)
-            case Augment(target=target) | For(variable=target) | LocalArray(name=target):
-                yield target.name
-
-
 def _sums(block: Block, counter: _Counter) -> Iterator[tuple[str, Expr]]:
     """The names that are assigned once, at the top of the loop, to the counter plus what does not change."""
     times: dict[str, int] = {}
-    for name in _assigned(block):
+    for name in assigned(block):
         times[name] = times.get(name, 0) + 1
     for statement in block:
         if isinstance(statement, Assign) and len(statement.targets) == 1:

@@ -35,6 +35,7 @@ from ...hlo.opcode import Opcode
 from ..bodies import Bodies
 from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
+from ..loops.forward import forwarded
 from ..loops.rewrite import Substitution
 from ..loops.split import split_loops
 from ..loops.statements import (
@@ -471,6 +472,8 @@ class _Emitter:
             position = position + self._number(counter.start)
         kind = memory.name.type if memory.is_variable else memory.name.type[:-1]
         first = memory.store(ZERO, position if kind == "int64" else cast(kind, position))
+        if memory.is_variable:
+            body = forwarded(body, memory.name, position, counter.step)
         statements = [first, *body]
         if each * trips < _PATIENCE:
             self._block.append(For(step, None, self._trips(trips), 1, statements))

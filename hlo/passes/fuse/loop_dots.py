@@ -2,8 +2,8 @@
 
     dot(f32[n] x, f32[n] y)  ->  reduce(multiply(x, y), 0), to_apply=add
 
-A product is an instruction of its own, so its operands must be in memory: a row of a matrix, which the body slices, would
-be copied first. A sum reads it where it is. Outside of loops products are left to the library, which has threads.
+A product is an instruction of its own, so its operands must be in memory: a row of a matrix, which the body slices,
+would be copied first. A sum reads it where it is. Outside of loops products are left to the library.
 """
 
 from __future__ import annotations
