@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo.element_type import ElementType
+from hloom.hlo.passes.fuse.outline_loops import OutlineLoops
+from hloom.hlo.passes.manager import Pipeline
+from hloom.numba_backend.native_loops.cost import is_native
+from hloom.numba_backend.pipeline import pipeline
 
 import hloom
 from hloom import hlo
@@ -421,3 +425,42 @@ def test_a_function_in_the_place_of_a_factorisation_is_called() -> None:
     finally:
         hloom.unregister_custom_call(own)
     np.testing.assert_array_equal(np.asarray(result), np.eye(2) + 2 * 76)
+
+
+CHOICES = {
+    "cholesky of 8 x 8": (["f32[8,8]"], "y0 = f32[8,8] cholesky(x0), lower=true", True),
+    "1,000 of them": (["f32[1000,8,8]"], "y0 = f32[1000,8,8] cholesky(x0), lower=true", False),
+    "a product of 16 x 16": (["f32[16,16]"], "y0 = f32[16,16] dot(x0, x0), {by}", True),
+    "a product of 24 x 24": (["f32[24,24]"], "y0 = f32[24,24] dot(x0, x0), {by}", False),
+    "a product of complex 12 x 12": (["c64[12,12]"], "y0 = c64[12,12] dot(x0, x0), {by}", False),
+    "a short convolution": (
+        ["f32[1,32,4]", "f32[3,4,4]"],
+        "y0 = f32[1,32,4] convolution(x0, x1), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f\n"
+        "  y1 = f32[3,4,4] negate(x1)", True,
+    ),
+    "a convolution for BLAS": (
+        ["f32[1,64,8]", "f32[3,8,8]"],
+        "y0 = f32[1,64,8] convolution(x0, x1), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f\n"
+        "  y1 = f32[3,8,8] negate(x1)", False,
+    ),
+}  # fmt: skip
+"""Which is faster, as measured: one kernel (True) or rows."""
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_the_faster_way_is_chosen(name: str) -> None:
+    types, body, native = CHOICES[name]
+    module = loop_module(types, body.replace("{by}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"))
+    chosen = [is_native(i) for i in _optimised_loops(module)]
+    assert chosen == [native]
+
+
+def _optimised_loops(module: hlo.HloModule) -> list[hlo.HloInstruction]:
+    """The loops as the backend decides about them."""
+    seen: list[hlo.HloInstruction] = []
+    passes = pipeline("cpu")
+    steps = tuple(
+        OutlineLoops(lambda loop: bool(seen.append(loop))) if isinstance(p, OutlineLoops) else p for p in passes.steps
+    )
+    Pipeline("observed", steps).run(module)
+    return seen

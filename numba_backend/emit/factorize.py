@@ -357,7 +357,7 @@ def emit_qr(element_type: ElementType, count: int, rows: int, columns: int) -> E
             lower = v[times(i, Number(deep)) + (call("minimum", j, steps - 1) if columns > steps else j)]
             value = call("select", j < call("minimum", i, steps), lower, w[times(i, Number(width)) + j])
             writer.store(out.pointer, offset, value)
-    return own.finish(count, 2.0 * _cubic(element_type, rows, columns, steps) + 50.0 * steps)
+    return own.finish(count, 2.5 * _cubic(element_type, rows, columns, steps) + 70.0 * steps)
 
 
 def emit_reflections(element_type: ElementType, count: int, rows: int, columns: int, number: int) -> EmittedKernel:

@@ -71,8 +71,9 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
     if opcode is Opcode.DOT:
         if instruction.shape.element not in SUPPORTED or not is_gemm(instruction):
             return False
+        element = instruction.shape.element
         work, with_vector = work_of(instruction)
-        most = MOST_VECTOR_WORK if with_vector else MOST_WORK // instruction.shape.element.byte_width
+        most = MOST_VECTOR_WORK if with_vector else MOST_WORK // (element.byte_width * (4 if element.is_complex else 1))
         return budget is None or (work <= most and budget.takes(20, 0.3 * work))
     join = JOINING.get(opcode)
     part = None if join is None else join(instruction)

@@ -33,7 +33,7 @@ SUPPORTED = frozenset((ElementType.F32, ElementType.F64, ElementType.C64, Elemen
 
 MOST_WORK = 1 << 14
 """Multiplications times bytes of an element of a product in a native loop; larger ones are left to BLAS, whose loops
-are better: 16 x 16 x 16 of f32."""
+are better: 16 x 16 x 16 of f32. A multiplication of complex numbers counts as four."""
 MOST_VECTOR_WORK = 1 << 15
 """The same for a matrix and a vector, where BLAS has no advantage beyond its call."""
 
