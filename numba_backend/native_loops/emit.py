@@ -34,6 +34,7 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule, InputOutputAlia
 from ...hlo.opcode import Opcode
 from ..bodies import Bodies
 from ..emit.kernel import EmittedKernel, memory_type
+from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
 from ..loops.forward import forwarded
 from ..loops.rewrite import Substitution
@@ -128,7 +129,7 @@ class _Emitter:
     def emit(self) -> NativeLoop:
         tail = self._open_parameters()
         self.computation(self.fused)
-        body = [*self._head, *self._block, *tail]
+        body = without_dead_variables([*self._head, *self._block, *tail])
         operands = len(self.fused.parameters)
         extra: list[PointerParameter] = []
         for parameter, _ in (*self._scratch, *self._constants):

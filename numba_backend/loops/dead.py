@@ -1,0 +1,54 @@
+"""Dead variables: those that nothing reads but assignments to dead variables. Only the text gains; LLVM drops them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .expressions import Name
+from .statements import Assign, Block, Comment, For, If, Statement, While, expressions_of, walk
+
+
+def without_dead_variables(block: Block) -> Block:
+    """The statements without assignments to dead variables, and without comments about nothing."""
+    read_by: dict[str, set[str]] = {}
+    pending: list[str] = []
+    for statement in walk(block):
+        names = {p.name for e in expressions_of(statement) for p in e.walk() if isinstance(p, Name)}
+        if isinstance(statement, Assign):
+            for target in statement.targets:
+                read_by.setdefault(target.name, set()).update(names)
+        else:
+            pending += names
+    live: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name not in live:
+            live.add(name)
+            pending += read_by.get(name, ())
+    return _kept(block, live)
+
+
+def _kept(block: Block, live: set[str]) -> Block:
+    result: Block = []
+    for statement in block:
+        kept = _with_kept_blocks(statement, live)
+        if isinstance(kept, Assign) and not any(target.name in live for target in kept.targets):
+            continue
+        if result and isinstance(result[-1], Comment) and isinstance(kept, Comment):
+            result.pop()
+        result.append(kept)
+    while result and isinstance(result[-1], Comment):
+        result.pop()
+    return result
+
+
+def _with_kept_blocks(statement: Statement, live: set[str]) -> Statement:
+    match statement:
+        case For(body=body) | While(body=body):
+            return replace(statement, body=_kept(body, live))
+        case If(branches=branches, otherwise=otherwise):
+            new = [(test, _kept(inner, live)) for test, inner in branches]
+            last = None if otherwise is None else _kept(otherwise, live)
+            return If(new, last or None)
+        case _:
+            return statement
