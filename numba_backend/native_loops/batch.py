@@ -37,7 +37,7 @@ BLOCK_BYTES = 24 << 10
 """The state of a block, with what is computed on the way: it stays in the first-level cache."""
 BLOCK_ELEMENTS = 256
 """A block has at least so many elements of its smallest arrays, so that loops are long enough for vectors."""
-MOST_MEMBERS = 4096
+FEWEST_MEMBERS, MOST_MEMBERS = 8, 4096
 
 
 class NotInParts(Exception):
@@ -97,7 +97,7 @@ def block_members(memories: Iterable[tuple[Lanes, int]]) -> int:
     found = list(memories)
     nbytes = sum(lanes.inner * width for lanes, width in found)
     elements = max(lanes.inner for lanes, _ in found)
-    members = 8
+    members = FEWEST_MEMBERS
     while members * elements < BLOCK_ELEMENTS or (members * 2 * nbytes <= BLOCK_BYTES and members < MOST_MEMBERS):
         members *= 2
     return members
