@@ -37,7 +37,7 @@ BLOCK_BYTES = 24 << 10
 """The state of a block, with what is computed on the way: it stays in the first-level cache."""
 BLOCK_ELEMENTS = 256
 """A block has at least so many elements of its smallest arrays, so that loops are long enough for vectors."""
-FEWEST_MEMBERS, MOST_MEMBERS = 8, 4096
+FEWEST_MEMBERS, MOST_MEMBERS = 1, 4096
 
 
 class NotInParts(Exception):

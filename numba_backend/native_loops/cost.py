@@ -42,7 +42,10 @@ LEAST_PARTED_NANOSECONDS = 100_000.0
 MOST_SHARED = 0.05
 """The share of a step's work that each part may do for itself."""
 
-_UNKNOWN_TRIPS = 100
+FEWEST_LARGE_MEMBERS = 64
+"""Members of a batch whose kernels are so large that threads would share each of them: all threads must find work."""
+
+UNKNOWN_TRIPS = 100
 """How often a loop is thought to run, if that is not known."""
 
 
@@ -61,8 +64,12 @@ def batch_for(loop: HloInstruction) -> Batch | None:
     if not all(_fits(c, budget) for c in loop.called_computations()) or budget.shared > MOST_SHARED * budget.parted:
         return None
     counter = induction_variable(loop)
-    trips = _UNKNOWN_TRIPS if counter is None else counter.trip_count
-    return batch if budget.parted * trips >= LEAST_PARTED_NANOSECONDS or not _is_cheap(loop) else None
+    trips = UNKNOWN_TRIPS if counter is None else counter.trip_count
+    if _is_cheap(loop):
+        pays = budget.parted * trips >= LEAST_PARTED_NANOSECONDS
+    else:
+        pays = batch.size >= FEWEST_LARGE_MEMBERS
+    return batch if pays else None
 
 
 def _is_cheap(loop: HloInstruction) -> bool:

@@ -61,6 +61,7 @@ from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from ..rows import row_rule
 from .batch import NotInParts, Parts, block_members, bounds, copied, in_blocks, only_once
+from .cost import UNKNOWN_TRIPS
 from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Lanes, Memory
 from .products import Preparation, emit_product, preparation_of
 from .state import batch_in, overwritten
@@ -501,7 +502,7 @@ class _Emitter:
             self._block.append(While(Number(True), [*test_block, leave, *watched, *body]))
         else:
             self._block.append(While(test, [*watched, *body]))
-        self._nanoseconds = before + each * _UNKNOWN_TRIPS
+        self._nanoseconds = before + each * UNKNOWN_TRIPS
 
     def _counted(self, loop: HloInstruction, counter: InductionVariable, before: float) -> None:
         """``for step in range(n): counter = start + step * stride; body``"""
@@ -589,10 +590,6 @@ class _Emitter:
         else:
             tests: list[Expr] = [Binary("==", where, cast("int32", k)) for k in range(len(blocks) - 1)]
             self._block.append(If(list(zip(tests, blocks, strict=False)), blocks[-1]))
-
-
-_UNKNOWN_TRIPS = 100
-"""How often a loop is thought to run, if that is not known."""
 
 
 def _chunk(each: float) -> int:
