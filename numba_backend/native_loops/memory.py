@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..loops.expressions import ZERO, Expr, Load, Name
 from ..loops.statements import Assign, Statement, Store
 
+
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """Where the members of a batch are in an array: element i of member b is at ``(o * size + b) * inner + i``, for

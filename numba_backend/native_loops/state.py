@@ -22,10 +22,9 @@ def loop_in(fused: HloComputation) -> HloInstruction:
 
 def batch_in(fused: HloComputation) -> Batch | None:
     """The batch for parts of which the loop of an outlined computation runs."""
-    found = _batches.get(fused, _batches)
-    if found is _batches:
-        found = _batches[fused] = cost.batch_for(loop_in(fused))
-    return found  # type: ignore[return-value]
+    if fused not in _batches:
+        _batches[fused] = cost.batch_for(loop_in(fused))
+    return _batches[fused]
 
 
 def overwritten(fused: HloComputation) -> dict[int, int]:
