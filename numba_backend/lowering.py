@@ -334,7 +334,7 @@ class _Lowering:
 
 def _grain(kernel: EmittedKernel) -> int:
     """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
-    return 0 if kernel.is_serial else max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
+    return 0 if kernel.is_serial else max(kernel.least, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

@@ -37,6 +37,8 @@ BLOCK_BYTES = 24 << 10
 """The state of a block, with what is computed on the way: it stays in the first-level cache."""
 BLOCK_ELEMENTS = 256
 """A block has at least so many elements of its smallest arrays, so that loops are long enough for vectors."""
+LEAST_TURN_NANOSECONDS = 300.0
+"""A turn of the loop takes a thread's part at least so long; its kernels' loops cost some 20 each to begin."""
 FEWEST_MEMBERS, MOST_MEMBERS = 1, 4096
 
 
@@ -132,6 +134,11 @@ def in_blocks(body: Block, members: int) -> Block:
     rest = [s for s in body if not isinstance(s, LocalArray)]
     last = Assign((LAST,), (call("minimum", FIRST + members, HI),))
     return [*arrays, For(FIRST, LO, HI, members, [last, *rest])]
+
+
+def least_members(nanoseconds: float, batch: int) -> int:
+    """The fewest members for a thread, if a turn of the loop takes so long for the whole batch."""
+    return max(1, math.ceil(LEAST_TURN_NANOSECONDS * batch / max(nanoseconds, 1.0)))
 
 
 def only_once(stores: Block) -> Block:

@@ -60,7 +60,7 @@ from ..loops.statements import (
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from ..rows import row_rule
-from .batch import NotInParts, Parts, block_members, bounds, copied, in_blocks, only_once
+from .batch import NotInParts, Parts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
 from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Lanes, Memory
 from .products import Preparation, emit_product, preparation_of
@@ -133,6 +133,8 @@ class _Emitter:
         """The arrays with a batch, and the bytes of an element."""
         self._watch: Name | None = None
         self._nanoseconds = 0.0
+        self._turn = 0.0
+        """What a turn of the loop takes."""
         self._kernels: list[str] = []
 
     # The whole
@@ -156,7 +158,9 @@ class _Emitter:
             parts = self._parts.batch.size
             body = in_blocks(body, block_members(self._with_lanes))
         program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), body)
-        kernel = EmittedKernel(program, parameters, parts, max(self._nanoseconds, 1.0) / parts)
+        kernel = EmittedKernel(
+            program, parameters, parts, max(self._nanoseconds, 1.0) / parts, least=least_members(self._turn, parts)
+        )
         return NativeLoop(
             kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
         )
@@ -495,7 +499,7 @@ class _Emitter:
             return
         test_block, test = self._condition(loop.attributes.condition)
         body = self._within(loop.attributes.body)
-        each = max(self._nanoseconds - before, 1.0)
+        self._turn = each = max(self._nanoseconds - before, 1.0)
         watched = self._look(each)
         if test_block:
             leave = If([(unary("not", test), [Break()])])
@@ -511,7 +515,7 @@ class _Emitter:
             self._memory(self.coalescing.buffers[self.analysis.leaves[loop][counter.index]])
         ]
         body = self._within(loop.attributes.body)
-        each = max(self._nanoseconds - before, 0.5)
+        self._turn = each = max(self._nanoseconds - before, 0.5)
         self._nanoseconds = before + each * trips
         if not trips:
             return
