@@ -171,7 +171,11 @@ class _Lowering:
             return
         operands.append(watch())
         arguments = [_argument(p, operands, places) for p in loop.kernel.parameters]
-        self.builder.native_loop(self._source(loop.kernel), arguments, 1, nanoseconds=loop.kernel.cost)
+        kernel = loop.kernel
+        grain = _grain(kernel) if kernel.extent > 1 else 0
+        self.builder.native_loop(
+            self._source(kernel), arguments, kernel.extent, grain, nanoseconds=kernel.cost * kernel.extent
+        )
         self._used(instruction.name, loop.kernel)
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
@@ -265,9 +269,8 @@ class _Lowering:
         if not kernel.extent:  # an empty array, even if its buffer has bytes of padding
             return
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
-        grain = 0 if kernel.is_serial else max(1, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
         nanoseconds = kernel.cost * kernel.extent
-        self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain, nanoseconds)
+        self.builder.kernel(self._source(kernel), arguments, kernel.extent, _grain(kernel), nanoseconds)
         self._used(name, kernel)
 
     def _used(self, name: str, kernel: EmittedKernel) -> None:
@@ -327,6 +330,11 @@ class _Lowering:
     def _call(self, instruction: HloInstruction) -> None:
         self._copies(self.assignment.copies_before(instruction))
         self.computation(instruction.attributes.to_apply)
+
+
+def _grain(kernel: EmittedKernel) -> int:
+    """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
+    return 0 if kernel.is_serial else max(kernel.least, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

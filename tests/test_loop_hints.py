@@ -86,3 +86,19 @@ def test_nothing_is_left_of_the_short_loop(text: str) -> None:
         left = str(module)
     assert " x float>" in left and "alloca" not in left
     assert left.count("!llvm.loop ") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "widens"),
+    [
+        ("%x = load float, float* %p", True),
+        ("%q = bitcast float* %p to i8*", True),
+        ("%q = getelementptr i8, i8* %p, i64 4", True),
+        ("%x = load i8, i8* %p", False),
+        ("%x = trunc i64 %y to i16", False),
+        ("%x = udiv i32 %y, 7", False),
+    ],
+)
+def test_straight_lines_without_narrow_integers_are_widened(line: str, widens: bool) -> None:
+    """A pointer to bytes, as in a list of functions, is no narrow integer."""
+    assert widens_straight_lines(line) is widens

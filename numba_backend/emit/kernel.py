@@ -35,6 +35,8 @@ class EmittedKernel:
     """(operand, output): the output must hold a copy of the operand before the kernel runs, unless they share."""
     is_serial: bool = False
     """Pieces of that loop must not run at the same time: they write to the same bytes."""
+    least: int = 1
+    """A thread should have at least so many iterations, however long one takes."""
 
     @lazy_property
     def source(self) -> str:

@@ -264,22 +264,23 @@ def _in_whole_bytes(place: Place, outer: Sequence[LoopDigit]) -> bool:
     return math.prod(digit.extent for digit in minor) * place.packed_bits % 8 == 0
 
 
-def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Index], None]) -> EmittedKernel:
+def _sliced_nest(
+    nest: NestEmitter, domain: HloInstruction, write: Callable[[Index], None], sliced: int = 0
+) -> EmittedKernel:
+    """`sliced`: the dimension of the outermost loop; those before it have size 1."""
     dimensions = domain.shape.dimensions
     if not dimensions:
         write(())
         return nest.finish(1, 1)
-    inner = 1
-    for size in dimensions[1:]:
-        inner *= size
-    tiled = strided_dimension(nest.roots) if len(dimensions) > 1 else None
+    inner = math.prod(dimensions[sliced + 1 :])
+    tiled = strided_dimension(nest.roots) if len(dimensions) > sliced + 1 else None
     last = len(dimensions) - 1
-    bounds = [(LO, HI), *((ZERO, nest.sizes.of(domain, d)) for d in range(1, len(dimensions)))]
+    bounds = {sliced: (LO, HI), **{d: (ZERO, nest.sizes.of(domain, d)) for d in range(sliced + 1, len(dimensions))}}
     with ExitStack() as stack:
         starts: dict[int, Name] = {}
-        index: dict[int, Name] = {}
-        for d, (low, high) in enumerate(bounds):
-            name = loop_variable(d)
+        index: dict[int, Expr] = dict.fromkeys(range(sliced), ZERO)
+        for d, (low, high) in bounds.items():
+            name = loop_variable(d - sliced)
             if tiled is not None and d in (tiled, last):
                 starts[d] = stack.enter_context(nest.writer.loop(f"{name}_tile", low, high, step=TILE))
             else:
@@ -287,9 +288,9 @@ def _sliced_nest(nest: NestEmitter, domain: HloInstruction, write: Callable[[Ind
                 index[d] = stack.enter_context(nest.writer.loop(name, *both))
         for d in () if tiled is None else (tiled, last):
             stop = call("minimum", starts[d] + TILE, bounds[d][1])
-            index[d] = stack.enter_context(nest.writer.loop(loop_variable(d), starts[d], stop))
+            index[d] = stack.enter_context(nest.writer.loop(loop_variable(d - sliced), starts[d], stop))
         write(tuple(index[d] for d in range(len(dimensions))))
-    return nest.finish(dimensions[0], inner)
+    return nest.finish(dimensions[sliced], inner)
 
 
 def strided_dimension(roots: Sequence[HloInstruction]) -> int | None:
@@ -315,13 +316,17 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
             for i in range(lo, hi):
                 for j in range(n1):
                     io0[(start0 + i) * n1 + j] = x2[i * n1 + j]
+
+    The update's first dimension that is not of size 1 is sliced.
     """
     nest = NestEmitter(fused, sharing)
     root = nest.roots[0]
     operand, update = root.operands[:2]
     assert operand.opcode is Opcode.PARAMETER, "the operand of an in-place update comes from outside the fusion"
-    if update.shape.rank:
-        nest.sizes.mark_outer(update, 0)
+    sizes = update.shape.dimensions
+    sliced = next((d for d, size in enumerate(sizes) if size != 1), 0)  # one row of many: threads share its elements
+    if sizes:
+        nest.sizes.mark_outer(update, sliced)
     starts = clamped_starts(nest.elements, root, 2)
 
     def write(index: Index) -> None:
@@ -335,6 +340,6 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     if place is not None and rank > len(elsewhere):
         kernel = _tiled_nest(nest, update, loop_digits(place, range(rank), rank, elsewhere), write)
     else:
-        kernel = _sliced_nest(nest, update, write)
+        kernel = _sliced_nest(nest, update, write, sliced)
     copied = () if 0 in sharing else ((operand.attributes.number, 0),)
     return replace(kernel, copied_operands=copied)

@@ -3,12 +3,17 @@
 A native loop runs on one thread and calls no BLAS; what it saves is the way through the program's table, some 10 ns for
 each row, and the way of the loop's state through memory. So a loop is native if nothing in its body is large enough for
 a second thread or for BLAS to pay, and if its text is not too long for the compiler. This file has all the numbers.
+
+A loop over a batch of problems is shared by threads as a whole, each of which runs all steps for its part of the batch.
+So there it does not matter how large the batch makes a kernel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...hlo.analyses.batch import Batch, NotABatch, batch_of
+from ...hlo.analyses.trip_count import induction_variable
 from ...hlo.buffers.values import is_alias
 from ...hlo.effects import has_side_effect
 from ...hlo.ir import HloComputation, HloInstruction
@@ -16,6 +21,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..dot import is_gemm
 from .joining import JOINING
+from .memory import MOST_LOCAL_ELEMENTS
 from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 
 MOST_NANOSECONDS = 40_000.0
@@ -27,8 +33,46 @@ MOST_INSTRUCTIONS = 1_200
 _CONTROL = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
 
 
+MOST_MEMBER_WORK = 1 << 9
+"""Multiplications of a product for one member of a batch; beyond, BLAS does better with the whole batch."""
+
+LEAST_PARTED_NANOSECONDS = 100_000.0
+"""A loop over a batch runs part by part if it takes at least this long: two threads then gain."""
+
+MOST_SHARED = 0.05
+"""The share of a step's work that each part may do for itself."""
+
+FEWEST_LARGE_MEMBERS = 64
+"""Members of a batch whose kernels are so large that threads would share each of them: all threads must find work."""
+
+UNKNOWN_TRIPS = 100
+"""How often a loop is thought to run, if that is not known."""
+
+
 def is_native(loop: HloInstruction) -> bool:
     """True for a `while` that should be one kernel."""
+    return _is_cheap(loop) or batch_for(loop) is not None
+
+
+def batch_for(loop: HloInstruction) -> Batch | None:
+    """The batch of problems whose parts a native loop should run one after the other, or on several threads."""
+    try:
+        batch = batch_of(loop, MOST_LOCAL_ELEMENTS)
+    except NotABatch:
+        return None
+    budget = _BatchBudget(batch)
+    if not all(_fits(c, budget) for c in loop.called_computations()) or budget.shared > MOST_SHARED * budget.parted:
+        return None
+    counter = induction_variable(loop)
+    trips = UNKNOWN_TRIPS if counter is None else counter.trip_count
+    if _is_cheap(loop):
+        pays = budget.parted * trips >= LEAST_PARTED_NANOSECONDS
+    else:
+        pays = batch.size >= FEWEST_LARGE_MEMBERS
+    return batch if pays else None
+
+
+def _is_cheap(loop: HloInstruction) -> bool:
     budget = _Budget()
     return all(_fits(c, budget) for c in loop.called_computations())
 
@@ -44,10 +88,38 @@ class _Budget:
 
     instructions: int = MOST_INSTRUCTIONS
 
-    def takes(self, instructions: int, nanoseconds: float) -> bool:
+    def takes(self, instruction: HloInstruction, instructions: int, nanoseconds: float) -> bool:
         """True if a kernel of so many instructions and nanoseconds is cheap enough to be a part of the loop."""
         self.instructions -= instructions
         return self.instructions >= 0 and nanoseconds < MOST_NANOSECONDS
+
+    def takes_product(self, dot: HloInstruction) -> bool:
+        """True if a product is cheap enough."""
+        element = dot.shape.element
+        work, with_vector = work_of(dot)
+        most = MOST_VECTOR_WORK if with_vector else MOST_WORK // (element.byte_width * (4 if element.is_complex else 1))
+        return work <= most and self.takes(dot, 20, 0.3 * work)
+
+
+class _BatchBudget(_Budget):
+    """The same for a loop that runs for parts of its batch."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__()
+        self.batch = batch
+        self.shared, self.parted = 0.0, 0.0
+
+    def takes(self, instruction: HloInstruction, instructions: int, nanoseconds: float) -> bool:
+        self.instructions -= instructions
+        if any(axis is not None for axis in self.batch.axes.get(instruction, ())):
+            self.parted += nanoseconds
+        else:
+            self.shared += nanoseconds
+        return self.instructions >= 0
+
+    def takes_product(self, dot: HloInstruction) -> bool:
+        work, _ = work_of(dot)
+        return work <= MOST_MEMBER_WORK * self.batch.size and self.takes(dot, 20, 0.3 * work)
 
 
 def _fits(computation: HloComputation, budget: _Budget | None) -> bool:
@@ -67,19 +139,16 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
         return False
     if opcode is Opcode.FUSION:
         body = instruction.attributes.calls
-        return budget is None or budget.takes(len(body.instructions), nanoseconds(body))
+        return budget is None or budget.takes(instruction, len(body.instructions), nanoseconds(body))
     if opcode is Opcode.DOT:
         if instruction.shape.element not in SUPPORTED or not is_gemm(instruction):
             return False
-        element = instruction.shape.element
-        work, with_vector = work_of(instruction)
-        most = MOST_VECTOR_WORK if with_vector else MOST_WORK // (element.byte_width * (4 if element.is_complex else 1))
-        return budget is None or (work <= most and budget.takes(20, 0.3 * work))
+        return budget is None or budget.takes_product(instruction)
     join = JOINING.get(opcode)
     part = None if join is None else join(instruction)
     if part is None or budget is None:
         return part is not None
-    return part.pays and budget.takes(part.statements, part.nanoseconds)
+    return part.pays and budget.takes(instruction, part.statements, part.nanoseconds)
 
 
 def nanoseconds(body: HloComputation) -> float:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.analyses.batch import Batch
 from ...hlo.analyses.trip_count import InductionVariable, induction_variable
 from ...hlo.buffers.assignment import shared_buffers
 from ...hlo.buffers.coalescing import Buffer, Home, Move
@@ -60,9 +61,11 @@ from ..loops.statements import (
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from ..rows import row_rule
-from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Memory
+from .batch import NotInParts, Parts, block_members, bounds, copied, in_blocks, least_members, only_once
+from .cost import UNKNOWN_TRIPS
+from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Lanes, Memory
 from .products import Preparation, emit_product, preparation_of
-from .state import overwritten
+from .state import batch_in, overwritten
 
 LITERAL_EXTENT = 64
 """Extents of up to this are written into the text, so that short loops become vector code."""
@@ -89,11 +92,17 @@ class NativeLoop:
 
 def emit_native_loop(fused: HloComputation, bodies: Bodies) -> NativeLoop:
     """The kernel of an outlined loop. Its results already hold the operands that they overwrite."""
-    return _Emitter(fused, bodies).emit()
+    batch = batch_in(fused)
+    if batch is not None:
+        try:
+            return _Emitter(fused, bodies, batch).emit()
+        except NotInParts:
+            pass  # one loop over all is right too
+    return _Emitter(fused, bodies, None).emit()
 
 
 class _Emitter:
-    def __init__(self, fused: HloComputation, bodies: Bodies) -> None:
+    def __init__(self, fused: HloComputation, bodies: Bodies, batch: Batch | None) -> None:
         self.fused, self.bodies = fused, bodies
         single = fused.root.opcode is not Opcode.TUPLE
         self.overwritten = overwritten(fused)
@@ -109,6 +118,7 @@ class _Emitter:
                 self._before[transfer.before] = moves
             else:
                 self._at_end[transfer.block] = moves
+        self._parts = None if batch is None else Parts(batch, fused, self.analysis, self.coalescing)
         self._numbers: dict[str, int] = {}
         self._block: Block = []
         self._head: Block = []
@@ -120,8 +130,12 @@ class _Emitter:
         self._local_bytes = 0
         self._unchanging: set[Memory] = set()
         self._copies: dict[tuple[Memory, Preparation], Memory] = {}
+        self._with_lanes: list[tuple[Lanes, int]] = []
+        """The arrays with a batch, and the bytes of an element."""
         self._watch: Name | None = None
         self._nanoseconds = 0.0
+        self._turn = 0.0
+        """What a turn of the loop takes."""
         self._kernels: list[str] = []
 
     # The whole
@@ -140,8 +154,14 @@ class _Emitter:
             extra.append(PointerParameter(self._watch.name, ElementType.S64, watch, None))
         parameters: tuple[KernelParameter, ...] = (*self._pointers, *extra, *self._parameters)
         name = "_".join(["native_loop", *list(dict.fromkeys(self._kernels))[-2:]])
+        parts = 1
+        if self._parts is not None:
+            parts = self._parts.batch.size
+            body = in_blocks(body, block_members(self._with_lanes))
         program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), body)
-        kernel = EmittedKernel(program, parameters, 1, max(self._nanoseconds, 1.0))
+        kernel = EmittedKernel(
+            program, parameters, parts, max(self._nanoseconds, 1.0) / parts, least=least_members(self._turn, parts)
+        )
         return NativeLoop(
             kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
         )
@@ -161,8 +181,8 @@ class _Emitter:
             self._numbers[stem] = max(self._numbers.get(stem, 0), number + 1)
             name = Name(f"{stem}{number}", pointer_to(memory_type(shape.element)))
             self._pointers.append(PointerParameter(name.name, shape.element, number, output))
-            outside = Memory(name, shape.num_elements)
-            inside = self._local(shape.element, shape.num_elements)
+            outside = self._outside(name, shape.element, shape.num_elements, buffer)
+            inside = None if outside.lanes else self._local(shape.element, shape.num_elements)
             self._memories[buffer] = inside or outside
             if output is None:
                 self._unchanging.add(self._memories[buffer])
@@ -182,12 +202,12 @@ class _Emitter:
             self._numbers["out"] = number + 1
             name = Name(f"out{number}", pointer_to(memory_type(value.shape.element)))
             self._pointers.append(PointerParameter(name.name, value.shape.element, None, number))
-            outside = Memory(name, value.shape.num_elements)
-            inside = self._local(value.shape.element, value.shape.num_elements)
-            self._memories[buffer] = inside or outside
+            outside = self._outside(name, value.shape.element, value.shape.num_elements, buffer)
+            inside = None if outside.lanes else self._local(value.shape.element, value.shape.num_elements)
+            self._memories[buffer] = inside or self._seen_by_all(outside, buffer)
             if inside is not None:
                 tail += self._copied(outside, inside)
-        return tail
+        return tail if self._parts is None else only_once(tail)
 
     # Names and memory
 
@@ -228,8 +248,9 @@ class _Emitter:
         count = shapes[0].num_elements
         if buffer.home is not None and buffer.home[0] is Home.CONSTANT:
             return self._constant(buffer, element_type, count)
-        local = self._local(element_type, count)
-        return local or self._scratch_memory(element_type, count)
+        lanes = None if self._parts is None else self._parts.lanes(buffer)
+        local = None if lanes else self._local(element_type, count)
+        return local or self._seen_by_all(self._scratch_memory(element_type, count, lanes), buffer)
 
     def _constant(self, buffer: Buffer, element_type: ElementType, count: int) -> Memory:
         literal = self.analysis.values[buffer.values[0]].constant
@@ -242,11 +263,25 @@ class _Emitter:
         self._unchanging.add(memory)
         return memory
 
-    def _scratch_memory(self, element_type: ElementType, count: int) -> Memory:
+    def _outside(self, name: Name, element_type: ElementType, count: int, buffer: Buffer) -> Memory:
+        """An operand's or result's memory."""
+        lanes = None if self._parts is None else self._parts.lanes(buffer)
+        if lanes is not None:
+            self._with_lanes.append((lanes, element_type.byte_width))
+        return Memory(name, count, lanes=lanes)
+
+    def _seen_by_all(self, memory: Memory, buffer: Buffer) -> Memory:
+        if self._parts is not None:
+            self._parts.require_own_memory(buffer)
+        return memory
+
+    def _scratch_memory(self, element_type: ElementType, count: int, lanes: Lanes | None = None) -> Memory:
         name = Name(self.fresh("w"), pointer_to(memory_type(element_type)))
         nbytes = max(count * element_type.byte_width, 1)
         self._scratch.append((PointerParameter(name.name, element_type, None, None), nbytes))
-        return Memory(name, count)
+        if lanes is not None:
+            self._with_lanes.append((lanes, element_type.byte_width))
+        return Memory(name, count, lanes=lanes)
 
     def _scalar(self, element_type: ElementType, value: Any, *, literal: bool = False) -> Expr:
         """A constant: an argument of the kernel, but a literal if it is a small integer or, with `literal`, any."""
@@ -297,14 +332,17 @@ class _Emitter:
     def _product(self, dot: HloInstruction) -> None:
         """A product; an operand that never changes may be copied before the loop, into another order."""
         operands, results = self.operands(dot), self.results(dot)
+        is_sliced = any(result is not None and result.lanes for result in results)
         prepared = preparation_of(dot)
+        if prepared is not None and is_sliced and prepared.operand == 0:
+            prepared = None  # each part of the batch has rows of it
         if prepared is not None:
             copy = self._prepared(operands[prepared.operand], prepared, dot.shape.element)
             if copy is None:
                 prepared = None
             else:
                 operands[prepared.operand] = copy
-        self.kernel(dot.name, emit_product(dot, prepared), operands, results)
+        self.kernel(dot.name, emit_product(dot, prepared, is_sliced=is_sliced), operands, results)
 
     def _prepared(self, memory: Memory | None, wanted: Preparation, element_type: ElementType) -> Memory | None:
         if memory is None or memory not in self._unchanging:
@@ -348,7 +386,15 @@ class _Emitter:
         """See `RowContext`: writes a kernel into the loop."""
         if not kernel.extent:
             return
-        values: dict[str, Expr] = {"lo": ZERO, "hi": self._size(kernel.extent)}
+        values: dict[str, Expr] = {}
+        with_batch = {output.lanes is not None for output in outputs if output is not None}
+        if with_batch == {True}:
+            assert self._parts is not None
+            values.update(bounds(kernel, self._parts.batch.size, self._size))
+        elif True in with_batch:
+            raise NotInParts("results with a batch and shared ones")
+        else:
+            values.update(lo=ZERO, hi=self._size(kernel.extent))
         memories: dict[str, Memory] = {}
         divisors = _divisors(kernel.program.body)
         for parameter in kernel.parameters:
@@ -388,7 +434,10 @@ class _Emitter:
         return False
 
     def scratch(self, element_type: ElementType, count: int) -> Memory:
-        return self._local(element_type, count) or self._scratch_memory(element_type, count)
+        found = self._local(element_type, count)
+        if found is None and self._parts is not None:
+            raise NotInParts("scratch memory that is too large for a part's own memory")
+        return found or self._scratch_memory(element_type, count)
 
     def copy(self, target: Memory, source: Memory, nbytes: int) -> None:
         """Copies a buffer."""
@@ -413,12 +462,12 @@ class _Emitter:
         kind = memory.name.type
         if memory.is_variable:
             return Memory(Name(self.fresh("kept"), kind), 1, is_variable=True)
-        if memory.count <= MOST_LOCAL_ELEMENTS:
+        if memory.count <= MOST_LOCAL_ELEMENTS and memory.lanes is None:
             name = Name(self.fresh("kept"), kind)
             self._head.append(LocalArray(name, memory.count, kind[:-1]))
             return Memory(name, memory.count)
         element_type = next(t for t in ElementType if memory_type(t) == kind[:-1] and not t.is_small)
-        return self._scratch_memory(element_type, memory.count)
+        return self._scratch_memory(element_type, memory.count, memory.lanes)
 
     def _copy(self, target: Memory, source: Memory) -> None:
         self._block += self._copied(target, source)
@@ -426,6 +475,10 @@ class _Emitter:
     def _copied(self, target: Memory, source: Memory) -> Block:
         if target.count == 1:
             return [target.store(ZERO, source.first())]
+        if target.lanes is not None:
+            return copied(target.lanes, self._size, lambda at: target.store(at, source.load(at)))
+        if source.lanes is not None:
+            raise NotInParts("a copy of values with a batch into shared memory")
         index = Name("i")
         return [For(index, None, self._size(target.count), 1, [target.store(index, source.load(index))])]
 
@@ -447,14 +500,14 @@ class _Emitter:
             return
         test_block, test = self._condition(loop.attributes.condition)
         body = self._within(loop.attributes.body)
-        each = max(self._nanoseconds - before, 1.0)
+        self._turn = each = max(self._nanoseconds - before, 1.0)
         watched = self._look(each)
         if test_block:
             leave = If([(unary("not", test), [Break()])])
             self._block.append(While(Number(True), [*test_block, leave, *watched, *body]))
         else:
             self._block.append(While(test, [*watched, *body]))
-        self._nanoseconds = before + each * _UNKNOWN_TRIPS
+        self._nanoseconds = before + each * UNKNOWN_TRIPS
 
     def _counted(self, loop: HloInstruction, counter: InductionVariable, before: float) -> None:
         """``for step in range(n): counter = start + step * stride; body``"""
@@ -463,7 +516,7 @@ class _Emitter:
             self._memory(self.coalescing.buffers[self.analysis.leaves[loop][counter.index]])
         ]
         body = self._within(loop.attributes.body)
-        each = max(self._nanoseconds - before, 0.5)
+        self._turn = each = max(self._nanoseconds - before, 0.5)
         self._nanoseconds = before + each * trips
         if not trips:
             return
@@ -542,10 +595,6 @@ class _Emitter:
         else:
             tests: list[Expr] = [Binary("==", where, cast("int32", k)) for k in range(len(blocks) - 1)]
             self._block.append(If(list(zip(tests, blocks, strict=False)), blocks[-1]))
-
-
-_UNKNOWN_TRIPS = 100
-"""How often a loop is thought to run, if that is not known."""
 
 
 def _chunk(each: float) -> int:

@@ -13,6 +13,17 @@ from dataclasses import dataclass
 from ..loops.expressions import ZERO, Expr, Load, Name
 from ..loops.statements import Assign, Statement, Store
 
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Where the members of a batch are in an array: element i of member b is at ``(o * size + b) * inner + i``, for
+    each o."""
+
+    size: int
+    outer: int
+    inner: int
+
+
 MOST_LOCAL_ELEMENTS = 64
 """Buffers of at most this many elements are local arrays: 4 vector registers of f32."""
 
@@ -27,6 +38,8 @@ class Memory:
     place: Expr
     count: int
     is_variable: bool = False
+    lanes: Lanes | None = None
+    """Where the members of a batch are, in memory that all parts of a batch see."""
 
     def load(self, index: Expr) -> Expr:
         """The element at an index, as it is stored."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..dot import gemm_of
-from ..emit.kernel import EmittedKernel, memory_type, program_of
+from ..emit.kernel import HI, LO, EmittedKernel, memory_type, program_of
 from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
@@ -105,14 +105,18 @@ def _zero(element: ElementType) -> Expr:
     return cast(memory_type(element), 0)
 
 
-def emit_product(dot: HloInstruction, prepared: Preparation | None = None) -> EmittedKernel:
+def emit_product(
+    dot: HloInstruction, prepared: Preparation | None = None, *, is_sliced: bool = False
+) -> EmittedKernel:
     """The kernel of a product. Operands and result are dense; BLAS could take them too. `prepared`: this operand is the
-    copy."""
-    return _Product(dot, prepared).emit()
+    copy. `is_sliced`: the outermost loop, over the first batch dimension or the rows of the result, is from `lo` to
+    `hi`."""
+    return _Product(dot, prepared, is_sliced).emit()
 
 
 class _Product:
-    def __init__(self, dot: HloInstruction, prepared: Preparation | None) -> None:
+    def __init__(self, dot: HloInstruction, prepared: Preparation | None, is_sliced: bool) -> None:
+        self.is_sliced = is_sliced
         self.gemm = gemm = gemm_of(dot)
         self.element = dot.shape.element
         self.work, _ = work_of(dot)
@@ -139,6 +143,10 @@ class _Product:
         self.sizes.append(SizeParameter(f"n{len(self.sizes)}", value))
         return Name(self.sizes[-1].name)
 
+    def _rows(self) -> tuple[Expr, ...]:
+        """The bounds of the loop over the rows of the result."""
+        return (LO, HI) if self.is_sliced and not self.gemm.batch else (self.size(self.gemm.m),)
+
     def emit(self) -> EmittedKernel:
         gemm, writer = self.gemm, self.writer
         at_a: Expr = ZERO
@@ -146,19 +154,20 @@ class _Product:
         at_c: Expr = ZERO
         with ExitStack() as stack:
             for number, dimension in enumerate(gemm.batch):
-                index = stack.enter_context(writer.loop(f"b{number}", self.size(dimension.count)))
+                bounds = (LO, HI) if self.is_sliced and not number else (self.size(dimension.count),)
+                index = stack.enter_context(writer.loop(f"b{number}", *bounds))
                 at_a = at_a + times(index, self.size(dimension.a_stride))
                 at_b = at_b + times(index, self.size(dimension.b_stride))
                 at_c = at_c + times(index, self.size(dimension.c_stride))
             if 1 < gemm.n <= LITERAL and self.rows_of_b:
-                with writer.loop("i", self.size(gemm.m)) as i:
+                with writer.loop("i", *self._rows()) as i:
                     self._row(
                         gemm.n, gemm.m, (self.a, at_a + times(i, self.a_row), self.a_step), (self.b, at_b, self.b_step),
                         at_c + times(i, self.c_row), Number(1),
                     )  # fmt: skip
             elif gemm.n > 1 and self.rows_of_b:
                 self._long_rows(at_a, at_b, at_c)
-            elif 1 < gemm.m <= LITERAL and self.rows_of_a:
+            elif 1 < gemm.m <= LITERAL and self.rows_of_a and not (self.is_sliced and not gemm.batch):
                 with writer.loop("i", self.size(gemm.n)) as i:
                     self._row(
                         gemm.m, gemm.n, (self.b, at_b + times(i, self.b_column), self.b_step),
@@ -171,7 +180,8 @@ class _Product:
             PointerParameter("out", self.element, None, 0), *self.sizes,
         )  # fmt: skip
         cost = 5.0 + 0.3 * self.work * (4 if self.element.is_complex else 1)
-        return EmittedKernel(program_of("product", parameters, self.writer), parameters, 1, cost)
+        extent = 1 if not self.is_sliced else gemm.batch[0].count if gemm.batch else gemm.m
+        return EmittedKernel(program_of("product", parameters, self.writer), parameters, extent, cost / extent)
 
     def _plus(self, total: Expr, x: Expr, y: Expr) -> Expr:
         """total + x * y"""
@@ -215,7 +225,7 @@ class _Product:
         """Rows that are added up where they will be."""
         writer, gemm = self.writer, self.gemm
         n = self.size(gemm.n)
-        with writer.loop("i", self.size(gemm.m)) as i:
+        with writer.loop("i", *self._rows()) as i:
             row = at_c + times(i, self.c_row)
             with writer.loop("j", n) as j:
                 writer.store(self.c, row + j, _zero(self.element))
@@ -228,7 +238,7 @@ class _Product:
     def _sums(self, at_a: Expr, at_b: Expr, at_c: Expr) -> None:
         """One result after the other."""
         writer, gemm = self.writer, self.gemm
-        with writer.loop("i", self.size(gemm.m)) as i, writer.loop("j", self.size(gemm.n)) as j:
+        with writer.loop("i", *self._rows()) as i, writer.loop("j", self.size(gemm.n)) as j:
             total = writer.assign("total", _zero(self.element))
             with writer.loop("k", self.size(gemm.k)) as k:
                 x = self.a[at_a + times(i, self.a_row) + times(k, self.a_step)]

@@ -58,8 +58,9 @@ def module_header() -> tuple[str, str]:
     return _native_target()[0], str(target_machine().target_data)
 
 
-_NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b|\b[su](div|rem) i\d+ [^,\n]+, \d")
-"""In LLVM IR: integers of 8 or 16 bits, and divisions by literals, whose operands LLVM narrows to these."""
+_NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b(?!\*)|\b[su](div|rem) i\d+ [^,\n]+, \d")
+"""In LLVM IR: integers of 8 or 16 bits (not pointers to them), and divisions by literals, whose operands LLVM narrows
+to these."""
 
 
 def widens_straight_lines(text: str) -> bool:
