@@ -20,24 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...hlo.analyses.batch import Batch
 from ...hlo.analyses.trip_count import InductionVariable, induction_variable
-from ...hlo.buffers.assignment import shared_buffers
-from ...hlo.buffers.coalescing import Buffer, Home, Move
+from ...hlo.buffers.coalescing import Buffer, Move
 from ...hlo.buffers.values import is_alias
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
-from ...hlo.ir import HloComputation, HloInstruction, HloModule, InputOutputAlias
+from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..bodies import Bodies
 from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
 from ..loops.forward import forwarded
+from ..loops.once import without_single_loops
 from ..loops.rewrite import Substitution
 from ..loops.split import split_loops
 from ..loops.statements import (
@@ -52,7 +51,6 @@ from ..loops.statements import (
     LoopProgram,
     PointerParameter,
     Return,
-    ScalarParameter,
     SizeParameter,
     While,
     expressions_of,
@@ -61,21 +59,15 @@ from ..loops.statements import (
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from ..rows import row_rule
-from .batch import NotInParts, Parts, block_members, bounds, copied, in_blocks, least_members, only_once
+from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
-from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Lanes, Memory
+from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Memory
 from .products import Preparation, emit_product, preparation_of
-from .state import batch_in, overwritten
-
-LITERAL_EXTENT = 64
-"""Extents of up to this are written into the text, so that short loops become vector code."""
+from .state import batch_in
+from .storage import Storage
 
 _PATIENCE = 1_000_000.0
 """A loop that is estimated to take less than this many nanoseconds does not look for interrupts itself."""
-
-_LOOP_VARIABLES = frozenset("ijklmpqr")
-"""All kernels use these names, and only for counters of loops."""
-
 
 @dataclass(frozen=True, slots=True)
 class NativeLoop:
@@ -101,16 +93,9 @@ def emit_native_loop(fused: HloComputation, bodies: Bodies) -> NativeLoop:
     return _Emitter(fused, bodies, None).emit()
 
 
-class _Emitter:
+class _Emitter(Storage):
     def __init__(self, fused: HloComputation, bodies: Bodies, batch: Batch | None) -> None:
-        self.fused, self.bodies = fused, bodies
-        single = fused.root.opcode is not Opcode.TUPLE
-        self.overwritten = overwritten(fused)
-        aliases = tuple(
-            InputOutputAlias(() if single else (output,), operand) for output, operand in self.overwritten.items()
-        )
-        module = HloModule("native_loop", fused, aliases, is_scheduled=True)
-        self.analysis, self.coalescing = shared_buffers(module, bodies.can_share)
+        super().__init__(fused, bodies, batch)
         self._before: dict[HloInstruction, Sequence[Move]] = {}
         self._at_end: dict[HloComputation | None, Sequence[Move]] = {}
         for transfer, moves in self.coalescing.moves:
@@ -118,20 +103,8 @@ class _Emitter:
                 self._before[transfer.before] = moves
             else:
                 self._at_end[transfer.block] = moves
-        self._parts = None if batch is None else Parts(batch, fused, self.analysis, self.coalescing)
-        self._numbers: dict[str, int] = {}
         self._block: Block = []
-        self._head: Block = []
-        self._parameters: list[SizeParameter | ScalarParameter] = []
-        self._pointers: list[PointerParameter] = []
-        self._memories: dict[Buffer, Memory] = {}
-        self._scratch: list[tuple[PointerParameter, int]] = []
-        self._constants: list[tuple[PointerParameter, np.ndarray]] = []
-        self._local_bytes = 0
-        self._unchanging: set[Memory] = set()
         self._copies: dict[tuple[Memory, Preparation], Memory] = {}
-        self._with_lanes: list[tuple[Lanes, int]] = []
-        """The arrays with a batch, and the bytes of an element."""
         self._watch: Name | None = None
         self._nanoseconds = 0.0
         self._turn = 0.0
@@ -208,97 +181,6 @@ class _Emitter:
             if inside is not None:
                 tail += self._copied(outside, inside)
         return tail if self._parts is None else only_once(tail)
-
-    # Names and memory
-
-    def fresh(self, name: str) -> str:
-        """A new name for a variable of a kernel; the counters of loops keep theirs."""
-        if name in _LOOP_VARIABLES:
-            return name
-        stem = name.rstrip("0123456789")
-        number = self._numbers.get(stem, 0)
-        self._numbers[stem] = number + 1
-        return f"{stem}{number}"
-
-    def _local(self, element_type: ElementType, count: int) -> Memory | None:
-        """A variable or a local array, if the buffer is small enough."""
-        kind = memory_type(element_type)
-        if count == 1:
-            return Memory(Name(self.fresh("s"), kind), 1, is_variable=True)
-        nbytes = count * element_type.byte_width
-        if count > MOST_LOCAL_ELEMENTS or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
-            return None
-        self._local_bytes += nbytes
-        name = Name(self.fresh("v"), pointer_to(kind))
-        self._head.append(LocalArray(name, count, kind))
-        return Memory(name, count)
-
-    def _memory(self, buffer: Buffer) -> Memory:
-        found = self._memories.get(buffer)
-        if found is None:
-            found = self._memories[buffer] = self._new_memory(buffer)
-        return found
-
-    def _new_memory(self, buffer: Buffer) -> Memory:
-        shapes = [self.analysis.values[v].shape for v in buffer.values]
-        if not shapes:  # it holds a value for a moment, while others are exchanged
-            raise AssertionError("scratch memory of an exchange is made where it is used")
-        element_type = shapes[0].element
-        assert all(s.element is element_type for s in shapes), "one buffer for values of several types"
-        count = shapes[0].num_elements
-        if buffer.home is not None and buffer.home[0] is Home.CONSTANT:
-            return self._constant(buffer, element_type, count)
-        lanes = None if self._parts is None else self._parts.lanes(buffer)
-        local = None if lanes else self._local(element_type, count)
-        return local or self._seen_by_all(self._scratch_memory(element_type, count, lanes), buffer)
-
-    def _constant(self, buffer: Buffer, element_type: ElementType, count: int) -> Memory:
-        literal = self.analysis.values[buffer.values[0]].constant
-        assert literal is not None
-        if count == 1 and not element_type.is_complex and not element_type.is_small:
-            return Memory(self._scalar(element_type, literal.array.reshape(())), 1, is_variable=True)
-        name = Name(self.fresh("table"), pointer_to(memory_type(element_type)))
-        self._constants.append((PointerParameter(name.name, element_type, None, None), literal.array))
-        memory = Memory(name, count)
-        self._unchanging.add(memory)
-        return memory
-
-    def _outside(self, name: Name, element_type: ElementType, count: int, buffer: Buffer) -> Memory:
-        """An operand's or result's memory."""
-        lanes = None if self._parts is None else self._parts.lanes(buffer)
-        if lanes is not None:
-            self._with_lanes.append((lanes, element_type.byte_width))
-        return Memory(name, count, lanes=lanes)
-
-    def _seen_by_all(self, memory: Memory, buffer: Buffer) -> Memory:
-        if self._parts is not None:
-            self._parts.require_own_memory(buffer)
-        return memory
-
-    def _scratch_memory(self, element_type: ElementType, count: int, lanes: Lanes | None = None) -> Memory:
-        name = Name(self.fresh("w"), pointer_to(memory_type(element_type)))
-        nbytes = max(count * element_type.byte_width, 1)
-        self._scratch.append((PointerParameter(name.name, element_type, None, None), nbytes))
-        if lanes is not None:
-            self._with_lanes.append((lanes, element_type.byte_width))
-        return Memory(name, count, lanes=lanes)
-
-    def _scalar(self, element_type: ElementType, value: Any, *, literal: bool = False) -> Expr:
-        """A constant: an argument of the kernel, but a literal if it is a small integer or, with `literal`, any."""
-        kind = memory_type(element_type)
-        if element_type.is_integral and (literal or abs(int(value)) <= LITERAL_EXTENT) and int(value) < 1 << 63:
-            return cast(kind, int(value))
-        scalar = ScalarParameter(self.fresh("c"), element_type, value)
-        self._parameters.append(scalar)
-        return Name(scalar.name, kind)
-
-    def _size(self, value: int) -> Expr:
-        """A number that is an argument of the kernel, unless it is small."""
-        if abs(value) <= LITERAL_EXTENT:
-            return Number(value)
-        name = self.fresh("n")
-        self._parameters.append(SizeParameter(name, value))
-        return Name(name)
 
     # Instructions
 
@@ -412,7 +294,7 @@ class _Emitter:
         program = kernel.program
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
-        self._block += _without_single_loops(split_loops(written))
+        self._block += without_single_loops(split_loops(written))
         self._nanoseconds += kernel.cost * kernel.extent
         self._kernels.append(program.name.removeprefix("fused_"))
 
@@ -538,20 +420,6 @@ class _Emitter:
         look = If([(call("interrupted", self._watch_pointer()), [Return()])])
         self._block.append(For(begin, ZERO, total, chunk, [look, inner]))
 
-    def _number(self, value: int) -> Expr:
-        if value in (-1, 0, 1):
-            return Number(value)
-        name = self.fresh("n")
-        self._parameters.append(SizeParameter(name, value))
-        return Name(name)
-
-    def _trips(self, trips: int) -> Expr:
-        if trips <= 1:
-            return Number(trips)
-        name = self.fresh("n")
-        self._parameters.append(SizeParameter(name, trips))
-        return Name(name)
-
     def _watch_pointer(self) -> Name:
         if self._watch is None:
             self._watch = Name("watch", "int64*")
@@ -611,29 +479,3 @@ def _divisors(block: Block) -> set[str]:
         for part in whole.walk()
         if isinstance(part, Call) and part.function in ("idiv", "remainder") and isinstance(part.arguments[1], Name)
     }
-
-
-def _without_single_loops(block: Block) -> Block:
-    """The block, without loops that run once."""
-    result: Block = []
-    for statement in block:
-        if isinstance(statement, For):
-            statement.body = _without_single_loops(statement.body)
-            if _is_once(statement):
-                start = statement.start or ZERO
-                result += Substitution({statement.variable.name: start}, {}, lambda name: name).block(statement.body)
-                continue
-        elif isinstance(statement, While):
-            statement.body = _without_single_loops(statement.body)
-        elif isinstance(statement, If):
-            statement.branches = [(test, _without_single_loops(inner)) for test, inner in statement.branches]
-            if statement.otherwise is not None:
-                statement.otherwise = _without_single_loops(statement.otherwise)
-        result.append(statement)
-    return result
-
-
-def _is_once(loop: For) -> bool:
-    start = loop.start or ZERO
-    both = isinstance(start, Number) and isinstance(loop.stop, Number) and loop.step == 1
-    return both and loop.stop.value - start.value == 1  # type: ignore[attr-defined]

@@ -1,0 +1,158 @@
+"""Names, arguments and memory of a native loop while it is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...hlo.analyses.batch import Batch
+from ...hlo.buffers.assignment import shared_buffers
+from ...hlo.buffers.coalescing import Buffer, Home
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloComputation, HloModule, InputOutputAlias
+from ...hlo.opcode import Opcode
+from ..bodies import Bodies
+from ..emit.kernel import memory_type
+from ..loops.expressions import Expr, Name, Number
+from ..loops.statements import Block, LocalArray, PointerParameter, ScalarParameter, SizeParameter
+from ..loops.typing import pointer_to
+from ..loops.writer import cast
+from .batch import Parts
+from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Lanes, Memory
+from .state import overwritten
+
+LITERAL_EXTENT = 64
+"""Extents of up to this are written into the text, so that short loops become vector code."""
+
+_LOOP_VARIABLES = frozenset("ijklmpqr")
+"""All kernels use these names, and only for counters of loops."""
+
+
+class Storage:
+    """The buffers of an outlined loop, and what has been made of them so far."""
+
+    def __init__(self, fused: HloComputation, bodies: Bodies, batch: Batch | None) -> None:
+        self.fused, self.bodies = fused, bodies
+        single = fused.root.opcode is not Opcode.TUPLE
+        self.overwritten = overwritten(fused)
+        aliases = tuple(
+            InputOutputAlias(() if single else (output,), operand) for output, operand in self.overwritten.items()
+        )
+        module = HloModule("native_loop", fused, aliases, is_scheduled=True)
+        self.analysis, self.coalescing = shared_buffers(module, bodies.can_share)
+        self._parts = None if batch is None else Parts(batch, fused, self.analysis, self.coalescing)
+        self._numbers: dict[str, int] = {}
+        self._head: Block = []
+        self._parameters: list[SizeParameter | ScalarParameter] = []
+        self._pointers: list[PointerParameter] = []
+        self._memories: dict[Buffer, Memory] = {}
+        self._scratch: list[tuple[PointerParameter, int]] = []
+        self._constants: list[tuple[PointerParameter, np.ndarray]] = []
+        self._local_bytes = 0
+        self._unchanging: set[Memory] = set()
+        self._with_lanes: list[tuple[Lanes, int]] = []
+        """The arrays with a batch, and the bytes of an element."""
+
+    def fresh(self, name: str) -> str:
+        """A new name for a variable of a kernel; the counters of loops keep theirs."""
+        if name in _LOOP_VARIABLES:
+            return name
+        stem = name.rstrip("0123456789")
+        number = self._numbers.get(stem, 0)
+        self._numbers[stem] = number + 1
+        return f"{stem}{number}"
+
+    def _local(self, element_type: ElementType, count: int) -> Memory | None:
+        """A variable or a local array, if the buffer is small enough."""
+        kind = memory_type(element_type)
+        if count == 1:
+            return Memory(Name(self.fresh("s"), kind), 1, is_variable=True)
+        nbytes = count * element_type.byte_width
+        if count > MOST_LOCAL_ELEMENTS or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
+            return None
+        self._local_bytes += nbytes
+        name = Name(self.fresh("v"), pointer_to(kind))
+        self._head.append(LocalArray(name, count, kind))
+        return Memory(name, count)
+
+    def _memory(self, buffer: Buffer) -> Memory:
+        found = self._memories.get(buffer)
+        if found is None:
+            found = self._memories[buffer] = self._new_memory(buffer)
+        return found
+
+    def _new_memory(self, buffer: Buffer) -> Memory:
+        shapes = [self.analysis.values[v].shape for v in buffer.values]
+        if not shapes:  # it holds a value for a moment, while others are exchanged
+            raise AssertionError("scratch memory of an exchange is made where it is used")
+        element_type = shapes[0].element
+        assert all(s.element is element_type for s in shapes), "one buffer for values of several types"
+        count = shapes[0].num_elements
+        if buffer.home is not None and buffer.home[0] is Home.CONSTANT:
+            return self._constant(buffer, element_type, count)
+        lanes = None if self._parts is None else self._parts.lanes(buffer)
+        local = None if lanes else self._local(element_type, count)
+        return local or self._seen_by_all(self._scratch_memory(element_type, count, lanes), buffer)
+
+    def _constant(self, buffer: Buffer, element_type: ElementType, count: int) -> Memory:
+        literal = self.analysis.values[buffer.values[0]].constant
+        assert literal is not None
+        if count == 1 and not element_type.is_complex and not element_type.is_small:
+            return Memory(self._scalar(element_type, literal.array.reshape(())), 1, is_variable=True)
+        name = Name(self.fresh("table"), pointer_to(memory_type(element_type)))
+        self._constants.append((PointerParameter(name.name, element_type, None, None), literal.array))
+        memory = Memory(name, count)
+        self._unchanging.add(memory)
+        return memory
+
+    def _outside(self, name: Name, element_type: ElementType, count: int, buffer: Buffer) -> Memory:
+        """An operand's or result's memory."""
+        lanes = None if self._parts is None else self._parts.lanes(buffer)
+        if lanes is not None:
+            self._with_lanes.append((lanes, element_type.byte_width))
+        return Memory(name, count, lanes=lanes)
+
+    def _seen_by_all(self, memory: Memory, buffer: Buffer) -> Memory:
+        if self._parts is not None:
+            self._parts.require_own_memory(buffer)
+        return memory
+
+    def _scratch_memory(self, element_type: ElementType, count: int, lanes: Lanes | None = None) -> Memory:
+        name = Name(self.fresh("w"), pointer_to(memory_type(element_type)))
+        nbytes = max(count * element_type.byte_width, 1)
+        self._scratch.append((PointerParameter(name.name, element_type, None, None), nbytes))
+        if lanes is not None:
+            self._with_lanes.append((lanes, element_type.byte_width))
+        return Memory(name, count, lanes=lanes)
+
+    def _scalar(self, element_type: ElementType, value: Any, *, literal: bool = False) -> Expr:
+        """A constant: an argument of the kernel, but a literal if it is a small integer or, with `literal`, any."""
+        kind = memory_type(element_type)
+        if element_type.is_integral and (literal or abs(int(value)) <= LITERAL_EXTENT) and int(value) < 1 << 63:
+            return cast(kind, int(value))
+        scalar = ScalarParameter(self.fresh("c"), element_type, value)
+        self._parameters.append(scalar)
+        return Name(scalar.name, kind)
+
+    def _size(self, value: int) -> Expr:
+        """A number that is an argument of the kernel, unless it is small."""
+        if abs(value) <= LITERAL_EXTENT:
+            return Number(value)
+        name = self.fresh("n")
+        self._parameters.append(SizeParameter(name, value))
+        return Name(name)
+
+    def _number(self, value: int) -> Expr:
+        if value in (-1, 0, 1):
+            return Number(value)
+        name = self.fresh("n")
+        self._parameters.append(SizeParameter(name, value))
+        return Name(name)
+
+    def _trips(self, trips: int) -> Expr:
+        if trips <= 1:
+            return Number(trips)
+        name = self.fresh("n")
+        self._parameters.append(SizeParameter(name, trips))
+        return Name(name)
