@@ -181,6 +181,17 @@ def shared_while(x, limit):
     return lax.while_loop(lambda c: c[1] < limit, step, (x, jnp.float32(1)))
 
 
+@program(_ramp(70), np.float32(1), _ramp(3))
+def shared_results(x, t, weights):
+    """Results that all members share start as operands: no part may find them changed."""
+
+    def step(i, c):
+        x, t, weights = c
+        return x * 0.5 + t + weights.sum(), t * 1.25, weights[::-1] * t
+
+    return lax.fori_loop(0, 5, step, (x, t, weights))
+
+
 LOOP = """
 HloModule gathers
 
