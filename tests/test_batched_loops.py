@@ -181,6 +181,17 @@ def shared_while(x, limit):
     return lax.while_loop(lambda c: c[1] < limit, step, (x, jnp.float32(1)))
 
 
+@program(_ramp(70), np.float32(1), _ramp(3))
+def shared_results(x, t, weights):
+    """Results that all members share start as operands: no part may find them changed."""
+
+    def step(i, c):
+        x, t, weights = c
+        return x * 0.5 + t + weights.sum(), t * 1.25, weights[::-1] * t
+
+    return lax.fori_loop(0, 5, step, (x, t, weights))
+
+
 LOOP = """
 HloModule gathers
 
@@ -351,6 +362,7 @@ def _in_parts(members: int | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             patch.setattr(cost, "batch_for", lambda loop: None)
         else:
             patch.setattr(cost, "LEAST_PARTED_NANOSECONDS", 0.0)
+            patch.setattr(cost, "MOST_SHARED", 1e9)
             patch.setattr(parts, "LEAST_TURN_NANOSECONDS", 0.0)
             patch.setattr(parts, "BLOCK_BYTES", 0)
             patch.setattr(parts, "BLOCK_ELEMENTS", 0)

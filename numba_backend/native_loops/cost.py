@@ -36,8 +36,8 @@ _CONTROL = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
 MOST_MEMBER_WORK = 1 << 9
 """Multiplications of a product for one member of a batch; beyond, BLAS does better with the whole batch."""
 
-LEAST_PARTED_NANOSECONDS = 100_000.0
-"""A loop over a batch runs part by part if it takes at least this long: two threads then gain."""
+LEAST_PARTED_NANOSECONDS = 300_000.0
+"""A loop over a batch runs part by part if it takes at least this long, as estimated: two threads then gain."""
 
 MOST_SHARED = 0.05
 """The share of a step's work that each part may do for itself."""
