@@ -183,16 +183,20 @@ def _custom_call() -> Iterator[OpCase]:
 
 def _large_calls() -> Iterator[OpCase]:
     """Matrices that are left to LAPACK."""
+    typed = CustomCallApiVersion.TYPED_FFI
     for t, letter in ((E.F32, "s"), (E.C128, "z")):
-        square, info = shape_of(t, (40, 40)), shape_of(E.S32, ())
-        typed = CustomCallApiVersion.TYPED_FFI
-        attributes = CustomCallAttributes(f"lapack_{letter}potrf_ffi", "{uplo = 76 : ui8}", typed)
+        square, info = _columns(t, (40, 40)), shape_of(E.S32, ())
+
+        def call(target: str, config: str, columns: Shape = square) -> CustomCallAttributes:
+            return CustomCallAttributes(target, config, typed, operand_layout_constraints=(columns,))
+
         operand = Array(t, square.dimensions, positive_definite)
+        attributes = call(f"lapack_{letter}potrf_ffi", "{uplo = 76 : ui8}")
         yield make_case(O.CUSTOM_CALL, [operand], Shape.tuple([square, info]), attributes, ulps=256, note="potrf")
-        attributes = CustomCallAttributes(f"lapack_{letter}getrf_ffi", "{}", typed)
+        attributes = call(f"lapack_{letter}getrf_ffi", "{}")
         result = Shape.tuple([square, shape_of(E.S32, (40,)), info])
         yield make_case(O.CUSTOM_CALL, [operand], result, attributes, ulps=1024, note="getrf")
-        attributes = CustomCallAttributes(f"lapack_{letter}geqrf_ffi", "{}", typed)
+        attributes = call(f"lapack_{letter}geqrf_ffi", "{}")
         result = Shape.tuple([square, shape_of(t, (40,))])
         yield make_case(O.CUSTOM_CALL, [operand], result, attributes, ulps=1 << 16, note="qr")
 

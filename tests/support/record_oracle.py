@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Runs all op cases in XLA and stores its results: python tests/support/record_oracle.py. Takes about two minutes."""
+"""Runs all op cases in XLA and stores its results: python tests/support/record_oracle.py. Takes about two minutes.
+
+With --new only the cases that are not recorded, or were other cases then.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tqdm import tqdm
 
 from support.op_table import CASES, make_inputs
-from support.recorded import PATH, is_answered, save
+from support.recorded import PATH, is_answered, recorded, save
 from support.xla_oracle import run_case
 
 if __name__ == "__main__":
-    answers = {}
-    for case in tqdm([c for c in CASES if is_answered(c)]):
+    known = dict(recorded()) if sys.argv[1:] == ["--new"] else {}
+    answers = {case: answer for case, answer in known.items() if answer is not None}
+    for case in tqdm([c for c in CASES if is_answered(c) and c not in answers]):
         inputs = make_inputs(case)
         try:
             answers[case] = (inputs, run_case(case, inputs))
