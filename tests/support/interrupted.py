@@ -10,8 +10,11 @@ from hloom import lax
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignore it
 signal.alarm(50)
 
-def forever(body):
-    return hloom.jit(lambda x, n: lax.while_loop(lambda s: s[1] != n, lambda s: (body(s[0]), s[1] + 1), (x, 0))[0])
+def forever(body):  # n times; for a negative n without end: the counter stands still, or it would come round to n
+    def run(x, n):
+        step = jnp.where(n < 0, 0, 1)
+        return lax.while_loop(lambda s: s[1] != n, lambda s: (body(s[0]), s[1] + step), (x, 0))[0]
+    return hloom.jit(run)
 
 def after(seconds, act):
     threading.Timer(seconds, act).start()
