@@ -7,7 +7,7 @@ less. The choice is a minimum cut of the graph of instructions. What loops are i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from ..hlo.builder import make_computation
@@ -165,8 +165,9 @@ def repeatable(computation: HloComputation, exact: Callable[[HloInstruction], bo
 
 
 
-def values_to_keep(needed: Iterable[HloInstruction], keep: Cost, again: Cost) -> set[HloInstruction]:
-    """The values from which all that are `needed` can be computed, with the least sum of costs.
+def values_to_keep(needed: Iterable[HloInstruction], keep: Cost, again: Cost) -> Set[HloInstruction]:
+    """The values from which all that are `needed` can be computed, with the least sum of costs; the same order each
+    time, or equal programs would have different texts.
 
     `keep`: the cost of having a value. `again`: that of computing it from its operands; infinite where it must not be.
     """
@@ -196,7 +197,7 @@ def values_to_keep(needed: Iterable[HloInstruction], keep: Cost, again: Cost) ->
     for value in needed:
         graph.add(computed[value] + 1, _SINK, INFINITE)
     below = graph.cut()
-    return {value for value, node in computed.items() if below[node + 1] and not below[node]}
+    return dict.fromkeys([value for value, node in computed.items() if below[node + 1] and not below[node]]).keys()
 
 
 _SOURCE, _SINK = 0, 1

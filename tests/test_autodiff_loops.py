@@ -20,7 +20,7 @@ from hloom.tracer.recording import trace_to_computation
 from hloom.tracer.scan import Scan
 
 import hloom.numpy as jnp
-from hloom import config, grad, hessian, jit, jvp, lax, make_hlo
+from hloom import clear_caches, config, grad, hessian, jit, jvp, lax, make_hlo
 
 RNG = np.random.default_rng(11)
 
@@ -531,6 +531,28 @@ def test_cheapest_values_are_kept() -> None:
     assert kept - {i for i in body.instructions if i.opcode in (Opcode.CONSTANT, Opcode.BROADCAST)} == {exp, y}
     kept = values_to_keep(body.root.operands, lambda v: 0.1 if v in body.root.operands else 20.0, cost_again)
     assert kept == set(body.root.operands)
+
+
+def test_a_gradient_has_one_text() -> None:
+    """What is kept does not depend on where Python puts its objects: the store finds kernels by their text."""
+
+    def loss(x: Any) -> Any:
+        def step(c: Any, _: Any) -> Any:
+            q, p = c
+            a = -q / (q @ q + 0.1) ** 1.5
+            p = p + 0.1 * a
+            q = q + jnp.tanh(p) * jnp.sin(q)
+            return (q, p - 0.1 * q / (q @ q + 1) ** 1.5), jnp.cos(q @ p)
+
+        (q, p), ys = lax.scan(step, (x, x + 1), None, length=5)
+        return (q * p).sum() + ys.sum()
+
+    texts, kept = set(), []
+    for k in range(12):
+        kept.append([object() for _ in range(97 * k)])
+        texts.add(jit(lambda x: grad(loss)(x)).lower(jnp.ones(3)).as_text())
+        clear_caches()
+    assert len(texts) == 1
 
 
 def test_equal_values_and_nested_jits_are_seen_through() -> None:

@@ -8,7 +8,7 @@ which ones the linear loop computes again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from ...hlo.builder import make_computation, make_parameter, make_tuple
@@ -160,7 +160,7 @@ class _Planner:
                 self.added.append(value)
                 self._shift()
 
-    def _choose(self, needed: Sequence[HloInstruction], again: set[HloInstruction]) -> set[HloInstruction]:
+    def _choose(self, needed: Sequence[HloInstruction], again: set[HloInstruction]) -> Set[HloInstruction]:
         """What to keep, beside what is there already: stacked where it varies, else computed outside."""
 
         parts = {value for pair in self._carry for value in pair}
