@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .expressions import Name
-from .statements import Assign, Block, Comment, For, If, Statement, While, expressions_of, walk
+from .statements import Assign, Block, Comment, If, expressions_of, walk, with_blocks
 
 
 def without_dead_variables(block: Block) -> Block:
@@ -31,7 +29,9 @@ def without_dead_variables(block: Block) -> Block:
 def _kept(block: Block, live: set[str]) -> Block:
     result: Block = []
     for statement in block:
-        kept = _with_kept_blocks(statement, live)
+        kept = with_blocks(statement, lambda inner: _kept(inner, live))
+        if isinstance(kept, If) and not kept.otherwise:
+            kept = If(kept.branches)
         if isinstance(kept, Assign) and not any(target.name in live for target in kept.targets):
             continue
         if result and isinstance(result[-1], Comment) and isinstance(kept, Comment):
@@ -40,15 +40,3 @@ def _kept(block: Block, live: set[str]) -> Block:
     while result and isinstance(result[-1], Comment):
         result.pop()
     return result
-
-
-def _with_kept_blocks(statement: Statement, live: set[str]) -> Statement:
-    match statement:
-        case For(body=body) | While(body=body):
-            return replace(statement, body=_kept(body, live))
-        case If(branches=branches, otherwise=otherwise):
-            new = [(test, _kept(inner, live)) for test, inner in branches]
-            last = None if otherwise is None else _kept(otherwise, live)
-            return If(new, last or None)
-        case _:
-            return statement

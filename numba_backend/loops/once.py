@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from .expressions import ZERO, Number
 from .rewrite import Substitution
-from .statements import Block, For, If, While
+from .statements import Block, For, with_blocks
 
 
 def without_single_loops(block: Block) -> Block:
     """The block, without loops that run once."""
     result: Block = []
     for statement in block:
-        if isinstance(statement, For):
-            statement.body = without_single_loops(statement.body)
-            if _is_once(statement):
-                start = statement.start or ZERO
-                result += Substitution({statement.variable.name: start}, {}, lambda name: name).block(statement.body)
-                continue
-        elif isinstance(statement, While):
-            statement.body = without_single_loops(statement.body)
-        elif isinstance(statement, If):
-            statement.branches = [(test, without_single_loops(inner)) for test, inner in statement.branches]
-            if statement.otherwise is not None:
-                statement.otherwise = without_single_loops(statement.otherwise)
-        result.append(statement)
+        inner = with_blocks(statement, without_single_loops)
+        if isinstance(inner, For) and _is_once(inner):
+            start = inner.start or ZERO
+            result += Substitution({inner.variable.name: start}, {}, lambda name: name).block(inner.body)
+        else:
+            result.append(inner)
     return result
 
 

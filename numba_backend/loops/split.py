@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from .expressions import ZERO, Binary, Expr, Name, Number, call, minus, plus
 from .forward import assigned
-from .statements import Assign, Block, For, If, Statement, While, walk
+from .statements import Assign, Block, For, If, walk, with_blocks
 
 MOST_POINTS = 2
 """A loop is split at so many points, into at most three or four parts."""
@@ -31,23 +31,12 @@ def split_loops(block: Block) -> Block:
     """The statements, with loops split at their tests, inner loops first."""
     result: Block = []
     for statement in block:
-        rebuilt = _with_split_blocks(statement)
+        rebuilt = with_blocks(statement, split_loops)
         if isinstance(rebuilt, For) and rebuilt.step == 1:
             result += _split(rebuilt)
         else:
             result.append(rebuilt)
     return result
-
-
-def _with_split_blocks(statement: Statement) -> Statement:
-    match statement:
-        case For(body=body) | While(body=body):
-            return replace(statement, body=split_loops(body))
-        case If(branches=branches, otherwise=otherwise):
-            new = [(test, split_loops(inner)) for test, inner in branches]
-            return If(new, None if otherwise is None else split_loops(otherwise))
-        case _:
-            return statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +163,8 @@ def _decided(block: Block, counter: _Counter, after: Mapping[str, bool]) -> Bloc
                     result.append(If(kept, last))
                 elif last is not None:
                     result += last
-            case For(body=body) | While(body=body):
-                result.append(replace(statement, body=_decided(body, counter, after)))
             case _:
-                result.append(statement)
+                result.append(with_blocks(statement, lambda inner: _decided(inner, counter, after)))
     return result
 
 

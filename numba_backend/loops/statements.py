@@ -7,8 +7,8 @@ Python; each has one type.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,18 @@ def inner_blocks(statement: Statement) -> Iterator[Block]:
             yield block
         if statement.otherwise is not None:
             yield statement.otherwise
+
+
+def with_blocks(statement: Statement, change: Callable[[Block], Block]) -> Statement:
+    """The statement with changed blocks inside; itself if it has none."""
+    match statement:
+        case For(body=body) | While(body=body):
+            return replace(statement, body=change(body))
+        case If(branches=branches, otherwise=otherwise):
+            last = None if otherwise is None else change(otherwise)
+            return If([(test, change(inner)) for test, inner in branches], last)
+        case _:
+            return statement
 
 
 def expressions_of(statement: Statement) -> tuple[Expr, ...]:

@@ -47,7 +47,6 @@ from ..loops.statements import (
     For,
     If,
     KernelParameter,
-    LocalArray,
     LoopProgram,
     PointerParameter,
     Return,
@@ -68,6 +67,7 @@ from .storage import Storage
 
 _PATIENCE = 1_000_000.0
 """A loop that is estimated to take less than this many nanoseconds does not look for interrupts itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class NativeLoop:
@@ -237,9 +237,8 @@ class _Emitter(Storage):
             if self._local_bytes + nbytes > MOST_LOCAL_BYTES:
                 return None
             self._local_bytes += nbytes
-            name = Name(self.fresh("v"), pointer_to(memory_type(element_type)))
-            found = self._copies[key] = Memory(name, count)
-            outside, self._block = self._block, [LocalArray(name, count, memory_type(element_type))]
+            found = self._copies[key] = self._local_array("v", memory_type(element_type), count)
+            outside, self._block = self._block, []
             self.kernel("prepared", wanted.kernel(element_type), [memory], [found])
             self._head += self._block
             self._block = outside
@@ -248,9 +247,12 @@ class _Emitter(Storage):
     def _buffers(self, instruction: HloInstruction) -> list[Buffer]:
         return [self.coalescing.buffers[v] for v in self.analysis.leaves[instruction]]
 
+    def _operand_buffers(self, instruction: HloInstruction) -> list[Buffer]:
+        return [self.coalescing.buffers[v] for v in self.analysis.operand_values(instruction)]
+
     def _fusion(self, instruction: HloInstruction) -> None:
         outputs = self._buffers(instruction)
-        operands = [self.coalescing.buffers[v] for v in self.analysis.operand_values(instruction)]
+        operands = self._operand_buffers(instruction)
         if all(b.size == 0 for b in outputs):
             return
         sharing = {k: operands.index(b) for k, b in enumerate(outputs) if b in operands and b.size}
@@ -259,8 +261,7 @@ class _Emitter(Storage):
         kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:
             self._copy(self._memory(outputs[output]), self._memory(operands[operand]))
-        places = [self._memory(b) if b.size else None for b in operands]
-        self.kernel(instruction.name, kernel, places, [self._memory(b) if b.size else None for b in outputs])
+        self.kernel(instruction.name, kernel, self.operands(instruction), self.results(instruction))
 
     def kernel(
         self, name: str, kernel: EmittedKernel, operands: Sequence[Memory | None], outputs: Sequence[Memory | None]
@@ -305,8 +306,7 @@ class _Emitter(Storage):
         return self
 
     def operands(self, instruction: HloInstruction) -> list[Memory | None]:
-        buffers = [self.coalescing.buffers[v] for v in self.analysis.operand_values(instruction)]
-        return [self._memory(b) if b.size else None for b in buffers]
+        return [self._memory(b) if b.size else None for b in self._operand_buffers(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Memory | None]:
         return [self._memory(b) if b.size else None for b in self._buffers(instruction)]
@@ -345,9 +345,7 @@ class _Emitter(Storage):
         if memory.is_variable:
             return Memory(Name(self.fresh("kept"), kind), 1, is_variable=True)
         if memory.count <= MOST_LOCAL_ELEMENTS and memory.lanes is None:
-            name = Name(self.fresh("kept"), kind)
-            self._head.append(LocalArray(name, memory.count, kind[:-1]))
-            return Memory(name, memory.count)
+            return self._local_array("kept", kind[:-1], memory.count)
         element_type = next(t for t in ElementType if memory_type(t) == kind[:-1] and not t.is_small)
         return self._scratch_memory(element_type, memory.count, memory.lanes)
 
@@ -394,9 +392,7 @@ class _Emitter(Storage):
     def _counted(self, loop: HloInstruction, counter: InductionVariable, before: float) -> None:
         """``for step in range(n): counter = start + step * stride; body``"""
         trips = counter.trip_count
-        (memory,) = [
-            self._memory(self.coalescing.buffers[self.analysis.leaves[loop][counter.index]])
-        ]
+        memory = self._memory(self._buffers(loop)[counter.index])
         body = self._within(loop.attributes.body)
         self._turn = each = max(self._nanoseconds - before, 0.5)
         self._nanoseconds = before + each * trips
@@ -412,35 +408,34 @@ class _Emitter(Storage):
             body = forwarded(body, memory.name, position, counter.step)
         statements = [first, *body]
         if each * trips < _PATIENCE:
-            self._block.append(For(step, None, self._trips(trips), 1, statements))
+            self._block.append(For(step, None, self._number(trips), 1, statements))
             return
         chunk = _chunk(each)
-        begin, total = Name(self.fresh("begin")), self._trips(trips)
+        begin, total = Name(self.fresh("begin")), self._number(trips)
         inner = For(step, begin, call("minimum", begin + chunk, total), 1, statements)
-        look = If([(call("interrupted", self._watch_pointer()), [Return()])])
-        self._block.append(For(begin, ZERO, total, chunk, [look, inner]))
+        self._block.append(For(begin, ZERO, total, chunk, [self._stop(), inner]))
 
-    def _watch_pointer(self) -> Name:
-        if self._watch is None:
-            self._watch = Name("watch", "int64*")
-        return self._watch
+    def _stop(self) -> If:
+        """``if interrupted(watch): return``"""
+        self._watch = Name("watch", "int64*")
+        return If([(call("interrupted", self._watch), [Return()])])
 
     def _look(self, each: float) -> Block:
         """Statements that look for interrupts now and then, in a loop whose turns take `each` nanoseconds."""
         fuel = Name(self.fresh("fuel"))
         chunk = Number(_chunk(each))
         self._head.append(Assign((fuel,), (chunk,)))
-        look = If([(call("interrupted", self._watch_pointer()), [Return()])])
-        return [Assign((fuel,), (fuel - 1,)), If([(fuel.eq(0), [Assign((fuel,), (chunk,)), look])])]
+        empty = If([(fuel.eq(0), [Assign((fuel,), (chunk,)), self._stop()])])
+        return [Assign((fuel,), (fuel - 1,)), empty]
 
     def _condition(self, condition: HloComputation) -> tuple[Block, Expr]:
         """The statements that compute a condition, and the test. A single comparison is written into the test."""
         block = self._within(condition)
-        memory = self._memory(self.coalescing.buffers[self.analysis.leaves[condition.root][0]])
+        (own,) = self._buffers(condition.root)
+        memory = self._memory(own)
         statements = [s for s in block if not isinstance(s, Comment)]
         if memory.is_variable and len(statements) == 1 and isinstance(statements[0], Assign):
             (target,), (value,) = statements[0].targets, statements[0].values
-            own = self.coalescing.buffers[self.analysis.leaves[condition.root][0]]
             if target is memory.name and isinstance(value, Call) and value.function == "uint8" and len(own.values) == 1:
                 return [], value.arguments[0]
         return block, memory.first().ne(0)
@@ -448,7 +443,8 @@ class _Emitter(Storage):
     def _conditional(self, instruction: HloInstruction) -> None:
         self._moves(self._before.get(instruction, ()))
         index = instruction.operands[0]
-        where = self._memory(self.coalescing.buffers[self.analysis.leaves[index][0]]).first()
+        (buffer,) = self._buffers(index)
+        where = self._memory(buffer).first()
         before = self._nanoseconds
         blocks, costs = [], []
         for branch in instruction.attributes.branch_computations:

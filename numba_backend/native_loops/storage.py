@@ -72,7 +72,10 @@ class Storage:
         if count > MOST_LOCAL_ELEMENTS or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
             return None
         self._local_bytes += nbytes
-        name = Name(self.fresh("v"), pointer_to(kind))
+        return self._local_array("v", kind, count)
+
+    def _local_array(self, stem: str, kind: str, count: int) -> Memory:
+        name = Name(self.fresh(stem), pointer_to(kind))
         self._head.append(LocalArray(name, count, kind))
         return Memory(name, count)
 
@@ -137,22 +140,13 @@ class Storage:
 
     def _size(self, value: int) -> Expr:
         """A number that is an argument of the kernel, unless it is small."""
-        if abs(value) <= LITERAL_EXTENT:
-            return Number(value)
-        name = self.fresh("n")
-        self._parameters.append(SizeParameter(name, value))
-        return Name(name)
+        return Number(value) if abs(value) <= LITERAL_EXTENT else self._argument(value)
 
     def _number(self, value: int) -> Expr:
-        if value in (-1, 0, 1):
-            return Number(value)
+        """A start or a number of turns: an argument unless it is -1, 0 or 1, so that others have the same text."""
+        return Number(value) if abs(value) <= 1 else self._argument(value)
+
+    def _argument(self, value: int) -> Name:
         name = self.fresh("n")
         self._parameters.append(SizeParameter(name, value))
-        return Name(name)
-
-    def _trips(self, trips: int) -> Expr:
-        if trips <= 1:
-            return Number(trips)
-        name = self.fresh("n")
-        self._parameters.append(SizeParameter(name, trips))
         return Name(name)

@@ -68,7 +68,7 @@ def pointer(base: int, offset: int = 0) -> Argument:
     return Argument("pointer", base, offset)
 
 
-_WATCH = Argument("pointer", -1, 0)
+_WATCH = Argument("pointer", -1, 1)  # no address: the executor puts its own there
 
 
 def watch() -> Argument:
