@@ -495,3 +495,46 @@ def test_interrupt(threads: int) -> None:
         assert time.monotonic() - started < 20
         timer.join()
         np.testing.assert_array_equal(np.asarray(brief(x)), expected)
+
+
+BARRIER = """
+HloModule barrier_around_a_part_of_the_state
+
+body {
+  s = (f32[130,3], s32[], s32[]) parameter(0)
+  x = f32[130,3] get-tuple-element(s), index=0
+  k = s32[] get-tuple-element(s), index=1
+  i = s32[] get-tuple-element(s), index=2
+  both = (f32[130,3], s32[]) tuple(x, k)
+  kept = (f32[130,3], s32[]) opt-barrier(both)
+  y = f32[130,3] get-tuple-element(kept), index=0
+  n = s32[] get-tuple-element(kept), index=1
+  z = f32[130,3] add(y, y)
+  one = s32[] constant(1)
+  more = s32[] add(n, one)
+  next = s32[] add(i, one)
+  ROOT t = (f32[130,3], s32[], s32[]) tuple(z, more, next)
+}
+
+condition {
+  s2 = (f32[130,3], s32[], s32[]) parameter(0)
+  i2 = s32[] get-tuple-element(s2), index=2
+  limit = s32[] constant(3)
+  ROOT less = pred[] compare(i2, limit), direction=LT
+}
+
+ENTRY main {
+  x = f32[130,3] parameter(0)
+  zero = s32[] constant(0)
+  init = (f32[130,3], s32[], s32[]) tuple(x, zero, zero)
+  ROOT loop = (f32[130,3], s32[], s32[]) while(init), condition=condition, body=body
+}
+"""
+
+
+def test_a_barrier_around_values_with_a_batch_and_shared_ones() -> None:
+    module = hlo.parse(BARRIER)
+    for got, expected in zip(
+        compile_module(module, "native").execute([_ramp(130, 3)]), hlo.evaluate(module, _ramp(130, 3)), strict=True
+    ):
+        np.testing.assert_array_equal(got, expected)

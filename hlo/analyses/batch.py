@@ -244,6 +244,8 @@ class _Analysis:
         if opcode is Opcode.GET_TUPLE_ELEMENT:
             first = leaf_number(instruction.operands[0].shape, (instruction.attributes.index,))
             return operands[0][first : first + leaf_count(instruction.shape)]
+        if opcode is Opcode.OPT_BARRIER:
+            return operands[0]
         if all(axis is None for axes in operands for axis in axes):
             return (None,) * leaf_count(instruction.shape)
         axes = [axis for (axis,) in operands]
