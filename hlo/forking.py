@@ -7,10 +7,12 @@ out while it copies the process, and then lets them go on, in both processes. It
 compiles or one product runs; `subprocess` and `spawn` do not wait, since their children run another program.
 
     lock = fork_lock(Order.STORE)          a lock that a child finds free, and what it guards whole
-    with PRODUCTS: ...                     several threads at once, but no fork meanwhile
+    with PRODUCTS.inside(): ...            several threads at once, but no fork meanwhile
     kept_out_of_forks(order, guard)        anything else: the fork happens within the block of `guard()`
 
-A fork takes the locks in their order, which is the one in which a thread that holds several has taken them.
+An interrupt may raise after any call of Python code, even between the taking of a lock and the block that it guards.
+So whatever is held here is held by the `with` statement on a lock of the interpreter itself, which nothing can come
+between, and is let go by what ends a generator: a `with` on an object of ours or of `threading` could lose its lock.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -61,41 +64,47 @@ def fork_lock(order: Order) -> Any:
     return lock
 
 
+def _holding(guard: AbstractContextManager[Any]) -> Generator[None, None, None]:
+    """Holds it from the first `next` until the generator is dropped."""
+    with guard:
+        yield
+
+
 class Gate:
-    """`with gate:` several threads may be inside at once; a fork waits until all others have left."""
+    """`with gate.inside():` several threads may be inside at once; a fork waits until all others have left.
+
+    Each thread has a lock of its own, and a fork takes all of them.
+    """
 
     def __init__(self) -> None:
         self._door = threading.RLock()
-        self._inside: list[int] = []
-        os.register_at_fork(after_in_child=self._only_this_thread)
+        self._of_thread = threading.local()
+        self._locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def __enter__(self) -> None:
-        thread = _thread.get_ident()
-        if thread in self._inside:  # a fork waits for this thread already
-            self._inside.append(thread)
-        else:
+    def inside(self) -> AbstractContextManager[Any]:
+        """This thread's lock. A thread that is inside may enter once more, even when a fork waits for it."""
+        lock: Any = getattr(self._of_thread, "lock", None)
+        if lock is None:
+            lock = threading.RLock()
             with self._door:
-                self._inside.append(thread)
-
-    def __exit__(self, *_: object) -> None:
-        self._inside.remove(_thread.get_ident())
+                self._locks.add(lock)
+            self._of_thread.lock = lock
+        return lock  # type: ignore[no-any-return]
 
     @contextmanager
     def closed(self) -> Iterator[None]:
         """Within the block, no other thread is inside."""
-        thread = _thread.get_ident()
         with self._door:
-            while any(other != thread for other in self._inside):
-                time.sleep(_PAUSE)
+            held = []
+            for lock in list(self._locks):
+                holder = _holding(lock)
+                next(holder)
+                held.append(holder)
             yield
-
-    def _only_this_thread(self) -> None:
-        thread = _thread.get_ident()
-        self._inside[:] = [inside for inside in self._inside if inside == thread]
 
 
 PRODUCTS = Gate()
-"""Around the calls of NumPy's or SciPy's BLAS and LAPACK from Python; within it a thread takes no other lock."""
+"""Around the calls of NumPy's or SciPy's BLAS and LAPACK from Python; inside, a thread takes no other lock."""
 kept_out_of_forks(Order.PRODUCTS, PRODUCTS.closed)
 
 
@@ -109,15 +118,6 @@ def _imported_elsewhere() -> bool:
     )
 
 
-def _within(guards: list[Callable[[], AbstractContextManager[Any]]]) -> Generator[None, None, None]:
-    """Everything is held between the first `next` and `close`: with statements lose no lock to an interrupt."""
-    if guards:
-        with guards[0]():
-            yield from _within(guards[1:])
-    else:
-        yield
-
-
 def _interrupt_soon() -> None:
     """Interrupt the main thread after its hooks, in which Python would ignore it."""
     time.sleep(_PAUSE)
@@ -126,53 +126,40 @@ def _interrupt_soon() -> None:
         signal.pthread_kill(main, signal.SIGINT)  # it also ends a system call that waits
 
 
-class _Fork:
-    """The hooks of os.fork."""
-
-    def __init__(self) -> None:
-        self._one_at_a_time = threading.RLock()
-        self._thread = 0
-        """The thread that forks."""
-        self._held: Generator[None, None, None] | None = None
-        self._interrupted = False
-
-    def before(self) -> None:
-        self._one_at_a_time.acquire()
-        self._thread = _thread.get_ident()
-        while True:
-            try:
-                while _imported_elsewhere():
-                    time.sleep(_PAUSE)
-                self._held = _within([guard for _, guard in _guards])
-                next(self._held)
-                if not _imported_elsewhere():
-                    break
-            except KeyboardInterrupt:  # an exception would not stop the fork; the parent gets it afterwards
-                self._interrupted = True
-            if self._held is not None:
-                self._held.close()
-
-    def after(self) -> None:
-        if self._thread != _thread.get_ident():  # these hooks were registered while the fork had begun
-            return
-        self._thread = 0
-        held, self._held = self._held, None
-        if held is not None:
-            held.close()
-        self._one_at_a_time.release()
-
-    def after_in_parent(self) -> None:
-        interrupted, self._interrupted = self._interrupted, False
-        self.after()
-        if interrupted:
-            _thread.start_new_thread(_interrupt_soon, ())
-
-    def after_in_child(self) -> None:
-        self._interrupted = False
-        self.after()
+_one_at_a_time = threading.RLock()
+_held: list[list[Generator[None, None, None]]] = []
+"""What the thread that forks holds."""
+_interrupted: list[bool] = []
 
 
-_fork = _Fork()
+def _before() -> None:
+    """Hold everything. An exception would not stop the fork, so an interrupt comes afterwards, in the parent."""
+    while True:
+        holders: list[Generator[None, None, None]] = []
+        try:
+            while _imported_elsewhere():
+                time.sleep(_PAUSE)
+            for guard in (lambda: _one_at_a_time, *(guard for _, guard in _guards)):
+                holder = _holding(guard())
+                next(holder)
+                holders.append(holder)
+            if not _imported_elsewhere():
+                _held.append(holders)
+                break
+        except KeyboardInterrupt:
+            _interrupted.append(True)
+            if _held and _held[-1] is holders:
+                break
+        del holders[:]
+
+
+def _after_in_parent() -> None:
+    if _interrupted:
+        _interrupted.clear()
+        _thread.start_new_thread(_interrupt_soon, ())
+
+
 # Logging is imported above, since hooks run last to first: its hook takes a lock that Numba needs, and a thread that
 # compiles must be waited for before that.
-os.register_at_fork(before=_fork.before, after_in_parent=_fork.after_in_parent, after_in_child=_fork.after_in_child)
+os.register_at_fork(before=_before, after_in_parent=_held.clear, after_in_child=_held.clear)
+os.register_at_fork(after_in_parent=_after_in_parent, after_in_child=_interrupted.clear)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hloom.hlo.forking import Gate
 
+from support.interrupts import at_every_point
 from support.runtime_kernels import python
 
 FORKS = """
@@ -220,26 +222,52 @@ def test_a_fork_waits_for_those_inside_a_gate_and_lets_none_in() -> None:
     gate, events, entered = Gate(), [], threading.Event()
 
     def first() -> None:
-        with gate:
+        with gate.inside():
             entered.set()
             time.sleep(0.1)
-            with gate:  # would wait for itself if it waited
+            with gate.inside():  # would wait for itself if it waited
                 events.append("first")
 
     def second() -> None:
-        with gate:
+        with gate.inside():
             events.append("second")
 
     threads = [threading.Thread(target=first), threading.Thread(target=second)]
     threads[0].start()
     entered.wait()
-    with gate, gate.closed():
+    with gate.inside(), gate.closed():
         threads[1].start()
         time.sleep(0.05)
         events.append("fork")
     for thread in threads:
         thread.join()
     assert events == ["first", "fork", "second"]
+
+
+def _another_thread_can(work: Callable[[], object]) -> bool:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(20)
+    return not thread.is_alive()
+
+
+def test_interrupts_leave_no_gate_closed() -> None:
+    gate = Gate()
+
+    def enter() -> None:
+        with gate.inside():
+            pass
+
+    def close() -> None:
+        with gate.closed():
+            pass
+
+    for work in (enter, close):
+        points = 0
+        for _ in at_every_point(work, "hlo/forking.py"):
+            points += 1
+            assert _another_thread_can(close), (work, points)
+        assert points > 2
 
 
 ORDER = """

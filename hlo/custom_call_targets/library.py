@@ -50,7 +50,7 @@ def loop_in_python(function: int, count: int, addresses: NDArray, steps: NDArray
     Argument k is a workspace of `work[k]` bytes where that is not 0: calls at the same time need one each.
     """
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(addresses))(function)
-    with PRODUCTS:
+    with PRODUCTS.inside():
         for i in range(count):
             call(*(addresses + i * steps).tolist())
 

@@ -77,7 +77,7 @@ def _add_products(result: NDArray, area: NDArray, weights: NDArray, window: Wind
     for element in np.ndindex(*weights.shape[2:]):
         shifted = area[(slice(None), slice(None), *_shift(element, window, result.shape[2:]))]
         rows = np.moveaxis(shifted, 1, -1)
-        with PRODUCTS:
+        with PRODUCTS.inside():
             # Not `tensordot`: for a matrix of one element it calls axpy, for which zero times infinity is zero.
             products = np.matmul(rows.reshape(places, features), weights[(..., *element)].T)
         moved = np.moveaxis(products.reshape(*rows.shape[:-1], -1), -1, 1)

@@ -48,12 +48,12 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
         # The same as below, for matrices: these are common in eager execution.
         left = lhs if lhs_contracting == (1,) else lhs.T
         right = rhs if rhs_contracting == (0,) else rhs.T
-        with PRODUCTS:
+        with PRODUCTS.inside():
             product = np.matmul(left, right)
     else:
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
         right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting).swapaxes(-1, -2)
-        with PRODUCTS:
+        with PRODUCTS.inside():
             # Without contracting dimensions nothing is added: a product of -0.0 stays that.
             product = (np.matmul if lhs_contracting else np.multiply)(left, right)
         product = product.reshape(shape.dimensions)

@@ -22,6 +22,7 @@ _lock = fork_lock(Order.COMPILER)
 _of_thread = threading.local()
 
 _llvmlite_lock: Any = getattr(ffi.lib, "_lock", None)
+_llvmlite_lock = getattr(_llvmlite_lock, "_lock", _llvmlite_lock)
 if hasattr(_llvmlite_lock, "__enter__"):
     kept_out_of_forks(Order.LLVM, lambda: _llvmlite_lock)
 
@@ -40,16 +41,32 @@ def target_description() -> str:
     return " ".join((f"llvmlite {llvmlite.__version__}", *_native_target()))
 
 
+class _Machine:
+    """A target machine, of one thread as long as that lives; making one takes a third of a millisecond."""
+
+    def __init__(self) -> None:
+        try:
+            self.machine = _machines.pop()
+        except IndexError:
+            triple, cpu, features = _native_target()
+            target = llvm.Target.from_triple(triple)
+            self.machine = target.create_target_machine(
+                cpu=cpu, features=features, opt=2, reloc="pic", codemodel="default", jit=True
+            )
+
+    def __del__(self) -> None:
+        _machines.append(self.machine)
+
+
+_machines: list[Any] = []
+
+
 def target_machine() -> Any:
     """This thread's LLVM target machine for this CPU; position-independent code, so that objects load anywhere."""
-    machine = getattr(_of_thread, "machine", None)
-    if machine is None:
-        triple, cpu, features = _native_target()
-        target = llvm.Target.from_triple(triple)
-        machine = _of_thread.machine = target.create_target_machine(
-            cpu=cpu, features=features, opt=2, reloc="pic", codemodel="default", jit=True
-        )
-    return machine
+    mine = getattr(_of_thread, "machine", None)
+    if mine is None:
+        mine = _of_thread.machine = _Machine()
+    return mine.machine
 
 
 @functools.cache

@@ -18,10 +18,10 @@ from ...hlo.forking import Order, kept_out_of_forks
 from ..loops.reader import NotALoopProgram, read
 from .errors import KernelCompilationError
 from .kernel import KernelSource, Parameter
-from .numba_internals import Rules, compiler_lock, new_module, numba_compiler, without_addresses
+from .numba_internals import Rules, compiler_lock, compiler_lock_itself, new_module, numba_compiler, without_addresses
 from .one_pass import OnePass, Refused
 
-kept_out_of_forks(Order.COMPILER, lambda: compiler_lock)  # a thread of the user may compile with Numba
+kept_out_of_forks(Order.COMPILER, lambda: compiler_lock_itself)  # a thread of the user may compile with Numba
 
 NUMBA_TYPES: dict[str, Any] = {
     "pred": types.uint8, "s8": types.int8, "s16": types.int16, "s32": types.int32, "s64": types.int64,

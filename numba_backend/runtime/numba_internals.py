@@ -36,7 +36,10 @@ from numba.extending import _Intrinsic
 from . import llvm_backend
 
 NAMES: dict[str, tuple[str, ...]] = {
-    "the lock around Numba's compiler": ("numba.core.compiler_lock.global_compiler_lock",),
+    "the lock around Numba's compiler": (
+        "numba.core.compiler_lock.global_compiler_lock",
+        "numba.core.compiler_lock.global_compiler_lock._lock",
+    ),
     "registrations of what kernels use": (
         "numba.cpython.builtins",
         "numba.cpython.numbers",
@@ -163,6 +166,8 @@ def _sets(owner: type, name: str) -> bool:
 
 _NOTHING = object()
 compiler_lock = global_compiler_lock
+compiler_lock_itself = global_compiler_lock._lock
+"""The interpreter's lock in it: where an interrupt may come, `with compiler_lock` could lose it."""
 _FASTMATH = FastMathOptions({"contract"})
 
 

@@ -33,10 +33,11 @@ from .cpus import cpu_description
 from .kernel import KernelSource, digest
 from .loader import Code, link, load_images, load_objects
 from .store_disk import Disk, Entry
+from .uninterrupted import uninterrupted
 
 _lock = fork_lock(Order.STORE)
-"""Held by the thread that loads or compiles kernels, in any store: a fork waits for it. It is reentrant, since a signal
-or the end of an object may run Python, and with it a program, in the middle of compiling."""
+"""Held by the thread that loads or compiles kernels, in any store: a fork waits for it. It is reentrant, since the end
+of an object may run Python, and with it a program, in the middle of compiling."""
 
 MAX_UNUSED_CODE = 16 << 20
 """Bytes of object code that a store keeps in memory, whether a program uses it or not: the code used last."""
@@ -138,21 +139,24 @@ class KernelStore:
         found = {kernel.identity: self._codes.get(kernel.identity) for kernel in kernels}
         absent = 0
         if None in found.values():
-            with _lock:
-                missing: dict[str, KernelSource] = {}
-                for kernel in kernels:
-                    if found[kernel.identity] is None:  # perhaps another thread has just made it
-                        found[kernel.identity] = self._codes.get(kernel.identity)
-                        if found[kernel.identity] is None:
-                            missing[kernel.identity] = kernel
-                absent = len(missing)
-                found.update(self._obtain(list(missing.values())))
+            absent = uninterrupted(lambda _: self._complete(found, kernels), _lock)
         self._count(found_in_memory=len(kernels) - absent)
         codes = cast(dict[str, Code], found)
         self._keep(codes)
         if self._disk is not None:
             self._disk.warn()
         return [codes[kernel.identity] for kernel in kernels]
+
+    def _complete(self, found: dict[str, Code | None], kernels: Sequence[KernelSource]) -> int:
+        """Obtain what is None in `found`, with `_lock` held; returns how many were not in memory."""
+        missing: dict[str, KernelSource] = {}
+        for kernel in kernels:
+            if found[kernel.identity] is None:  # perhaps another thread has just made it
+                found[kernel.identity] = self._codes.get(kernel.identity)
+                if found[kernel.identity] is None:
+                    missing[kernel.identity] = kernel
+        found.update(self._obtain(list(missing.values())))
+        return len(missing)
 
     def release_unused(self) -> int:
         """Give back the memory of code that no program uses; returns how many bytes of object code were kept."""

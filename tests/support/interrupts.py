@@ -1,0 +1,54 @@
+"""An exception wherever Python runs the handlers of signals, which may raise: at every such point in turn."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+
+class Interrupt(BaseException):
+    """Raised within the function."""
+
+
+_POINTS = ("CALL", "JUMP_BACKWARD", "RESUME")
+"""The instructions at whose end Python looks for signals."""
+
+
+def at_every_point(function: Callable[[], object], *files: str) -> Iterator[int]:
+    """Call the function again and again; the n-th time it is interrupted at the n-th point at which Python code in
+    these files may be. Yields n after each call, and ends when a call was not interrupted.
+    """
+    number, interrupted = 0, True
+    last: dict[FrameType, str] = {}
+    while interrupted:
+        interrupted, left = False, number
+        last.clear()
+
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            nonlocal left, interrupted
+            if not frame.f_code.co_filename.endswith(files):
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                before, last[frame] = last.get(frame, ""), dis.opname[frame.f_code.co_code[frame.f_lasti]]
+                if before.startswith(_POINTS):
+                    if left == 0:
+                        left, interrupted = -1, True
+                        raise Interrupt
+                    left -= 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            function()
+        except Interrupt:
+            pass
+        finally:
+            sys.settrace(before)
+            last.clear()
+        yield number
+        number += 1
