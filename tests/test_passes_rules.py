@@ -93,7 +93,43 @@ def misses(rule: str, body: str) -> Case:
     return Case(rule, body, None)
 
 
+def floor_remainder(divisor: str, added: str, test: str = "") -> str:
+    """What JAX writes for i % divisor; `test`: compared with zero."""
+    return (
+        f"r = s32[4] remainder(i, {divisor})  l = pred[4] compare(r, i0), direction=LT  a = s32[4] add(r, {added})  "
+        + (f"f = s32[4] select(l, a, r)  ROOT is0 = pred[4] {test}" if test else "ROOT f = s32[4] select(l, a, r)")
+    )
+
+
+def floor_divide(divisor: str, by: str, one: str = "i1") -> str:
+    """What JAX writes for i // divisor."""
+    return (
+        f"g = s32[4] sign(i)  l = pred[4] compare(g, {one}), direction=NE  r = s32[4] remainder(i, {by})  "
+        f"left = pred[4] compare(r, i0), direction=NE  both = pred[4] and(l, left)  v = s32[4] divide(i, {divisor})  "
+        "less = s32[4] add(v, im1)  ROOT f = s32[4] select(both, less, v)"
+    )
+
+
 CASES = [
+    fires("floor_remainder_by_power_of_two", floor_remainder("i2", "i2"), "and(i, broadcast(1){}:s32[4])"),
+    misses("floor_remainder_by_power_of_two", floor_remainder("i2", "i5")),
+    misses("floor_remainder_by_power_of_two", floor_remainder("i5", "i5")),
+    misses("floor_remainder_by_power_of_two", floor_remainder("ilow", "ilow")),
+    fires(
+        "compare_floor_remainder",
+        floor_remainder("i5", "i5", "compare(f, i0), direction=NE"),
+        "compare(remainder(i, broadcast(5){}:s32[4]), broadcast(0){}:s32[4])NE",
+    ),
+    misses("compare_floor_remainder", floor_remainder("i5", "i5", "compare(f, i1), direction=EQ")),
+    misses("compare_floor_remainder", floor_remainder("i5", "i5", "compare(f, i0), direction=GE")),
+    fires(
+        "floor_divide_by_power_of_two", floor_divide("i2", "i2"),
+        "shift-right-arithmetic(i, broadcast(1){}:s32[4])",
+    ),
+    misses("floor_divide_by_power_of_two", floor_divide("i5", "i5")),
+    misses("floor_divide_by_power_of_two", floor_divide("i2", "i5")),
+    misses("floor_divide_by_power_of_two", floor_divide("i2", "i2", "im1")),
+    misses("floor_divide_by_power_of_two", floor_divide("ilow", "ilow")),
     fires("add_zero", "ROOT r = s32[4] add(i, i0)", "i"),
     fires("add_zero", "ROOT r = f32[4] add(fm0, x)", "x"),
     fires("add_zero", "a = f32[4] multiply(x, x)  ROOT r = f32[4] add(a, f0)", "multiply(x, x)"),
@@ -173,6 +209,19 @@ CASES = [
     fires("absorbing_bits", "ROOT r = pred[4] and(p, none)", "broadcast(False){}:pred[4]"),
     fires("absorbing_bits", "ROOT r = s32[4] or(i, im1)", "broadcast(-1){}:s32[4]"),
     misses("absorbing_bits", "ROOT r = s32[4] or(i, i1)"),
+    fires(
+        "less_and_different",
+        "a = pred[4] compare(x, y), direction=NE  c = pred[4] compare(x, y), direction=LT  ROOT r = pred[4] and(a, c)",
+        "compare(x, y)LT",
+    ),
+    misses(
+        "less_and_different",
+        "a = pred[4] compare(x, y), direction=NE  c = pred[4] compare(x, y), direction=LE  ROOT r = pred[4] and(a, c)",
+    ),
+    misses(
+        "less_and_different",
+        "a = pred[4] compare(x, ey), direction=NE  c = pred[4] compare(x, y), direction=LT  ROOT r = pred[4] and(a, c)",
+    ),
     fires("xor_itself", "ROOT r = s32[4] xor(i, i)", "broadcast(0){}:s32[4]"),
     misses("xor_itself", "ROOT r = s32[4] xor(i, j)"),
     fires("xor_zero", "ROOT r = s32[4] xor(i0, i)", "i"),

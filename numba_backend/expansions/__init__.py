@@ -9,6 +9,7 @@ from ...hlo.passes.expand.expand import EXPANSIONS
 from ...hlo.passes.rules import RuleSet, rule
 from .convolution import canonical_dimensions
 from .linalg import half_in_f32
+from .power import small_power
 from .sort import large_topk
 
 NUMBA_EXPANSIONS = RuleSet(
@@ -19,6 +20,7 @@ NUMBA_EXPANSIONS = RuleSet(
         rule(dot_in_one_type, Opcode.DOT),
         rule(dot_of_integers, Opcode.DOT),
         rule(large_topk, Opcode.TOPK),
+        rule(small_power, Opcode.POWER),
     )
 )
 """In the order in which they are tried."""

@@ -315,6 +315,79 @@ def select_of_truth(i: Instruction) -> Instruction | None:
     return unary(Opcode.NOT, pred) if is_splat(a, False) and is_splat(b, True) else None
 
 
+def _is_compare(i: Instruction, direction: ComparisonDirection, value: int) -> bool:
+    return (
+        i.opcode is Opcode.COMPARE and i.attributes.direction is direction and is_splat(i.operands[1], value)
+    )
+
+
+def _floor_remainder(i: Instruction) -> tuple[Instruction, int] | None:
+    """(r, c) if `i` is select(r < 0, r + c, r) for the remainder r of a signed integer by a constant c > 0."""
+    if i.opcode is not Opcode.SELECT:
+        return None
+    is_negative, plus, r = i.operands
+    if r.opcode is not Opcode.REMAINDER or not r.shape.element.is_integral or not r.shape.element.is_signed:
+        return None
+    divisor = splat_value(r.operands[1])
+    if divisor is None or divisor <= 0 or not _is_compare(is_negative, _D.LT, 0) or is_negative.operands[0] is not r:
+        return None
+    if plus.opcode is not Opcode.ADD or plus.operands[0] is not r or not is_splat(plus.operands[1], divisor):
+        return None
+    return r, int(divisor)
+
+
+def floor_remainder_by_power_of_two(i: Instruction) -> Instruction | None:
+    """x mod 2^k, with the sign of 2^k, is the low bits of x, for signed integers; as JAX and NumPy write it,
+    select(r < 0, r + 2^k, r) with r = remainder(x, 2^k)."""
+    found = _floor_remainder(i)
+    if found is None or found[1] & (found[1] - 1):
+        return None
+    return binary(Opcode.AND, found[0].operands[0], make_splat(found[1] - 1, i.shape))
+
+
+def compare_floor_remainder(i: Instruction) -> Instruction | None:
+    """x mod c = 0, and x mod c != 0, with either sign of the remainder, for signed integers and a constant c > 0."""
+    if i.attributes.direction not in (_D.EQ, _D.NE) or not is_splat(i.operands[1], 0):
+        return None
+    found = _floor_remainder(i.operands[0])
+    return None if found is None else make_instruction(i.opcode, (found[0], i.operands[1]), i.attributes)
+
+
+def floor_divide_by_power_of_two(i: Instruction) -> Instruction | None:
+    """floor(x / 2^k) is x shifted right, for signed integers; as JAX writes it, select(sign(x) != 1 and
+    remainder(x, 2^k) != 0, q - 1, q) with q = divide(x, 2^k)."""
+    differs, less, q = i.operands
+    if q.opcode is not Opcode.DIVIDE or not q.shape.element.is_integral or not q.shape.element.is_signed:
+        return None
+    x, by = q.operands
+    divisor = splat_value(by)
+    if divisor is None or divisor <= 0 or int(divisor) & (int(divisor) - 1):
+        return None
+    if less.opcode is not Opcode.ADD or less.operands[0] is not q or not is_splat(less.operands[1], -1):
+        return None
+    if differs.opcode is not Opcode.AND:
+        return None
+    for sign, rest in (differs.operands, differs.operands[::-1]):
+        if not _is_compare(sign, _D.NE, 1) or not _is_compare(rest, _D.NE, 0):
+            continue
+        sign, rest = sign.operands[0], rest.operands[0]
+        if sign.opcode is not Opcode.SIGN or sign.operands[0] is not x or rest.opcode is not Opcode.REMAINDER:
+            continue
+        if rest.operands[0] is x and is_splat(rest.operands[1], divisor):
+            shift = make_splat(int(divisor).bit_length() - 1, i.shape)
+            return binary(Opcode.SHIFT_RIGHT_ARITHMETIC, x, shift)
+    return None
+
+
+def less_and_different(i: Instruction) -> Instruction | None:
+    """x < y and x != y is x < y, and so for >, for all types."""
+    for less, different in (i.operands, i.operands[::-1]):
+        if less.opcode is different.opcode is Opcode.COMPARE and set(less.operands) == set(different.operands):
+            if less.attributes.direction in (_D.LT, _D.GT) and different.attributes.direction is _D.NE:
+                return less
+    return None
+
+
 def compare_itself(i: Instruction) -> Instruction | None:
     """x = x, x <= x, x >= x are true, x != x, x < x, x > x false for integers and pred; for floats only x < x and
     x > x are known, as NaN is not equal to itself."""
@@ -545,6 +618,7 @@ ARITHMETIC_RULES = (
     rule(same_operands, _O.MAXIMUM, _O.MINIMUM, _O.AND, _O.OR),
     rule(neutral_bound, _O.MAXIMUM, _O.MINIMUM, _O.AND, _O.OR, operands=SPLATS),
     rule(absorbing_bits, _O.AND, _O.OR, operands=SPLATS),
+    rule(less_and_different, _O.AND, operands={_O.COMPARE}),
     rule(xor_itself, _O.XOR),
     rule(xor_zero, _O.XOR, operands=SPLATS),
     rule(shift_zero, _O.SHIFT_LEFT, _O.SHIFT_RIGHT_ARITHMETIC, _O.SHIFT_RIGHT_LOGICAL, operands=SPLATS),
@@ -552,7 +626,10 @@ ARITHMETIC_RULES = (
     rule(select_equal, _O.SELECT),
     rule(select_not, _O.SELECT, operands={_O.NOT}),
     rule(select_of_truth, _O.SELECT, operands=SPLATS),
+    rule(floor_remainder_by_power_of_two, _O.SELECT, operands={_O.REMAINDER}),
+    rule(floor_divide_by_power_of_two, _O.SELECT, operands={_O.DIVIDE}),
     rule(compare_itself, _O.COMPARE),
+    rule(compare_floor_remainder, _O.COMPARE, operands={_O.SELECT}),
     rule(compare_unsigned_zero, _O.COMPARE, operands=SPLATS),
     rule(compare_pred, _O.COMPARE, operands=SPLATS),
     rule(compare_converted_pred, _O.COMPARE, operands=SPLATS),
