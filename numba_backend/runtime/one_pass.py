@@ -46,6 +46,7 @@ from ..loops.statements import (
 )
 from .dialect_memory import MOST_ELEMENTS, stack_array
 from .loop_hints import LoopHints
+from .mixing import opaque_zero, sums_of_counters
 from .numba_internals import Rules, allow_contraction
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -89,6 +90,9 @@ class OnePass:
         self._loops: list[_Loop] = []
         self._hints = LoopHints(module)
         self._repeated: frozenset[str] = frozenset()
+        self._hidden: frozenset[int] = frozenset()
+        """Additions whose result LLVM must not see through: mixing.py."""
+        self._zero: Any = None
         self._written: dict[tuple[str, Any], Any] = {}
         """Operations that are functions of the module, by name and types."""
         self._result: Any = None
@@ -110,6 +114,7 @@ class OnePass:
             self._assign(name, Value(type_, value))
         start = self._builder.block
         self._repeated = _often_called(program)
+        self._hidden = sums_of_counters(program)
         self._suite(program.body)
         if not self._builder.block.is_terminated:
             if result is not None:
@@ -278,7 +283,19 @@ class OnePass:
     def _binary(self, node: Binary) -> Value:
         if node.op in ("and", "or"):
             return self._boolean(node)
-        return self._call(_BINARY[node.op], self._expression(node.left), self._expression(node.right))
+        value = self._call(_BINARY[node.op], self._expression(node.left), self._expression(node.right))
+        return self._opaque(value) if id(node) in self._hidden else value
+
+    def _opaque(self, value: Value) -> Value:
+        if not isinstance(value.value.type, llir.IntType):
+            return value
+        if self._zero is None:
+            self._entry.position_at_end(self._entry.block)
+            self._zero = opaque_zero(self._entry)
+        zero = self._zero
+        if value.value.type.width < 64:
+            zero = self._builder.trunc(zero, value.value.type)
+        return Value(value.type, self._builder.xor(value.value, zero))
 
     def _unary(self, node: Unary) -> Value:
         operand = node.operand

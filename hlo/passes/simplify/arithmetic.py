@@ -381,10 +381,12 @@ def floor_divide_by_power_of_two(i: Instruction) -> Instruction | None:
 
 def less_and_different(i: Instruction) -> Instruction | None:
     """x < y and x != y is x < y, and so for >, for all types."""
-    for less, different in (i.operands, i.operands[::-1]):
-        if less.opcode is different.opcode is Opcode.COMPARE and set(less.operands) == set(different.operands):
-            if less.attributes.direction in (_D.LT, _D.GT) and different.attributes.direction is _D.NE:
-                return less
+    a, b = i.operands
+    if not a.opcode is b.opcode is Opcode.COMPARE or set(a.operands) != set(b.operands):
+        return None
+    for less, different in ((a, b), (b, a)):
+        if less.attributes.direction in (_D.LT, _D.GT) and different.attributes.direction is _D.NE:
+            return less
     return None
 
 

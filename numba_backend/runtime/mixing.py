@@ -1,0 +1,97 @@
+"""Where random bits are mixed: additions that LLVM must not take for arithmetic on a loop's counter.
+
+A counter-based generator (Threefry, Philox) and a hash start from the counter of a loop, add, xor and rotate. LLVM's
+loop strength reduction sees dozens of sums of the counter and something, each with one more term than the one before,
+and takes half a second to find no cheaper way to step them. `sum ^ zero` is opaque to it, where LLVM does not know that
+`zero` is 0; that costs one instruction for each generated number, and nothing else, in vectorised loops too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import llvmlite.ir as llir
+
+from ..loops.expressions import Binary, Call, Expr, Name, Number
+from ..loops.statements import Assign, For, LoopProgram, Statement, Store, walk
+
+_COUNTER, _MIXED = "counter", "mixed"
+_FEW = 8
+"""With fewer xors there is nothing to hide."""
+
+
+def sums_of_counters(program: LoopProgram) -> frozenset[int]:
+    """The identities of the nodes `a + b` where one operand steps with a loop's counter, as far as additions show it,
+    and the other is the result of `^`."""
+    statements = list(walk(program.body))
+    pairs = [pair for s in statements for pair in _assigned(s)]
+    if sum(_is_xor(part) for _, value in pairs for part in value.walk()) < _FEW:
+        return frozenset()
+    carried = {name for name, value in pairs if _steps(name, value)} | {
+        s.variable.name for s in statements if isinstance(s, For)
+    }
+    kinds: dict[str, str | None] = dict.fromkeys(carried, _COUNTER)
+    found: set[int] = set()
+    for name, value in pairs:
+        kind = _kind(value, kinds, found)
+        if name not in carried:
+            kinds[name] = kind
+    return frozenset(found)
+
+
+def _assigned(statement: Statement) -> Iterator[tuple[str, Expr]]:
+    """Names and their new values; an element of an array has no name."""
+    if isinstance(statement, Assign):
+        for target, value in zip(statement.targets, statement.values, strict=True):
+            yield target.name, value
+    elif isinstance(statement, Store):
+        yield "", statement.value
+
+
+def _is_xor(node: Expr) -> bool:
+    return isinstance(node, Binary) and node.op == "^"
+
+
+def _steps(name: str, value: Expr) -> bool:
+    """Is the value `name + literal`, perhaps in casts?"""
+    value = _uncast(value)
+    if not isinstance(value, Binary) or value.op not in ("+", "-") or not isinstance(_uncast(value.right), Number):
+        return False
+    return isinstance(value.left, Name) and value.left.name == name
+
+
+def _uncast(value: Expr) -> Expr:
+    while isinstance(value, Call) and len(value.arguments) == 1:
+        value = value.arguments[0]
+    return value
+
+
+def _kind(node: Expr, kinds: dict[str, str | None], found: set[int]) -> str | None:
+    if isinstance(node, Name):
+        return kinds.get(node.name)
+    if isinstance(node, Call) and len(node.arguments) == 1:
+        return _kind(node.arguments[0], kinds, found)
+    if isinstance(node, Call):
+        for argument in node.arguments:
+            _kind(argument, kinds, found)
+        return None
+    if not isinstance(node, Binary):
+        return None
+    left, right = _kind(node.left, kinds, found), _kind(node.right, kinds, found)
+    if node.op == "^":
+        return _MIXED
+    if node.op in ("+", "-") and _COUNTER in (left, right):
+        if _MIXED not in (left, right):
+            return _COUNTER
+        if node.op == "+":
+            found.add(id(node))
+    elif node.op == "*" and (left is _COUNTER or right is _COUNTER):
+        return _COUNTER if isinstance(node.left, Number) or isinstance(node.right, Number) else None
+    return None
+
+
+def opaque_zero(builder: Any) -> Any:
+    """An int64 that is 0, which LLVM does not know: what an empty piece of assembly makes of 0."""
+    type_ = llir.IntType(64)
+    return builder.asm(llir.FunctionType(type_, [type_]), "", "=r,0", [llir.Constant(type_, 0)], False)

@@ -1,0 +1,71 @@
+"""Additions of counters to mixed bits are hidden from LLVM, one for each number, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.runtime import dialect, numba_frontend
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.mixing import sums_of_counters
+
+import hloom
+import hloom.numpy as jnp
+
+ROUNDS = """        first = uint32(first + second)
+        second = uint32(first ^ (shl(second, uint32(13)) | shr_logical(second, uint32(19))))
+"""
+
+
+def kernel(start: str, rounds: int = 10, step: str = "") -> str:
+    return f"""def mix(lo, hi, key, out):
+    count = uint32(0)
+    for i in range(lo, hi):
+        {start}
+        second = uint32(uint32(i) * uint32(2) + key[0])
+{ROUNDS * rounds}        out[i] = uint32(first ^ second)
+{step}"""
+
+
+def hidden(source: str) -> int:
+    return len(sums_of_counters(read(source, ["int64", "int64", "uint32*", "uint32*"], "mix")))
+
+
+def test_one_addition_for_each_number() -> None:
+    assert hidden(kernel("first = uint32(uint32(i) + key[1])")) == 1
+    assert hidden(kernel("first = uint32(key[1] + uint32(i))", rounds=20)) == 1
+
+
+def test_counters_that_a_loop_carries() -> None:
+    carried = kernel("first = uint32(count + key[1])", step="        count = uint32(count + uint32(3))\n")
+    assert hidden(carried) == 1
+    assert hidden(kernel("first = uint32(count + key[1])")) == 0
+
+
+def test_what_has_no_counter_or_hardly_mixes_stays() -> None:
+    assert hidden(kernel("first = key[1]")) == 0
+    assert hidden(kernel("first = uint32(uint32(i) + key[1])", rounds=3)) == 0
+    assert hidden(kernel("first = uint32(uint32(i) ^ key[1])")) == 0
+
+
+def test_the_zero_is_made_once() -> None:
+    parameters = (Parameter("pointer", "u32"), Parameter("pointer", "u32"))
+    text = numba_frontend.to_llvm(
+        KernelSource("mix", kernel("first = uint32(uint32(i) + key[1])"), parameters), dialect.SCOPE
+    )
+    assert text.count(" asm ") == 1
+
+
+def test_numbers_are_those_of_numpy() -> None:
+    def mix(x: Any) -> Any:
+        first, second = x + np.uint32(5), x * np.uint32(2) + np.uint32(7)
+        for _ in range(12):
+            first = first + second
+            second = first ^ ((second << np.uint32(13)) | (second >> np.uint32(19)))
+        return first ^ second
+
+    x = np.arange(1000, dtype=np.uint32)
+    got = hloom.jit(lambda: mix(jnp.arange(1000, dtype=jnp.uint32)))()
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(got, mix(x))
