@@ -22,8 +22,8 @@ _FEW = 8
 
 
 def sums_of_counters(program: LoopProgram) -> frozenset[int]:
-    """The identities of the nodes `a + b` where one operand steps with a loop's counter, as far as additions show it,
-    and the other is the result of `^`."""
+    """The identities of the nodes `a + b`, or of the casts of them, where one operand steps with a loop's counter, as far
+    as additions show it, and the other is the result of `^`."""
     statements = list(walk(program.body))
     pairs = [pair for s in statements for pair in _assigned(s)]
     if sum(_is_xor(part) for _, value in pairs for part in value.walk()) < _FEW:
@@ -71,7 +71,12 @@ def _kind(node: Expr, kinds: dict[str, str | None], found: set[int]) -> str | No
     if isinstance(node, Name):
         return kinds.get(node.name)
     if isinstance(node, Call) and len(node.arguments) == 1:
-        return _kind(node.arguments[0], kinds, found)
+        (inner,) = node.arguments
+        kind = _kind(inner, kinds, found)
+        if id(inner) in found:  # the narrower type: more of them fit into a vector
+            found.remove(id(inner))
+            found.add(id(node))
+        return kind
     if isinstance(node, Call):
         for argument in node.arguments:
             _kind(argument, kinds, found)

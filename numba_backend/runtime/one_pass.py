@@ -263,7 +263,7 @@ class OnePass:
 
     def _expression(self, node: Expr) -> Value:
         value: Value = _EXPRESSIONS[type(node)](self, node)
-        return value
+        return self._opaque(value) if id(node) in self._hidden else value
 
     def _load(self, node: Name) -> Value:
         type_ = self._types.get(node.name)
@@ -283,8 +283,7 @@ class OnePass:
     def _binary(self, node: Binary) -> Value:
         if node.op in ("and", "or"):
             return self._boolean(node)
-        value = self._call(_BINARY[node.op], self._expression(node.left), self._expression(node.right))
-        return self._opaque(value) if id(node) in self._hidden else value
+        return self._call(_BINARY[node.op], self._expression(node.left), self._expression(node.right))
 
     def _opaque(self, value: Value) -> Value:
         if not isinstance(value.value.type, llir.IntType):
