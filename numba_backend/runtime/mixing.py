@@ -22,8 +22,8 @@ _FEW = 8
 
 
 def sums_of_counters(program: LoopProgram) -> frozenset[int]:
-    """The identities of the nodes `a + b`, or of the casts of them, where one operand steps with a loop's counter, as far
-    as additions show it, and the other is the result of `^`."""
+    """The identities of the nodes `a + b`, or of the casts of them, where one operand steps with a loop's counter, as
+    far as additions show it, and the other is the result of `^`."""
     statements = list(walk(program.body))
     pairs = [pair for s in statements for pair in _assigned(s)]
     if sum(_is_xor(part) for _, value in pairs for part in value.walk()) < _FEW:
