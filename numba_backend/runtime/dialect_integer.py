@@ -20,9 +20,10 @@ def _lowest(a: Integer) -> int:
 
 def _quotient(a: Integer, b: Integer, signed: bool) -> Integer:
     """trunc(a / b) for b != 0 and no overflow. No CPU divides vectors of integers, so integers of up to 32 bits are
-    divided as floats: a / b is at least 1 / |b| from the next whole number, far more than the rounding error."""
+    divided as floats: a / b is at least 1 / |b| from the next whole number, far more than the rounding error. By a
+    literal, LLVM multiplies."""
     builder = a.builder
-    if a.bits == 64:
+    if a.bits == 64 or _literal(b.raw) is not None:
         return Integer(builder, (builder.sdiv if signed else builder.udiv)(a.raw, b.raw))
     format_ = F64 if a.bits == 32 else F32
     to_float, to_integer = (builder.sitofp, builder.fptosi) if signed else (builder.uitofp, builder.fptoui)
@@ -30,9 +31,21 @@ def _quotient(a: Integer, b: Integer, signed: bool) -> Integer:
     return Integer(builder, to_integer(quotient.raw, a.raw.type))
 
 
+def _literal(value: Any) -> int | None:
+    """The number, if it is written in the kernel, perhaps as a wider integer."""
+    bits = value.type.width
+    while isinstance(value, ir.CastInstr) and value.opname == "trunc":
+        (value,) = value.operands
+    if not isinstance(value, ir.Constant) or not isinstance(value.constant, int):
+        return None
+    return (value.constant + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
 def _safe_divisor(a: Integer, b: Integer, signed: bool) -> Integer:
     """b, but 1 where the division has no quotient: division by zero, and of the lowest number by -1 (1 gives HLO's
     result there)."""
+    if _literal(b.raw) not in (None, 0, -1):
+        return b
     undefined = b.equals(0)
     if signed:
         undefined = undefined | (a.equals(_lowest(a)) & b.equals(-1))
