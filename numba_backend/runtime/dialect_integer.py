@@ -38,7 +38,8 @@ def _literal(value: Any) -> int | None:
         (value,) = value.operands
     if not isinstance(value, ir.Constant) or not isinstance(value.constant, int):
         return None
-    return (value.constant + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    number: int = (value.constant + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    return number
 
 
 def _safe_divisor(a: Integer, b: Integer, signed: bool) -> Integer:
