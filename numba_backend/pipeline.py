@@ -16,6 +16,7 @@ from ..hlo.passes.fuse.loop_dots import LoopDots
 from ..hlo.passes.fuse.mark_in_bounds import MarkInBounds
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
+from ..hlo.passes.fuse.slices_of_updates import SlicesOfUpdates
 from ..hlo.passes.fuse.split_reductions import SplitReductions
 from ..hlo.passes.fuse.unroll_rotation import UnrollRotation
 from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
@@ -98,6 +99,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
+            SlicesOfUpdates(),  # after the last simplification, which would make static slices of these
             MarkInBounds(),  # what is known of an index may not hold outside of its loop: nothing moves from here on
             UnshareLoopState(),  # after the last pass that merges equal values
             Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed

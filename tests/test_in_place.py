@@ -59,6 +59,19 @@ def program(*shapes: Any, writes: int) -> Callable[[Callable[..., Any]], Callabl
 SQUARE = (N, N)
 
 
+@program((N, N), (N, N), writes=WHOLE - ROW)
+def stencils(e, h):
+    """Two fields in turn, each from the differences of the other: no step writes more than what it replaces."""
+
+    def step(_, fields):
+        e, h = fields
+        e = e.at[1:].set(e[1:] - 0.5 * (h[1:] - h[:-1]))
+        h = h.at[:-1, 1:].add(-0.25 * (e[1:, 1:] - e[:-1, 1:]))
+        return e, h
+
+    return lax.fori_loop(0, 5, step, (e, h))
+
+
 @program(SQUARE, writes=ROW)
 def column_recurrence(a):
     return lax.fori_loop(2, N, lambda j, a: a.at[:, j].set(0.5 * a[:, j - 1] + 0.25 * a[:, j - 2]), a)
@@ -483,6 +496,11 @@ def test_scatter(name: str) -> None:
 def test_state_that_changes_places_is_not_copied(name: str) -> None:
     writes = writes_of(PROGRAMS[name].module())
     assert not [w.what for w in writes if w.loops and w.what.startswith("copy") and w.size > ELEMENT]
+
+
+def test_updates_of_what_they_read_need_no_temporaries() -> None:
+    writes = [w for w in writes_of(PROGRAMS["stencils"].module()) if w.loops and w.size > ELEMENT]
+    assert len(writes) == 2, writes
 
 
 def test_the_second_step_is_conditional() -> None:

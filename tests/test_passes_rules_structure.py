@@ -152,6 +152,8 @@ OTHERS = {
     "dynamic_reshape": "x = f32[4] parameter(0)  n = s32[] constant(4)  ROOT r = f32[4] dynamic-reshape(x, n)",
     "set_dimension_size": "x = f32[4] parameter(0)  n = s32[] constant(4)  ROOT r = f32[4] set-dimension-size(x, n), "
     "dimensions={0}",
+    "small_power": "x = f32[5] parameter(0)  c = f32[] constant(2.5)  n = f32[5] broadcast(c), dimensions={}  "
+    "ROOT r = f32[5] power(x, n)",
     "unwritten_memory": 'ROOT r = s32[2,3] custom-call(), custom_call_target="AllocateBuffer"',
 }
 """Expansions of what the table of operations has no cases for."""
