@@ -91,6 +91,24 @@ def test_small_and_empty(sizes: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sizes", [(1, 1, 5), (1, 7, 5), (7, 1, 5), (1, 1, 1), (3, 1, 0)])
+def test_vectors(dtype: str, sizes: tuple[int, int, int]) -> None:
+    """Products of a matrix and a vector, on either side; what the result holds before is not read."""
+    for ta, tb in itertools.product("NTC", "NT"):
+        for pad, batch in ((0, ()), (2, (3,))):
+            check(dtype, *sizes, ta, tb, pad=pad, batch=batch)
+            check(dtype, *sizes, ta, tb, pad=pad, alpha=0.5, beta=2, batch=batch, shared_b=True)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("sizes", [(1, 2001, 600), (2001, 1, 600), (1, 70, 20_000)])
+def test_big_vectors_are_cut_without_seams(count: int, sizes: tuple[int, int, int]) -> None:
+    threads.set_num_threads(count)
+    for dtype, ta, tb in itertools.product(("f32", "c64"), "NT", "NT"):
+        check(dtype, *sizes, ta, tb, pad=3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_alpha_and_beta(dtype: str) -> None:
     check(dtype, 9, 8, 7, alpha=-0.5, beta=1)
     check(dtype, 300, 200, 100, alpha=2, beta=0.25)

@@ -4,7 +4,8 @@ A GEMM row (a row is an instruction of a program's table) computes, row-major an
 
     C[m, n] = alpha * op(A)[m, k] @ op(B)[k, n] + beta * C,      op(X) = X, X^T or X^H
 
-BLAS is column-major, so it is called for the transpose: C^T = op(B)^T op(A)^T, without any copy.
+BLAS is column-major, so it is called for the transpose: C^T = op(B)^T op(A)^T, without any copy. Where C is a vector
+(m = 1 or n = 1), GEMV computes it: GEMM would copy the matrix into blocks first, and take two to ten times as long.
 
 The runtime's threads are used, not those of the BLAS: big products are cut along n or m, whichever is longer (or along
 the batch), and each piece is one single-threaded call. Two halves together take 1.00 to 1.09 times as long as the
@@ -26,7 +27,7 @@ import math
 import os
 import struct
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
@@ -35,6 +36,7 @@ from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL
 
 ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}
 """The element types that BLAS multiplies."""
+_VECTOR_ROUTINES = {"f32": "sgemv", "f64": "dgemv", "c64": "cgemv", "c128": "zgemv"}
 
 Transpose = Literal["N", "T", "C"]
 """Unchanged, transposed, or transposed and conjugated."""
@@ -97,6 +99,30 @@ def gemm_items(lo, hi, block):
     return 0
 """
 
+# A row for GEMV has the same words: the matrix is A, with m rows of k elements each; the distances between the elements
+# of the vectors B and C stand for ldb and ldc, which is 1; n is 1. `trans_b` says whether to clear C, since some
+# versions of OpenBLAS keep a NaN there when beta is 0.
+_GEMV_ITEMS = (
+    _GEMM_ITEMS.partition("        m = ")[0].replace("gemm_items", "gemv_items")
+    + f"""        m = {_word(_M)}
+        if pieces > 1:
+            m = smaller(step, m - first)
+            a += first * {_word(_ROW_A)}
+            c += first * {_word(_ELEMENT)}
+        store(size, m)
+        if {_word(_TRANS_B)}:
+            zero_bytes(c, m * {_word(_ELEMENT)})
+        rows = size
+        columns = row + {_K * 8}
+        if {_word(_TRANS_A)} == {ord("T")}:
+            rows = row + {_K * 8}
+            columns = size
+        call_routine11({_word(_GEMM)}, row + {_TRANS_A * 8}, rows, columns, row + {_ALPHA * 8}, a, row + {_LDA * 8},
+                       b, row + {_LDB * 8}, row + {_BETA * 8}, c, row + {_LDC * 8})
+    return 0
+"""
+)
+
 _RUN_GEMM = f"""
 def run_gemm(row, arguments, pool):
     m = {_word(_M)}
@@ -137,6 +163,7 @@ def run_gemm(row, arguments, pool):
 
 RUN_GEMM = native_function("run_gemm", _RUN_GEMM, 3)
 GEMM_ITEMS = native_function("gemm_items", _GEMM_ITEMS, 3)
+GEMV_ITEMS = native_function("gemv_items", _GEMV_ITEMS, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,21 +229,61 @@ class Gemm:
         yet."""
         size = ELEMENT_BYTES[self.dtype]
         get, set_ = thread_setting()
-        alpha, beta = (_words(value, self.dtype) for value in (self.alpha, self.beta))
+        vector = self._as_vector()
+        of_a, of_b = (a, b) if vector is None or vector.matrix == "a" else (b, a)
         count = 1
         dimensions: list[int] = []
         for dimension in reversed(self.batch):
             count *= dimension.count
-            strides = (dimension.a_stride, dimension.b_stride, dimension.c_stride)
-            dimensions += [dimension.count, *(stride * size for stride in strides)]
-        row_a = self.lda * size if self.transpose_a == "N" else size
-        column_b = size if self.transpose_b == "N" else self.ldb * size
-        words: list[int | KernelSource] = [
-            RUN_GEMM, _gemm_address(self.dtype), ord(self.transpose_b), ord(self.transpose_a), self.m, self.n, self.k,
-            max(self.lda, 1), max(self.ldb, 1), max(self.ldc, 1), *alpha, *beta, a, b, c, size, row_a, column_b,
-            GEMM_ITEMS, get, set_, count, len(self.batch), *dimensions,
-        ]  # fmt: skip
+            strides = [dimension.a_stride, dimension.b_stride]
+            if of_a != a:
+                strides.reverse()
+            dimensions += [dimension.count, *(stride * size for stride in (*strides, dimension.c_stride))]
+        alpha, beta = (_words(value, self.dtype) for value in (self.alpha, self.beta))
+        words: list[int | KernelSource]
+        if vector is None:
+            row_a = self.lda * size if self.transpose_a == "N" else size
+            column_b = size if self.transpose_b == "N" else self.ldb * size
+            words = [
+                RUN_GEMM, _address(ROUTINES[self.dtype]), ord(self.transpose_b), ord(self.transpose_a),
+                self.m, self.n, self.k, max(self.lda, 1), max(self.ldb, 1), max(self.ldc, 1), *alpha, *beta,
+                a, b, c, size, row_a, column_b, GEMM_ITEMS,
+            ]  # fmt: skip
+        else:
+            clear = self.beta == 0
+            row_a = (1 if vector.transpose == "N" else vector.leading) * size
+            words = [
+                RUN_GEMM, _address(_VECTOR_ROUTINES[self.dtype]), int(clear), ord(vector.transpose),
+                vector.rows, 1, self.k, max(vector.leading, 1), vector.step, 1, *alpha,
+                *(_words(1, self.dtype) if clear else beta), of_a, of_b, c, size, row_a, 0, GEMV_ITEMS,
+            ]  # fmt: skip
+        words += [get, set_, count, len(self.batch), *dimensions]
         return tuple(words + [0] * (GEMM_WORDS - 1 - len(words)))
+
+    def _as_vector(self) -> _Vector | None:
+        """The product of a matrix and a vector that this one is, or None."""
+        if not self.k or "C" in (self.transpose_a, self.transpose_b):
+            return None
+        if self.n == 1 and (self.m == 1 or self.ldc == 1):
+            step = self.ldb if self.transpose_b == "N" else 1
+            return _Vector("a", self.m, "T" if self.transpose_a == "N" else "N", self.lda, step)
+        if self.m == 1:
+            step = 1 if self.transpose_a == "N" else self.lda
+            return _Vector("b", self.n, self.transpose_b, self.ldb, step)
+        return None
+
+
+class _Vector(NamedTuple):
+    """How GEMV computes a product."""
+
+    matrix: Literal["a", "b"]
+    rows: int
+    """The length of the result."""
+    transpose: Transpose
+    """For BLAS, which sees the matrix column-major."""
+    leading: int
+    step: int
+    """The distance between neighbouring elements of the other operand, the vector."""
 
 
 def _words(value: complex, dtype: str) -> tuple[int, int]:
@@ -257,8 +324,7 @@ def _symbol(*names: str) -> int:
 
 
 @functools.cache
-def _gemm_address(dtype: str) -> int:
-    routine = ROUTINES[dtype]
+def _address(routine: str) -> int:
     address = _symbol(f"scipy_{routine}_", f"{routine}_")
     if address:
         return address
