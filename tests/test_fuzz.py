@@ -49,9 +49,9 @@ def found_by(kind: str, defect: str, start: int) -> tuple[Case, Outcome]:
 @pytest.mark.parametrize(
     ("kind", "defect", "start", "signature", "most"),
     [
-        pytest.param("text", "wrong_kernel", 840, "compiled code differ", 9, marks=pytest.mark.slow),
-        ("text", "wrong_text", 35, "text: not read as it was printed", 6),
-        pytest.param("text", "crash", 10, "crash in printer", 9, marks=pytest.mark.slow),
+        pytest.param("text", "wrong_kernel", 150, "compiled code differ", 9, marks=pytest.mark.slow),
+        ("text", "wrong_text", 19, "text: not read as it was printed", 6),
+        pytest.param("text", "crash", 71, "crash in printer", 9, marks=pytest.mark.slow),
         pytest.param("hlo", "wrong_rule", 61, "passes differ", 9, marks=pytest.mark.slow),
         pytest.param("hlo", "wrong_kernel", 5, "compiled code differ", 9, marks=pytest.mark.slow),
         ("hlo", "wrong_memory", 17, "compiled code", 8),

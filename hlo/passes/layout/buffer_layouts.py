@@ -76,7 +76,7 @@ class _Entry:
             if old.opcode is Opcode.PARAMETER or (_is_view(old) and old.operands[0] in self._outside):
                 self._outside.add(old)
                 return moved if old.shape.is_tuple else in_layouts(old, self.layouts.of(old.shape))
-            return _inside(self.layouts, old, moved)
+            return _inside(self.layouts, old, self._on_converted(old, moved))
 
         inside = rewrite_computation(entry, visit)
         root = self._result(entry.root, inside.root)
@@ -85,6 +85,16 @@ class _Entry:
         kept = post_order(root, effects_of(inside))
         parameters = [p for p in inside.parameters if p not in kept]
         return HloComputation(entry.name, (*parameters, *kept), root)
+
+    def _on_converted(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        """The instruction on tuples of the caller's in the layouts of the inside: a loop's state, what branches get."""
+        if not any(o.shape.is_tuple and o in self._outside for o in old.operands):
+            return moved
+        operands = [
+            in_layouts(new, self.layouts.of(o.shape)) if o in self._outside else new
+            for o, new in zip(old.operands, moved.operands, strict=True)
+        ]
+        return moved if tuple(operands) == moved.operands else moved.with_operands(tuple(operands))
 
     def _result(self, old: HloInstruction, new: HloInstruction) -> HloInstruction:
         """The result in the caller's layouts; a parameter that already has them is returned without a copy."""
