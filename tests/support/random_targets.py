@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloModule
@@ -76,15 +77,31 @@ class RandomTarget(Target):
 
 
 def with_random_entry(module: HloModule, seed: int, tiled: bool = True) -> HloModule:
-    """The module with a random layout, the dimensions in any order, for each parameter and each result."""
+    """The module with a random layout, the dimensions in any order, for each parameter and each result; a result that
+    may lie in the memory of a parameter has its layout."""
     rng = _generator(seed, "entry")
 
-    def layouts(shapes: list[Shape]) -> tuple[Layout, ...]:
-        return tuple(random_layout(s, rng, permuted=True, tiled=tiled) for s in shapes)
+    def layouts(shape: Shape) -> list[Layout]:
+        return [random_layout(leaf, rng, permuted=True, tiled=tiled) for leaf in shape.leaves()]
 
-    parameters = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
-    results = list(module.entry.root.shape.leaves())
-    return replace(module, entry_parameter_layouts=layouts(parameters), entry_result_layouts=layouts(results))
+    parameters = [layouts(p.shape) for p in module.entry.parameters]
+    root = module.entry.root.shape
+    results = layouts(root)
+    for alias in module.input_output_aliases:
+        given = module.entry.parameters[alias.parameter].shape
+        results[_leaf(root, alias.output_index)] = parameters[alias.parameter][_leaf(given, alias.parameter_index)]
+    return replace(
+        module, entry_parameter_layouts=tuple(chain.from_iterable(parameters)), entry_result_layouts=tuple(results)
+    )
+
+
+def _leaf(shape: Shape, index: tuple[int, ...]) -> int:
+    """The number of a leaf."""
+    number = 0
+    for i in index:
+        number += sum(len(list(element.leaves())) for element in shape.elements[:i])
+        shape = shape.elements[i]
+    return number
 
 
 def _generator(seed: int, text: str) -> random.Random:
