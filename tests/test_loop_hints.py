@@ -97,8 +97,15 @@ def test_nothing_is_left_of_the_short_loop(text: str) -> None:
         ("%x = load i8, i8* %p", False),
         ("%x = trunc i64 %y to i16", False),
         ("%x = udiv i32 %y, 7", False),
+        ("%x = sdiv i32 %y, -7", False),
     ],
 )
 def test_straight_lines_without_narrow_integers_are_widened(line: str, widens: bool) -> None:
     """A pointer to bytes, as in a list of functions, is no narrow integer."""
     assert widens_straight_lines(line) is widens
+
+
+@pytest.mark.parametrize("operation", ["idiv(x[i], int32(7))", "remainder(x[i], int32(-7))"])
+def test_divisions_by_literals_are_seen(operation: str) -> None:
+    text = f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {operation}\n"
+    assert not widens_straight_lines(to_llvm(KernelSource("k", text, (Parameter("pointer", "s32"),)), dialect.SCOPE))

@@ -23,7 +23,7 @@ def _quotient(a: Integer, b: Integer, signed: bool) -> Integer:
     divided as floats: a / b is at least 1 / |b| from the next whole number, far more than the rounding error. By a
     literal, LLVM multiplies."""
     builder = a.builder
-    if a.bits == 64 or _literal(b.raw) is not None:
+    if a.bits == 64 or isinstance(b.raw, ir.Constant):
         return Integer(builder, (builder.sdiv if signed else builder.udiv)(a.raw, b.raw))
     format_ = F64 if a.bits == 32 else F32
     to_float, to_integer = (builder.sitofp, builder.fptosi) if signed else (builder.uitofp, builder.fptoui)
@@ -44,9 +44,10 @@ def _literal(value: Any) -> int | None:
 
 def _safe_divisor(a: Integer, b: Integer, signed: bool) -> Integer:
     """b, but 1 where the division has no quotient: division by zero, and of the lowest number by -1 (1 gives HLO's
-    result there)."""
-    if _literal(b.raw) not in (None, 0, -1):
-        return b
+    result there). A literal becomes a constant of its type: llvm_backend.py looks for divisions by constants."""
+    literal = _literal(b.raw)
+    if literal not in (None, 0, -1):
+        return b.constant(literal)
     undefined = b.equals(0)
     if signed:
         undefined = undefined | (a.equals(_lowest(a)) & b.equals(-1))

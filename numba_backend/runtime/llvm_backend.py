@@ -75,7 +75,7 @@ def module_header() -> tuple[str, str]:
     return _native_target()[0], str(target_machine().target_data)
 
 
-_NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b(?!\*)|\b[su](div|rem) i\d+ [^,\n]+, \d")
+_NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b(?!\*)|\b[su](div|rem) i\d+ [^,\n]+, -?\d")
 """In LLVM IR: integers of 8 or 16 bits (not pointers to them), and divisions by literals, whose operands LLVM narrows
 to these."""
 
