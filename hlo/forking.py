@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -64,10 +64,21 @@ def fork_lock(order: Order) -> Any:
     return lock
 
 
-def _holding(guard: AbstractContextManager[Any]) -> Generator[None, None, None]:
+_Holder = Generator[None, None, None]
+
+
+def _holding(guard: AbstractContextManager[Any]) -> _Holder:
     """Holds it from the first `next` until the generator is dropped."""
     with guard:
         yield
+
+
+def _hold(guards: Iterable[AbstractContextManager[Any]], held: list[_Holder]) -> None:
+    """Take them in order; dropping what is in `held` lets them go."""
+    for guard in guards:
+        holder = _holding(guard)
+        next(holder)
+        held.append(holder)
 
 
 class Gate:
@@ -95,11 +106,8 @@ class Gate:
     def closed(self) -> Iterator[None]:
         """Within the block, no other thread is inside."""
         with self._door:
-            held = []
-            for lock in list(self._locks):
-                holder = _holding(lock)
-                next(holder)
-                held.append(holder)
+            held: list[_Holder] = []
+            _hold(list(self._locks), held)
             yield
 
 
@@ -127,7 +135,7 @@ def _interrupt_soon() -> None:
 
 
 _one_at_a_time = threading.RLock()
-_held: list[list[Generator[None, None, None]]] = []
+_held: list[list[_Holder]] = []
 """What the thread that forks holds."""
 _interrupted: list[bool] = []
 
@@ -135,14 +143,12 @@ _interrupted: list[bool] = []
 def _before() -> None:
     """Hold everything. An exception would not stop the fork, so an interrupt comes afterwards, in the parent."""
     while True:
-        holders: list[Generator[None, None, None]] = []
+        holders: list[_Holder] = []
         try:
             while _imported_elsewhere():
                 time.sleep(_PAUSE)
-            for guard in (lambda: _one_at_a_time, *(guard for _, guard in _guards)):
-                holder = _holding(guard())
-                next(holder)
-                holders.append(holder)
+            _hold([_one_at_a_time], holders)
+            _hold((guard() for _, guard in _guards), holders)
             if not _imported_elsewhere():
                 _held.append(holders)
                 break

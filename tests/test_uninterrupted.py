@@ -33,8 +33,6 @@ def test_the_lock_is_held_there() -> None:
             lock.release()
         return taken
 
-    with lock:
-        pass
     assert uninterrupted(lambda _: lock.acquire(blocking=False) and lock.release() is None, lock)
     assert not uninterrupted(lambda _: run_in_thread(elsewhere), lock)
     assert elsewhere()

@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from hloom.hlo.buffers.values import leaf_number
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloModule
 from hloom.hlo.layout import Layout, Tile
@@ -89,19 +90,11 @@ def with_random_entry(module: HloModule, seed: int, tiled: bool = True) -> HloMo
     results = layouts(root)
     for alias in module.input_output_aliases:
         given = module.entry.parameters[alias.parameter].shape
-        results[_leaf(root, alias.output_index)] = parameters[alias.parameter][_leaf(given, alias.parameter_index)]
+        number = leaf_number(given, alias.parameter_index)
+        results[leaf_number(root, alias.output_index)] = parameters[alias.parameter][number]
     return replace(
         module, entry_parameter_layouts=tuple(chain.from_iterable(parameters)), entry_result_layouts=tuple(results)
     )
-
-
-def _leaf(shape: Shape, index: tuple[int, ...]) -> int:
-    """The number of a leaf."""
-    number = 0
-    for i in index:
-        number += sum(len(list(element.leaves())) for element in shape.elements[:i])
-        shape = shape.elements[i]
-    return number
 
 
 def _generator(seed: int, text: str) -> random.Random:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-from ...buffers.values import is_alias, leaf_count
+from ...buffers.values import is_alias, leaf_count, leaf_number
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
@@ -113,7 +113,7 @@ class _Finder:
         entry = self.module.entry
         if not self.bodies and not any(i.opcode in _UPDATING for i in self.module.instructions()):
             return {}
-        donated = {(a.parameter, _leaf_at(entry.parameters[a.parameter].shape, a.parameter_index))
+        donated = {(a.parameter, leaf_number(entry.parameters[a.parameter].shape, a.parameter_index))
                    for a in self.module.input_output_aliases}  # fmt: skip
         allowed = {entry: {(entry.parameters[number], leaf) for number, leaf in donated}}
         found: dict[HloComputation, Overwriting] = {}
@@ -259,14 +259,6 @@ class _Finder:
 
 _UPDATING = frozenset({Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER})
 _CALLING = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL})
-
-
-def _leaf_at(shape: Shape, index: Sequence[int]) -> int:
-    number = 0
-    for i in index:
-        number += sum(leaf_count(s) for s in shape.elements[:i])
-        shape = shape.elements[i]
-    return number
 
 
 _Key = tuple[int, ...]
