@@ -25,12 +25,11 @@ from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.source import function_line, user_line
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
-from .rules import calls, control_flow, dot, elementwise, from_text, movement, random, reduce, scan_reverse, structure
+from .rules.every import RULES
 from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
 from .transpose import transpose_program
 
-RULES = (calls, control_flow, dot, elementwise, from_text, movement, random, reduce, scan_reverse, structure)
-"""Every family of rules. They register themselves when they are imported: before anything is differentiated."""
+__all__ = ["RULES", "grad", "jvp", "linearize", "value_and_grad", "vjp"]
 
 Function = Callable[..., Any]
 P = ParamSpec("P")

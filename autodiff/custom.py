@@ -268,20 +268,20 @@ def _checked_tangents(rule: Callable[..., Any], out: _Outputs, results: Any, tan
 # --- custom_vjp
 
 CUSTOM_VJP = Primitive("custom_vjp", evaluate=run_meaning)
-"""The parameters of a call: a `_VjpRule`."""
+"""The parameters of a call: a `VjpRule`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _VjpRule:
+class VjpRule:
     """The two passes of one call, as pure functions of flat lists."""
 
-    forward: Callable[[Sequence[Value]], _Forward]
-    backward: Callable[[_Forward, Sequence[Value], Sequence[Value | None]], list[Value | None]]
+    forward: Callable[[Sequence[Value]], Forward]
+    backward: Callable[[Forward, Sequence[Value], Sequence[Value | None]], list[Value | None]]
     """backward(trees, residuals, cotangents of the results) -> a cotangent for each argument; None is zero."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Forward:
+class Forward:
     """The results of the forward pass."""
 
     results: list[Value]
@@ -308,7 +308,7 @@ def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequen
     """Run the forward pass now, and record a call that can only be transposed in the linear program: its transpose is
     the backward pass."""
     _check_captured(call, tangents)
-    rule: _VjpRule = call.params
+    rule: VjpRule = call.params
     found = rule.forward(_own(call, primals))
     avals = [r.aval for r in found.results]
     moves = tuple([is_inexact(a.dtype) for a in avals])
@@ -395,7 +395,7 @@ class custom_vjp(Generic[P, R]):
         def meaning(values: Sequence[Value]) -> list[Value]:
             return out.flatten(self.fun(*given.rebuilt(values)))
 
-        def forward(primals: Sequence[Value]) -> _Forward:
+        def forward(primals: Sequence[Value]) -> Forward:
             pair = fwd(*given.rebuilt(primals))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
@@ -405,10 +405,10 @@ class custom_vjp(Generic[P, R]):
                 )
             results = out.flatten(pair[0])
             held = _Outputs()
-            return _Forward(results, held.flatten(pair[1]), out.tree, out.avals, held.unflatten)
+            return Forward(results, held.flatten(pair[1]), out.tree, out.avals, held.unflatten)
 
         def backward(
-            found: _Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]
+            found: Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]
         ) -> list[Value | None]:
             full_cotangents = [
                 instantiate(Zero(a) if ct is None else ct) if is_inexact(a.dtype) else float0_zeros(a)
@@ -419,7 +419,7 @@ class custom_vjp(Generic[P, R]):
                 answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
             return _checked_cotangents(bwd, given, given.avals, answer)
 
-        results = _bind(CUSTOM_VJP, self.fun, meaning, _VjpRule(forward, backward), given.values)
+        results = _bind(CUSTOM_VJP, self.fun, meaning, VjpRule(forward, backward), given.values)
         result: R = out.unflatten(results)
         return result
 

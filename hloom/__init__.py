@@ -20,6 +20,7 @@ if _typing.TYPE_CHECKING:
     from .autodiff.jacobian import hessian, jacfwd, jacobian, jacrev
     from .autodiff.remat import checkpoint
     from .autodiff.tangents import float0
+    from .autodiff.vmap import vmap
     from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .numba_backend.kernel_globals import kernel_globals
@@ -60,6 +61,7 @@ _NAMES = {
     **dict.fromkeys(("grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff.api"),
     **dict.fromkeys(("custom_jvp", "custom_vjp"), ".autodiff.custom"),
     **dict.fromkeys(("hessian", "jacfwd", "jacobian", "jacrev"), ".autodiff.jacobian"),
+    "vmap": ".autodiff.vmap",
     "checkpoint": ".autodiff.remat",
     "float0": ".autodiff.tangents",
     **dict.fromkeys(
@@ -132,6 +134,7 @@ __all__ = [
     "unregister_custom_call",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

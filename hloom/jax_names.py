@@ -188,6 +188,5 @@ ADVICE = {
     "remat": "hloom.checkpoint is the same function",
     "scipy": "outside of jit and grad, SciPy's own functions take concrete arrays",
     "stages": "the stages of a function are hloom.Lowered and hloom.Compiled",
-    "vmap": "write the function for arrays with a further axis, or use hloom.lax.map, which takes row after row",
 }
 """What to do without a name: by namespace and name. The other messages follow from the lists of names."""

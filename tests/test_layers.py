@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import get_type_hints
 
 import pytest
-from hloom.autodiff.rules.tables import JVP, TRANSPOSE
+from hloom.autodiff.rules.tables import BATCH, JVP, TRANSPOSE
 from hloom.hlo.evaluator import EVALUATE
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops import SPECS
@@ -30,7 +30,7 @@ import hloom.numba_backend.emit  # isort: skip
 import hloom.tracer.extended_ops  # noqa: F401  # isort: skip
 
 load_all()
-TABLES: list[RuleTable] = [EVALUATE, ELEMENT, JVP, TRANSPOSE, EXTENDED]
+TABLES: list[RuleTable] = [EVALUATE, ELEMENT, JVP, TRANSPOSE, BATCH, EXTENDED]
 TESTED = {case.opcode for case in CASES}
 
 
@@ -55,6 +55,7 @@ LAYERS: dict[str, Callable[[Opcode], object]] = {
     "compiled code (numba_backend, hlo/passes/expand)": is_compiled,
     "jvp (autodiff/rules)": says(JVP),
     "transpose (autodiff/rules)": says(TRANSPOSE),
+    "batching (autodiff/rules)": says(BATCH),
     "keys (tracer/extended_ops.py)": says(EXTENDED),
     "test cases (tests/support)": lambda opcode: opcode in TESTED or opcode in WITHOUT_CASES,
 }

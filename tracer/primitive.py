@@ -21,7 +21,7 @@ from ..hlo.shared_value import SharedValue
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Primitive(SharedValue):
     """The rules of an operation for traces and transformations. Compared by identity.
 
@@ -47,8 +47,13 @@ class Primitive(SharedValue):
     transpose: Callable[..., Sequence[Any]] | None = field(default=None)
     """transpose(call, cotangents, operands) -> a cotangent for each operand, None for zero. Operands in which the call
     is linear are `Linear`; cotangents that are zero are None."""
-    batch: Callable[..., tuple[list[Any], list[Any]]] | None = field(default=None)
-    """batch(call, operands, dimensions, axis) -> (results, dimensions): the rule of vmap."""
+    batch: Callable[..., tuple[list[Any], list[bool]]] | None = field(default=None)
+    """batch(call, operands, batched, axis) -> (results, batched): the rule of vmap. An operand that is batched has the
+    batch as an additional first dimension. `axis`: `autodiff.batching.Axis`. None: the primitive's other rules are
+    batched."""
+    axes: Callable[[Call], tuple[Any, ...]] | None = field(default=None)
+    """axes(call) -> the named axes that a call refers to. The rule of vmap for one of them is asked even if no operand
+    is batched."""
 
     def def_jvp(self, rule: Rule) -> Rule:
         """Set the jvp rule; a decorator."""
@@ -63,6 +68,11 @@ class Primitive(SharedValue):
     def def_transpose(self, rule: Rule) -> Rule:
         """Set the transpose rule; a decorator."""
         self.transpose = rule
+        return rule
+
+    def def_batch(self, rule: Rule) -> Rule:
+        """Set the rule of vmap; a decorator."""
+        self.batch = rule
         return rule
 
     def __reduce__(self) -> Any:

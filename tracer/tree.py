@@ -169,6 +169,19 @@ def dataclass_fields(
     return data, meta
 
 
+def broadcast_prefix(prefix: Any, tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """For each leaf of `tree`, the leaf of `prefix` at or above its place; ValueError if `prefix` is no prefix."""
+    found: list[Any] = []
+
+    def spread(leaf: Any, below: Any) -> None:
+        found.extend([leaf] * structure(below).num_leaves)
+
+    first, treedef = flatten(prefix, is_leaf)
+    for leaf, below in zip(first, treedef.flatten_up_to(tree), strict=True):
+        spread(leaf, below)
+    return found
+
+
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """True for the structure of a single leaf."""
     return bool(treedef.is_leaf())

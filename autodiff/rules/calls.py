@@ -14,9 +14,10 @@ from ...tracer.core import Call, Value, bind_call, call_of
 from ...tracer.traced import jit_call
 from ..tangents import Linear, Operand
 from ..transpose import transpose_computation, transpose_flat
-from .tables import JVP, TRANSPOSE
+from .tables import BATCH, JVP, TRANSPOSE
 
-JVP.unsupported([Opcode.CALL], "a call is a use of a primitive, and traces ask the primitive")
+for _table in (JVP, BATCH):
+    _table.unsupported([Opcode.CALL], "a call is a use of a primitive, and traces ask the primitive")
 
 
 @TRANSPOSE.register(Opcode.CALL)

@@ -77,7 +77,16 @@ class _Operands:
         return _branch(picking, [v.aval for v in self.values], computation.name)
 
 
-def _any_of(masks: Sequence[tuple[bool, ...]]) -> tuple[bool, ...]:
+def shared_branches(
+    computations: Sequence[HloComputation], operands: Sequence[Sequence[Value]]
+) -> tuple[list[HloComputation], list[Value]]:
+    """Branches for a conditional, each of one tuple of the same values; each had its own list of operands."""
+    shared = _Operands()
+    places = [shared.places(values) for values in operands]
+    return [shared.branch(c, p) for c, p in zip(computations, places, strict=True)], shared.values
+
+
+def any_of(masks: Sequence[tuple[bool, ...]]) -> tuple[bool, ...]:
     return tuple(any(column) for column in zip(*masks, strict=True))
 
 
@@ -89,7 +98,7 @@ def _conditional_jvp(
     index, *inputs = primals
     moving = moving_mask(tangents[1:])
     branches = attributes.branch_computations
-    moves = _any_of([jvp_computation(b, moving).moves for b in branches])
+    moves = any_of([jvp_computation(b, moving).moves for b in branches])
     derived = [jvp_computation(b, moving, moves) for b in branches]
     operands = _Operands()
     places = [operands.places([*inputs, *_nonzero(tangents[1:]), *d.captured]) for d in derived]
@@ -139,7 +148,7 @@ def _conditional_linearize(
     new = [primal_branch(*each) for each in zip(parts, places, taken, strict=True)]
     returned = bind_conditional(new, index, operands.values)
 
-    moves = _any_of([p.moves for p in parts])
+    moves = any_of([p.moves for p in parts])
     results = returned[:count]
 
     def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
@@ -181,7 +190,7 @@ def _conditional_transpose(
     linear = tuple(isinstance(o, Linear) for o in inputs)
     nonzero = tuple(ct is not None for ct in cts)
     branches = attributes.branch_computations
-    moves = _any_of([transpose_computation(b, linear, nonzero).moves for b in branches])
+    moves = any_of([transpose_computation(b, linear, nonzero).moves for b in branches])
     back = [transpose_computation(b, linear, nonzero, moves) for b in branches]
     known = [o for o in inputs if not isinstance(o, Linear)]
     given = [ct for ct in cts if ct is not None]
@@ -277,7 +286,7 @@ def _while_linearize(
     """
     results = bind_while(attributes.condition, attributes.body, primals)
     loop = _jvp_loop(attributes, moving_mask(tangents))
-    if all(same or not m for same, m in zip(_handed_on(attributes.body), loop.moving, strict=True)):
+    if all(same or not m for same, m in zip(handed_on(attributes.body), loop.moving, strict=True)):
         return Linearized(results, loop.moving, lambda linear, directions: directions)
 
     def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
@@ -290,7 +299,7 @@ def _while_linearize(
     return Linearized(results, loop.moving, record)
 
 
-def _handed_on(body: HloComputation) -> list[bool]:
+def handed_on(body: HloComputation) -> list[bool]:
     """The parts of the state that the body of a loop returns unchanged."""
     (state,) = body.parameters
     return [

@@ -1,4 +1,4 @@
-"""Derivatives of dot: bilinear, so each side's derivative is a dot with the other side."""
+"""Derivatives of dot: bilinear, so each side's derivative is a dot with the other side. A batch of dots is a dot."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from ...tracer.ops import array_shape, convert, is_inexact, transpose
+from ..batching import Axis
 from ..tangents import Linear, Operand, Tangent, Zero, add_tangents
-from .tables import JVP, TRANSPOSE
+from .tables import BATCH, JVP, TRANSPOSE
 
 _O = Opcode
 
@@ -94,3 +95,50 @@ def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes,
 
 def _free(rank: int, batch: Sequence[int], contracting: Sequence[int]) -> tuple[int, ...]:
     return tuple(d for d in range(rank) if d not in batch and d not in contracting)
+
+
+@BATCH.register(_O.DOT)
+def _dot_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: DotAttributes, shape: Shape
+) -> Any:
+    """The batch is a batch dimension if both sides have it, else a free dimension of the side that has it.
+
+    As a free dimension it comes after the batch dimensions, and that of the right side after the free ones of the left.
+    If nothing else is free on the right, the sides change places, which puts the batch in front.
+    """
+    lhs, rhs = operands
+    a = attributes
+    on_lhs, on_rhs = batched
+    batch_dims, lhs_free = len(a.lhs_batch_dims), _free(
+        lhs.aval.ndim - on_lhs, a.lhs_batch_dims, a.lhs_contracting_dims
+    )
+    if on_rhs and not on_lhs and not batch_dims:
+        rhs_free = _free(rhs.aval.ndim - 1, a.rhs_batch_dims, a.rhs_contracting_dims)
+        if lhs_free and not rhs_free:
+            turned = replace(
+                a,
+                lhs_contracting_dims=a.rhs_contracting_dims,
+                rhs_contracting_dims=a.lhs_contracting_dims,
+                operand_precision=a.operand_precision[::-1],
+            )
+            return _dot_batch(axis, (rhs, lhs), (True, False), turned, shape)
+    new = replace(
+        a,
+        lhs_batch_dims=_raised(a.lhs_batch_dims, on_lhs),
+        rhs_batch_dims=_raised(a.rhs_batch_dims, on_rhs),
+        lhs_contracting_dims=_raised(a.lhs_contracting_dims, on_lhs),
+        rhs_contracting_dims=_raised(a.rhs_contracting_dims, on_rhs),
+    )
+    if on_lhs and on_rhs:
+        new = replace(new, lhs_batch_dims=(0, *new.lhs_batch_dims), rhs_batch_dims=(0, *new.rhs_batch_dims))
+        place = 0
+    else:
+        place = batch_dims if on_lhs else batch_dims + len(lhs_free)
+    sizes = list(shape.dimensions)
+    sizes.insert(place, axis.size)
+    result = bind(_O.DOT, (lhs, rhs), new, shape=Shape.array(shape.element, sizes))
+    return transpose(result, [place, *(d for d in range(len(sizes)) if d != place)]), True
+
+
+def _raised(dimensions: Sequence[int], by_one: bool) -> tuple[int, ...]:
+    return tuple([d + by_one for d in dimensions])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...hlo.ir import Attributes
+from ...hlo.builder import make_computation, make_parameter
+from ...hlo.element_type import ElementType
+from ...hlo.ir import Attributes, HloComputation
 from ...hlo.opcode import Opcode
+from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.ops.movement import (
     BroadcastAttributes,
     ConcatenateAttributes,
@@ -19,16 +23,34 @@ from ...hlo.ops.movement import (
     TransposeAttributes,
 )
 from ...hlo.shape import Shape
+from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
-from ...tracer.ops import add, pad, reduce_sum, reshape, reverse, scalar, slice_, sub, sum_all, transpose, zeros
+from ...tracer.ops import (
+    add,
+    clamp,
+    concatenate,
+    pad,
+    reduce_sum,
+    reshape,
+    reverse,
+    scalar,
+    scalar_like,
+    slice_,
+    sub,
+    sum_all,
+    transpose,
+    zeros,
+)
+from ..batching import Axis, all_with_batch, with_batch_shape
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
-from .tables import ADD_TO, JVP, TRANSPOSE, zero_derivative
+from .declared import aligned
+from .tables import ADD_TO, BATCH, JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 
 zero_derivative(_O.IOTA)
-for _table in (JVP, TRANSPOSE):
-    _table.unsupported([_O.BITCAST], "passes make bitcasts, after differentiation; traced programs have reshapes")
+for _table in (JVP, TRANSPOSE, BATCH):
+    _table.unsupported([_O.BITCAST], "passes make bitcasts, after all transformations; traced programs have reshapes")
 
 
 def _register_linear(opcode: Opcode) -> None:
@@ -221,3 +243,79 @@ def _dynamic_update_slice_transpose(
     if isinstance(update, Linear):
         to_update = bind(_O.DYNAMIC_SLICE, (ct, *starts), DynamicSliceAttributes(update.aval.shape))
     return [to_array, to_update, *(None for _ in starts)]
+
+
+# --- batches: a start index for each element makes a gather of a slice, a scatter of an update
+
+
+@BATCH.register(_O.DYNAMIC_SLICE)
+def _dynamic_slice_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: DynamicSliceAttributes, shape: Shape
+) -> Any:
+    if not any(batched[1:]):
+        return aligned(_O.DYNAMIC_SLICE, axis, operands, batched, attributes, shape)
+    x, *starts = operands
+    on_x = int(batched[0])
+    sizes = attributes.dynamic_slice_sizes
+    moving = _moving(x.aval.shape[on_x:], sizes)
+    indices = _indices(axis, [starts[d] for d in moving], [batched[1 + d] for d in moving])
+    gather = GatherAttributes(
+        offset_dims=tuple(range(1, len(sizes) + 1)),
+        collapsed_slice_dims=(),
+        start_index_map=tuple([d + on_x for d in moving]),
+        index_vector_dim=1,
+        slice_sizes=(1, *sizes) if on_x else sizes,
+        operand_batching_dims=(0,) if on_x else (),
+        start_indices_batching_dims=(0,) if on_x else (),
+    )
+    return bind(_O.GATHER, (x, indices), gather, shape=with_batch_shape(axis, shape)), True
+
+
+@BATCH.register(_O.DYNAMIC_UPDATE_SLICE)
+def _dynamic_update_slice_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: Attributes, shape: Shape
+) -> Any:
+    if not any(batched[2:]):
+        return aligned(_O.DYNAMIC_UPDATE_SLICE, axis, operands, batched, attributes, shape)
+    x, update = all_with_batch(axis, operands[:2], batched[:2])
+    starts = operands[2:]
+    sizes = update.aval.shape[1:]
+    moving = _moving(shape.dimensions, sizes)
+    inside = []
+    for d in moving:  # a scatter leaves out what does not fit; dynamic-update-slice moves it inside
+        start = starts[d]
+        last = scalar_like(start, shape.dimensions[d] - sizes[d])
+        inside.append(clamp(scalar_like(start, 0), start, last))
+    indices = _indices(axis, inside, [batched[2 + d] for d in moving])
+    scatter = ScatterAttributes(
+        update_window_dims=tuple(range(1, len(sizes) + 1)),
+        inserted_window_dims=(),
+        scatter_dims_to_operand_dims=tuple([d + 1 for d in moving]),
+        index_vector_dim=1,
+        to_apply=second(shape.element),
+        input_batching_dims=(0,),
+        scatter_indices_batching_dims=(0,),
+        unique_indices=True,
+    )
+    return bind(_O.SCATTER, (x, indices, update), scatter, shape=with_batch_shape(axis, shape)), True
+
+
+def _moving(array: Sequence[int], block: Sequence[int]) -> list[int]:
+    """The dimensions in which a block can be at several places of an array."""
+    return [d for d, (size, part) in enumerate(zip(array, block, strict=True)) if part < size]
+
+
+def _indices(axis: Axis, starts: Sequence[Value], batched: Sequence[bool]) -> Value:
+    """An array with a row of start indices for each element."""
+    if not starts:
+        return zeros(ShapedArray((axis.size, 0), np.dtype(np.int32)))
+    columns = all_with_batch(axis, starts, batched)
+    return concatenate([reshape(c, (axis.size, 1)) for c in columns], 1)
+
+
+@lru_cache
+def second(element: ElementType) -> HloComputation:
+    """The reducer of a scatter that overwrites: its second parameter."""
+    shape = Shape.array(element)
+    old, new = make_parameter(0, shape, "old"), make_parameter(1, shape, "new")
+    return make_computation(f"second_{element.value}", new, (old, new))

@@ -10,15 +10,15 @@ from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from ..tangents import Operand, Tangent, instantiate
-from .tables import JVP, TRANSPOSE, zero_derivative
+from .tables import BATCH, JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 
 zero_derivative(_O.CONSTANT)
-for _table in (JVP, TRANSPOSE):
+for _table in (JVP, TRANSPOSE, BATCH):
     _table.unsupported([_O.PARAMETER], "the caller's values take its place before any rule is asked")
     _table.unsupported([_O.TUPLE, _O.GET_TUPLE_ELEMENT], "traces see flat lists of values, never tuples")
-    _table.unsupported([_O.FUSION], "passes make fusions, after differentiation")
+    _table.unsupported([_O.FUSION], "passes make fusions, after all transformations")
 
 
 @JVP.register(_O.OPT_BARRIER)

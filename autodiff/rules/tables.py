@@ -1,7 +1,7 @@
-"""The two rule tables of autodiff; `tangents.py` has the types of what their rules take and return.
+"""The three rule tables of autodiff; `tangents.py` has the types of what their rules take and return.
 
 A JVP rule computes an op's result and how it moves when the operands move; a TRANSPOSE rule runs an op that is linear
-in some operands backwards. Both are in `<family>.py`. Nothing else belongs in this file.
+in some operands backwards; a BATCH rule runs it on a batch. They are in `<family>.py`. Nothing else belongs here.
 """
 
 from __future__ import annotations
@@ -26,8 +26,16 @@ TransposeRule = Callable[[Any, Sequence[Operand], Any, Shape], Sequence["Value |
 """rule(cotangent, operands, attributes, result shape) -> a cotangent for each operand, None where it is zero or the
 operand is not Linear. For ops with several results the cotangent is a list with None for zeros."""
 
+BatchRule = Callable[[Any, Sequence[Value], Sequence[bool], Any, Shape], tuple[Any, Any]]
+"""rule(axis, operands, batched, attributes, result shape of one element) -> (result, is it batched); two lists for ops
+with several results.
+
+At least one operand is batched: it has the batch, of `axis.size` elements, as an additional first dimension.
+"""
+
 JVP: RuleTable[JvpRule] = RuleTable("forward-mode derivative (jvp)")
 TRANSPOSE: RuleTable[TransposeRule] = RuleTable("transpose (reverse-mode derivative)")
+BATCH: RuleTable[BatchRule] = RuleTable("batching (vmap)")
 
 AddTo = Callable[["Value | None", Value, Sequence[Operand], Any, Shape], Value]
 """rule(sum, cotangent, operands, attributes, result shape) -> the sum (None: zero) with the cotangent of operand 0."""

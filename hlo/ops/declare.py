@@ -9,11 +9,9 @@ dimension of the result. The annotation is read when it is first needed: it cost
 
 * the reader and the writer of HLO text (`text/attributes.py`),
 * the layout passes, which renumber dimensions (`passes/layout/order_rules.py`, `passes/layout/renumber.py`),
+* batching, which adds a dimension in front of all others (`autodiff/rules/declared.py`): numbers that `names`
+  dimensions are raised by one, tuples with an entry `per` dimension get the entry `whole` in front,
 * the documentation (`tools/ops_table.py`).
-
-Other code that adds, removes or renumbers dimensions, such as batching, can use them too. To add a new dimension in
-front of an operand's: numbers that `names` its dimensions are raised by one, tuples with an entry `per` dimension of it
-get one more entry, and `dimensions.py` tells which dimension of the result is the new one.
 """
 
 from __future__ import annotations
@@ -55,8 +53,11 @@ class Dims(NamedTuple):
     """The result has the other dimensions of the arrays, in the same order, without these."""
     last: Of | None = None
     """There is one entry for each of the last dimensions of these arrays, along which the op works."""
+    whole: Any = None
+    """Of a field with only `per`: the entry for a dimension that the op leaves as it is; SIZE: the dimension's size."""
 
 
+SIZE: Any = object()
 NO_DIMENSIONS = Dims()
 
 

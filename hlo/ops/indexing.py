@@ -14,7 +14,7 @@ from ..opcode import Opcode
 from ..shape import Shape
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, INTEGER_LIST
 from .checks import array_of, fail, in_default_layout, require_arrays, require_distinct_dimensions, require_signature
-from .declare import Attr, Dims, Of
+from .declare import SIZE, Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -28,7 +28,7 @@ class GatherAttributes(Attributes):
     ]
     start_index_map: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0))]
     index_vector_dim: Annotated[int, Attr(INTEGER, dims=Dims(names=Of.OPERAND_1))]
-    slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0))]
+    slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0, whole=SIZE))]
     operand_batching_dims: Annotated[
         tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(names=Of.OPERAND_0), after="start_index_map")
     ] = ()

@@ -25,7 +25,7 @@ from .checks import (
     require_declared,
     require_distinct_dimensions,
 )
-from .declare import Attr, Dims, Of
+from .declare import SIZE, Attr, Dims, Of
 from .spec import OpSpec, Trait
 
 
@@ -58,18 +58,18 @@ class ReverseAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class SliceAttributes(Attributes):
-    start_indices: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0))]
-    limit_indices: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0))]
-    strides: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0))]
+    start_indices: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0, whole=0))]
+    limit_indices: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0, whole=SIZE))]
+    strides: Annotated[tuple[int, ...], Attr(SLICE, key="slice", dims=Dims(per=Of.OPERAND_0, whole=1))]
 
 
 @dataclass(frozen=True, slots=True)
 class PadAttributes(Attributes):
     """For each dimension: elements added before, after (negative: removed), and between neighbours (not negative)."""
 
-    low: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
-    high: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
-    interior: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0))]
+    low: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0, whole=0))]
+    high: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0, whole=0))]
+    interior: Annotated[tuple[int, ...], Attr(PADDING, key="padding", dims=Dims(per=Of.OPERAND_0, whole=0))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ConcatenateAttributes(Attributes):
 class DynamicSliceAttributes(Attributes):
     """Operands: the array, then one scalar start index for each dimension (clamped so that the slice fits)."""
 
-    dynamic_slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0))]
+    dynamic_slice_sizes: Annotated[tuple[int, ...], Attr(INTEGER_LIST, dims=Dims(per=Of.OPERAND_0, whole=SIZE))]
 
 
 def _broadcast_rule(operands: Sequence[Shape], attributes: BroadcastAttributes, declared: Shape | None) -> Shape:

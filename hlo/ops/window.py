@@ -16,7 +16,7 @@ from ..opcode import Opcode
 from ..shape import Shape
 from ..text.codecs import COMPUTATION
 from ..text.codecs_dimensions import WINDOW
-from ..window import Window, places, problem
+from ..window import Window, WindowDimension, places, problem
 from .checks import array_of, fail, require_arrays, require_signature
 from .declare import Attr, Dims, Of
 from .spec import OpSpec, Trait
@@ -26,7 +26,7 @@ from .spec import OpSpec, Trait
 class ReduceWindowAttributes(Attributes):
     """Operands: N arrays of equal dimensions, then N scalar init values. `window` has one entry for each dimension."""
 
-    window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.ARRAYS), absent=())]
+    window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.ARRAYS, whole=WindowDimension()), absent=())]
     to_apply: Annotated[HloComputation, Attr(COMPUTATION)]
 
 
@@ -34,7 +34,7 @@ class ReduceWindowAttributes(Attributes):
 class SelectAndScatterAttributes(Attributes):
     """Operands: array, source (one element for each window position), scalar init value. `window`: as above."""
 
-    window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.OPERAND_0), absent=())]
+    window: Annotated[Window, Attr(WINDOW, dims=Dims(per=Of.OPERAND_0, whole=WindowDimension()), absent=())]
     select: Annotated[HloComputation, Attr(COMPUTATION)]
     scatter: Annotated[HloComputation, Attr(COMPUTATION)]
 

@@ -1,0 +1,93 @@
+"""Batches of functions whose derivative the user wrote: the rule is the user's, run on batches. And of checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...tracer.core import Call, Value, bind_call
+from ..batching import Axis, Mask, batch_computation, batch_flat, to_operand
+from ..custom import CUSTOM_VJP, Forward, VjpRule
+from ..remat import CHECKPOINT
+
+
+@CHECKPOINT.def_batch
+def _checkpoint_batch(
+    call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+) -> tuple[list[Value], list[bool]]:
+    found = batch_computation(call.computation, axis, batched)
+    new = replace(call, meaning=found.computation, captured=call.captured + len(found.captured))
+    return bind_call(new, [*operands, *found.captured]), list(found.batched)
+
+
+@CUSTOM_VJP.def_batch
+def _custom_vjp_batch(
+    call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+) -> tuple[list[Value], list[bool]]:
+    """All results are batches: whether the function's own results are, and those of its forward pass, may differ."""
+    found = batch_computation(call.computation, axis, batched, True)
+    own = tuple(batched[: len(batched) - call.captured])
+    rule = _BatchedVjp(call.params, axis, own)
+    new = replace(
+        call,
+        meaning=found.computation,
+        params=VjpRule(rule.forward, rule.backward),
+        captured=call.captured + len(found.captured),
+    )
+    return bind_call(new, [*operands, *found.captured]), list(found.batched)
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchedForward(Forward):
+    """The results of a forward pass on batches."""
+
+    element: Forward
+    """Of one element; its values are those of a trace that has ended."""
+    kept: Mask
+    """Which residuals are batched."""
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchedVjp:
+    """The two passes on batches of the arguments that `batched` names."""
+
+    rule: VjpRule
+    axis: Axis
+    batched: Mask
+
+    def forward(self, primals: Sequence[Value]) -> Forward:
+        element: Any = None
+
+        def run(values: list[Value]) -> list[Value]:
+            nonlocal element
+            element = self.rule.forward(values)
+            return [*element.results, *element.residuals]
+
+        values, mask = batch_flat(run, self.axis, primals, self.batched)
+        count = len(element.results)
+        results = [to_operand(self.axis, v, m, True) for v, m in zip(values[:count], mask[:count], strict=True)]
+        kept = tuple(mask[count:])
+        return _BatchedForward(
+            results, values[count:], element.out_tree, element.out_avals, element.rebuilt, element, kept
+        )
+
+    def backward(
+        self, found: Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]
+    ) -> list[Value | None]:
+        assert isinstance(found, _BatchedForward)
+        given = [ct for ct in cotangents if ct is not None]
+        count = len(residuals)
+        present: list[bool] = []
+
+        def run(values: list[Value]) -> list[Value]:
+            rest = iter(values[count:])
+            cts = [None if ct is None else next(rest) for ct in cotangents]
+            back = self.rule.backward(found.element, values[:count], cts)
+            present[:] = [ct is not None for ct in back]
+            return [ct for ct in back if ct is not None]
+
+        values, mask = batch_flat(run, self.axis, [*residuals, *given], [*found.kept, *[True] * len(given)])
+        rest = iter(zip(values, mask, strict=True))
+        own = zip(present, self.batched, strict=True)
+        return [to_operand(self.axis, *next(rest), was_batched) if p else None for p, was_batched in own]

@@ -1,0 +1,31 @@
+"""Every family of rules. Importing this file registers all rules, before anything is transformed."""
+
+from __future__ import annotations
+
+from . import (
+    calls,
+    control_flow,
+    control_flow_batches,
+    custom_batches,
+    declared,
+    dot,
+    elementwise,
+    from_text,
+    movement,
+    random,
+    reduce,
+    scan_batches,
+    scan_reverse,
+    structure,
+)
+from .tables import BATCH
+
+RULES = (
+    *(calls, control_flow, control_flow_batches, custom_batches, declared, dot, elementwise, from_text, movement),
+    *(random, reduce, scan_batches, scan_reverse, structure),
+)
+
+declared.register_declared()  # for the ops for which the families have no rule
+BATCH.unsupported(
+    [o for o in from_text.FROM_TEXT if o not in BATCH], "it comes from HLO text only, which is run and not batched"
+)

@@ -1,0 +1,214 @@
+"""`vmap`: a function of one element becomes one of a batch. Here are arguments and axes; `batching.py` has the rest."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
+from typing import Any, ParamSpec, TypeVar
+
+from ..hlo.tracebacks import boundary
+from ..tracer import tree
+from ..tracer.arguments import NO_STATICS, check_function, leaf_names
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.context import Override, current_context
+from ..tracer.core import Value, current_trace, set_current_trace
+from ..tracer.ops import transpose
+from ..tracer.overlay import overlaid, storage_of
+from ..tracer.source import function_line, user_line
+from .batching import Axis, BatchTrace, with_batch
+from .rules import every as _rules  # noqa: F401  # they register themselves
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def vmap(
+    fun: Callable[P, R],
+    in_axes: int | Sequence[Any] | dict[Any, Any] | None = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
+) -> Callable[P, R]:
+    """The function that applies `fun` to each element of batches of arguments, all at once. JAX's `vmap`.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      in_axes: along which axis of each positional argument the batch lies: an integer (negative: from the end), None
+        for what all elements share, or a tuple with one entry for each argument; an entry may be a pytree of these, a
+        prefix of the argument. Keyword arguments have the batch along axis 0.
+      out_axes: the same for the result: where the batch is put. None: the result must be the same for all elements.
+      axis_name: the name by which collectives (`hloom.lax.psum`, ...) refer to the batch.
+      axis_size: the number of elements; needed if no argument has a batch.
+      spmd_axis_name: accepted; it says how a batch is partitioned over devices, and there is one.
+
+    Raises (when called):
+      ValueError: the sizes of the axes differ, an axis is out of range, the trees do not fit, or a result differs
+        between elements where `out_axes` says None.
+    """
+    check_function(fun, "vmap")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or type(in_axes) in (int, tuple, dict) or hasattr(in_axes, "__index__")):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
+            f"to the function, but got {in_axes!r} of type {type(in_axes).__name__}"
+        )
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
+    function: Callable[..., Any] = fun
+
+    @functools.wraps(fun)
+    @boundary
+    def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+                f"passed to the function, but got {len(in_axes)=}, {len(args)=}{_of(fun)}"
+            )
+        leaves, structure = tree.flatten((args, kwargs))
+        values = [as_value(leaf) for leaf in leaves]
+        axes = _axes_of("in_axes", (in_axes, 0), (args, kwargs), structure, fun)
+        places = [_normalized(a, v, fun) for a, v in zip(axes, values, strict=True)]
+        axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
+        trace = BatchTrace(current_trace(), axis)
+        inputs = [_element(trace, v, a) for v, a in zip(values, places, strict=True)]
+        named = nullcontext() if axis_name is None else _named(axis)
+        with set_current_trace(trace), named:
+            args_in, kwargs_in = tree.unflatten(structure, inputs)
+            result = function(*args_in, **kwargs_in)
+            out_leaves, out_tree = tree.flatten(result)
+            out_values = [as_value(leaf) for leaf in out_leaves]
+        out = _axes_of("out_axes", out_axes, result, out_tree, fun)
+        found = [_result(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
+        return tree.unflatten(out_tree, found)
+
+    return batched
+
+
+def _named(axis: Axis) -> Override:
+    """Within the block, collectives find the axis by its name."""
+    return Override(axis_names=(*current_context().axis_names, (axis.name, axis.size)))
+
+
+# --- axes
+
+
+def _check_axes(what: str, axes: Any) -> None:
+    for leaf in tree.leaves(axes):
+        if not hasattr(leaf, "__index__"):
+            raise TypeError(
+                f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but got {axes!r}"
+            )
+
+
+def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[..., Any]) -> list[int | None]:
+    """The axis of each leaf of `full`, of which `axes` is a prefix; None is an axis."""
+    try:
+        spread = tree.broadcast_prefix(axes, full, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        given = axes[0] if what == "in_axes" else axes
+        raise ValueError(
+            f"vmap {what} specification must be a tree prefix of the corresponding value, got specification {given} "
+            f"for value tree {tree.shown(structure)}: {error}{_of(fun)}"
+        ) from None
+    return [None if a is None else operator.index(a) for a in spread]
+
+
+def _normalized(axis: int | None, value: Value, fun: Callable[..., Any]) -> int | None:
+    if axis is None:
+        return None
+    rank = value.aval.ndim
+    if not -rank <= axis < rank:
+        needed = axis + 1 if axis >= 0 else -axis
+        raise ValueError(
+            f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
+            f"{needed}, but is only {rank} (its shape is {value.aval.shape}){_of(fun)}"
+        )
+    return axis % rank
+
+
+def _size(
+    values: Sequence[Value],
+    places: Sequence[int | None],
+    axis_size: int | None,
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> int:
+    sizes = {k: v.aval.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None}
+    if axis_size is not None:
+        wanted = operator.index(axis_size)
+        for size in sizes.values():
+            if size != wanted:
+                what = f"axis_size is {wanted}, but an argument has {size} elements"
+                raise ValueError(f"vmap got inconsistent axis sizes: {what}{_of(fun)}")
+        return wanted
+    if not sizes:
+        if not values:
+            what = "vmap wrapped function must be passed at least one argument containing an array"
+            raise ValueError(f"{what}{_of(fun)}")
+        raise ValueError(f"vmap must have at least one non-None value in in_axes{_of(fun)}")
+    counted = Counter(sizes.values())
+    if len(counted) > 1:
+        names = leaf_names(fun, args, kwargs, NO_STATICS)
+        lines = []
+        for size, count in counted.most_common():
+            members = [k for k, s in sizes.items() if s == size]
+            first = members[0]
+            example = f"axis {places[first]} of argument {names[first]} of type {values[first].aval.str_short()}"
+            if count == 1:
+                lines.append(f"  * one axis had size {size}: {example};")
+            else:
+                some = "most" if size == counted.most_common()[0][0] else "some"
+                lines.append(f"  * {some} axes ({count} of them) had size {size}, e.g. {example};")
+        raise ValueError(
+            "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)[:-1] + _of(fun)
+        )
+    return next(iter(counted))
+
+
+def _element(trace: BatchTrace, value: Value, axis: int | None) -> Value:
+    """One element of `value`, which has the batch along `axis`."""
+    if axis is None:
+        return value
+    storage = storage_of(value)
+    order = (axis, *(d for d in range(storage.aval.ndim) if d != axis))
+    tracer: Value = trace.join(transpose(storage, order), True)
+    shape = value.aval.shape[:axis] + value.aval.shape[axis + 1 :]
+    aval = ShapedArray(shape, value.aval.dtype, value.aval.weak_type)
+    return trace.with_weak_type(overlaid(tracer, aval), aval.weak_type)
+
+
+def _result(trace: BatchTrace, value: Value, axis: int | None, fun: Callable[..., Any]) -> Value:
+    """The batch of which `value` is one element, along `axis` of the result."""
+    aval = value.aval
+    (storage,), (is_batched,) = trace.split([storage_of(value)])
+    if axis is None:
+        if is_batched:
+            raise ValueError(
+                f"vmap has mapped output but out_axes is None: the result of type {aval.str_short()} differs between "
+                f"elements. Give it an axis in out_axes{_of(fun)}"
+            )
+        return value
+    rank = aval.ndim + 1
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"vmap out_axes has {axis}, but the result has rank {rank} with the batch (an element has type "
+            f"{aval.str_short()}){_of(fun)}"
+        )
+    axis %= rank
+    full = with_batch(trace.axis, storage, is_batched)
+    order = [*range(1, axis + 1), 0, *range(axis + 1, full.aval.ndim)]
+    shape = (*aval.shape[:axis], trace.axis.size, *aval.shape[axis:])
+    batch = ShapedArray(shape, aval.dtype, aval.weak_type)
+    return trace.with_weak_type(overlaid(transpose(full, order), batch), aval.weak_type)
+
+
+def _of(fun: Callable[..., Any]) -> str:
+    line = user_line()
+    return f"\n  mapping {function_line(fun)}" + (f"\n  called at {line}" if line else "")
