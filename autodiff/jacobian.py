@@ -1,8 +1,4 @@
-"""Jacobians and Hessians: a linear function, made once by linearize or vjp, is applied to each basis vector.
-
-A loop (`map`) takes one vector after the other, so that the program is as small as that of one product with the
-Jacobian.
-"""
+"""Jacobians and Hessians: a linear function, from linearize or vjp, is applied to a batch of all basis vectors."""
 
 from __future__ import annotations
 
@@ -12,15 +8,17 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from ..hlo.opcode import Opcode
+from ..hlo.ops.movement import IotaAttributes
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
-from ..tracer.array import Array, as_value
+from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Value
-from ..tracer.ops import is_inexact, reshape, zeros
-from ..tracer.scan import map as map_rows
+from ..tracer.core import Value, bind
+from ..tracer.ops import array_shape, compare, convert, is_inexact, reshape, shift, slice_, transpose
 from ..tracer.source import function_line
 from .api import checked_argnums, linearize, resolve_argnums, vjp
+from .batching import Axis, batch_flat
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -131,17 +129,12 @@ def _by_columns(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[
     leaves, structure = tree.flatten(moving)
     avals = [as_value(leaf).aval for leaf in leaves]
     outputs = [leaf.aval for leaf in tree.leaves(result)]
-    blocks: list[list[Value]] = [[] for _ in outputs]
-    for k, aval in enumerate(avals):
-
-        def column(direction: Value, k: int = k) -> list[Value]:
-            tangents = [direction if j == k else zeros(a) for j, a in enumerate(avals)]
-            return tree.leaves(push(*tree.unflatten(structure, tangents)))
-
-        for found, output, block in zip(map_rows(column, _basis(aval)), outputs, blocks, strict=True):
-            order = (*range(1, found.aval.ndim), 0)
-            columns_last = found.transpose(order)
-            block.append(reshape(columns_last, (*output.shape, *aval.shape)))
+    columns = _for_each_direction(lambda ts: tree.leaves(push(*tree.unflatten(structure, ts))), avals)
+    blocks = []
+    for found, output in zip(columns, outputs, strict=True):
+        last = transpose(found, (*range(1, found.aval.ndim), 0))
+        parts = _parts(last, avals, output.ndim)
+        blocks.append([reshape(p, (*output.shape, *a.shape)) for p, a in zip(parts, avals, strict=True)])
     return result, blocks, *aux
 
 
@@ -151,22 +144,43 @@ def _by_rows(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[Any
     leaves, structure = tree.flatten(result)
     avals = [as_value(leaf).aval for leaf in tree.leaves(moving)]
     outputs = [leaf.aval for leaf in leaves]
-    blocks = []
-    for k, output in enumerate(outputs):
-
-        def row(direction: Value, k: int = k) -> list[Value]:
-            cotangents = [direction if j == k else zeros(a) for j, a in enumerate(outputs)]
-            return tree.leaves(pull(tree.unflatten(structure, cotangents)))
-
-        found = map_rows(row, _basis(output))
-        blocks.append([reshape(f, (*output.shape, *a.shape)) for f, a in zip(found, avals, strict=True)])
+    rows = _for_each_direction(lambda cts: tree.leaves(pull(tree.unflatten(structure, cts))), outputs)
+    parts = [_parts(row, outputs, 0) for row in rows]
+    blocks = [
+        [reshape(of_leaf[k], (*output.shape, *a.shape)) for of_leaf, a in zip(parts, avals, strict=True)]
+        for k, output in enumerate(outputs)
+    ]
     return result, blocks, *aux
 
 
-def _basis(aval: ShapedArray) -> Value:
-    """The standard basis of the arrays of a type, along a new first axis."""
-    rows = np.eye(aval.size, dtype=aval.dtype).reshape(aval.size, *aval.shape)
-    return Array(ShapedArray(rows.shape, aval.dtype), rows)
+def _for_each_direction(linear: Callable[[list[Value]], list[Value]], avals: Sequence[ShapedArray]) -> list[Value]:
+    """The results of a linear function for each vector of the standard basis of its arguments, along dimension 0."""
+    total = sum([a.size for a in avals])
+    basis, offset = [], 0
+    for aval in avals:
+        basis.append(_basis(total, offset, aval))
+        offset += aval.size
+    return batch_flat(linear, Axis(None, total), basis, [True] * len(basis), True)[0]
+
+
+def _basis(total: int, offset: int, aval: ShapedArray) -> Value:
+    """For each of `total` directions an array of type `aval`: direction `offset` + k has a one at its k-th element."""
+    shape = array_shape(np.dtype(np.int32), (total, aval.size))
+    row, column = (bind(Opcode.IOTA, (), IotaAttributes(d), shape=shape) for d in (0, 1))
+    ones = convert(compare(row, "EQ", shift(column, offset)), aval.dtype)
+    return reshape(ones, (total, *aval.shape))
+
+
+def _parts(x: Value, avals: Sequence[ShapedArray], dimension: int) -> list[Value]:
+    """`x` divided along a dimension that counts the elements of all `avals`."""
+    sizes = x.aval.shape
+    found, offset = [], 0
+    for aval in avals:
+        starts = [offset if d == dimension else 0 for d in range(len(sizes))]
+        limits = [offset + aval.size if d == dimension else n for d, n in enumerate(sizes)]
+        found.append(slice_(x, starts, limits))
+        offset += aval.size
+    return found
 
 
 def _check(name: str, what: str, dtype: np.dtype[Any], holomorphic: bool, fun: Function) -> None:

@@ -21,6 +21,7 @@ from .tracer.errors import (
     TracerIntegerConversionError as TracerIntegerConversionError,
     TreeDefError as TreeDefError,
     TreeStructureError as TreeStructureError,
+    UnboundAxisError as UnboundAxisError,
     UnexpectedTracerError as UnexpectedTracerError,
     UnsupportedElementTypeError as UnsupportedElementTypeError,
     UnsupportedError as UnsupportedError,

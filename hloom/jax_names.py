@@ -167,8 +167,7 @@ ADVICE = {
         (
             *("NamedSharding", "P", "default_device", "device_count", "devices", "distributed", "local_device_count"),
             *("local_devices", "make_mesh", "pmap", "process_count", "process_index", "reshard", "set_mesh"),
-            *("shard_map", "sharding", "experimental.shard_map", "lax.psum", "lax.pmean", "lax.pmax", "lax.pmin"),
-            *("lax.ppermute", "lax.all_gather", "lax.all_to_all", "lax.axis_index", "lax.with_sharding_constraint"),
+            *("shard_map", "sharding", "experimental.shard_map", "lax.with_sharding_constraint"),
         ),
         _ONE_CPU,
     ),

@@ -25,7 +25,7 @@ OURS = {
     "errors": {
         *("CustomCallError", "DeletedArrayError", "ExecutionError", "HloError", "HloParseError"),
         *("AxisError", "IndexKindError", "NonConcreteSliceError"),
-        *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError"),
+        *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError", "UnboundAxisError"),
         *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },
     "experimental": {"disable_x64", "enable_x64"},  # older JAX had them here

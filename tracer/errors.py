@@ -25,6 +25,7 @@ __all__ = [
     "TracerIntegerConversionError",
     "TreeDefError",
     "TreeStructureError",
+    "UnboundAxisError",
     "UnexpectedTracerError",
     "UnsupportedElementTypeError",
     "UnsupportedError",
@@ -92,6 +93,10 @@ class OperandError(ShapeError, TypeError):
 
 class DeletedArrayError(RuntimeError):
     """An array was used after its memory was given away (donated) or deleted."""
+
+
+class UnboundAxisError(NameError):
+    """A collective names an axis over which nothing is mapped here."""
 
 
 class TypePromotionError(ValueError):

@@ -17,8 +17,9 @@ from ...hlo.ops import SPECS, Trait, spec_of
 from ...hlo.ops.declare import SIZE
 from ...hlo.ops.dimensions import fields_with_dimensions, works_along_last
 from ...hlo.shape import Shape
+from ...tracer import dtypes
 from ...tracer.core import Value, bind, bind_multi
-from ...tracer.ops import broadcast, scalar_like
+from ...tracer.ops import broadcast, scalar, scalar_like
 from ..batching import Axis, all_with_batch, one_by_one, with_batch, with_batch_shape
 from .tables import BATCH
 
@@ -92,8 +93,8 @@ def aligned(
     given = all_with_batch(axis, operands[:count], batched[:count])
     scalars = list(operands[count:])
     starts = spec_of(opcode).starts
-    if starts is not None and scalars:
-        scalars.insert(0, scalar_like(scalars[0], 0))
+    if starts is not None:
+        scalars.insert(0, scalar_like(scalars[0], 0) if scalars else scalar(0, dtypes.int32))
     return bind_batch(axis, opcode, [*given, *scalars], with_dimension_in_front(axis, attributes), shape)
 
 

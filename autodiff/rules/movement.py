@@ -264,7 +264,7 @@ def _dynamic_slice_batch(
         collapsed_slice_dims=(),
         start_index_map=tuple([d + on_x for d in moving]),
         index_vector_dim=1,
-        slice_sizes=(1, *sizes) if on_x else sizes,
+        slice_sizes=(min(axis.size, 1), *sizes) if on_x else sizes,
         operand_batching_dims=(0,) if on_x else (),
         start_indices_batching_dims=(0,) if on_x else (),
     )

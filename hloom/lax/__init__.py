@@ -8,7 +8,7 @@ from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, switch, while_loop
 from ..tracer.scan import fori_loop, map, scan
 from . import dot as _dot
-from . import elementwise, indexing, instructions, movement, special, structure
+from . import elementwise, indexing, instructions, movement, parallel, special, structure
 from . import reduce as _reduce
 from .dot import (
     Precision as Precision,
@@ -116,6 +116,20 @@ from .movement import (
     squeeze as squeeze,
     transpose as transpose,
 )
+from .parallel import (
+    all_gather as all_gather,
+    all_to_all as all_to_all,
+    axis_index as axis_index,
+    axis_size as axis_size,
+    pmax as pmax,
+    pmean as pmean,
+    pmin as pmin,
+    ppermute as ppermute,
+    pshuffle as pshuffle,
+    psum as psum,
+    psum_scatter as psum_scatter,
+    pswapaxes as pswapaxes,
+)
 from .reduce import (
     argmax as argmax,
     argmin as argmin,
@@ -149,10 +163,11 @@ __all__ += indexing.__all__
 __all__ += instructions.__all__
 __all__ += movement.__all__
 __all__ += _reduce.__all__
+__all__ += parallel.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 
 _array_functions.load_when_used()
-del elementwise, indexing, instructions, movement, special, structure
+del elementwise, indexing, instructions, movement, parallel, special, structure
 
 _publish(__name__)

@@ -285,7 +285,8 @@ class _Emitter(Storage):
                 number = parameter.output if parameter.output is not None else parameter.operand
                 assert number is not None
                 memory = (outputs if parameter.output is not None else operands)[number]
-                assert memory is not None, "a kernel that reads an empty array"
+                if memory is None:  # an array without elements, of which the kernel reads none
+                    memory = self._local_array("e", memory_type(parameter.element_type), 1)
                 memories[parameter.name] = memory
             elif isinstance(parameter, SizeParameter):
                 values[parameter.name] = self._size(parameter.value)

@@ -1,0 +1,506 @@
+"""Collectives: functions of all elements along a named axis, which `vmap(..., axis_name=...)` maps over.
+
+Each is a primitive. Until the transformation that has the axis is reached, only its derivative and its type are known;
+that transformation replaces it by operations on the batch (`def_batch`).
+
+Source for names, arguments and errors: jax.lax.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from ..autodiff.batching import Axis, with_batch
+from ..autodiff.tangents import Operand, Tangent, Zero, instantiate
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..tracer import dtypes, ops, tree
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.caches import on_clear
+from ..tracer.context import current_context
+from ..tracer.core import Call, Primitive, Value, bind_call
+from ..tracer.errors import UnboundAxisError
+from ..tracer.recording import trace_to_computation
+from ..tracer.source import user_line
+from .movement import iota
+from .reduce import limits
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+]
+
+AxisName: TypeAlias = Hashable
+
+
+# --- axes
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """The number of elements along a named axis, an int; the product for a tuple of names.
+
+    NameError (`UnboundAxisError`) outside of a function that is mapped over the axis.
+    """
+    return math.prod([_size(name) for name in _names(axis_name)])
+
+
+def _names(axis_name: AxisName) -> tuple[AxisName, ...]:
+    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+
+
+def _size(name: AxisName) -> int:
+    bound = current_context().axis_names
+    for known, size in reversed(bound):
+        if known == name:
+            return size
+    listed = ", ".join([repr(known) for known, _ in bound]) or "none"
+    raise UnboundAxisError(
+        f"unbound axis name: {name}. The axes that are mapped over here: {listed}.\n  at {user_line()}\n"
+        f"  Call it in a function that is mapped with vmap(..., axis_name={name!r})."
+    )
+
+
+def _one_name(what: str, axis_name: AxisName) -> AxisName:
+    names = _names(axis_name)
+    if len(names) != 1:
+        raise UnsupportedError(f"{what} over several axes at once, {names}: call it for one after the other")
+    return names[0]
+
+
+def _no_groups(axis_index_groups: object) -> None:
+    if axis_index_groups is not None:
+        raise UnsupportedError("axis_index_groups: under vmap, collectives are over all elements of an axis")
+
+
+# --- how a collective is declared
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """The parameters of a call."""
+
+    axes: tuple[AxisName, ...]
+    size: int
+    """Elements along all axes."""
+    dims: tuple[int, ...] = ()
+    """Dimensions of the operand or the result that it works on."""
+    permutation: tuple[tuple[int, int], ...] = ()
+
+
+def _never_run(call: Call, arrays: Sequence[Any]) -> list[Any]:
+    names = ", ".join(map(str, call.params.axes))
+    raise UnboundAxisError(f"unbound axis name: {names}: {call.primitive.name} is used outside of what maps over it")
+
+
+def _collective(name: str) -> Primitive:
+    return Primitive(name, evaluate=_never_run, is_linear=True, axes=lambda call: call.params.axes)
+
+
+def _bind(primitive: Primitive, use: _Use, operands: Sequence[Value], result: ShapedArray) -> Value:
+    meaning = _typed(primitive.name, tuple([o.aval for o in operands]), result)
+    shown = (("axes", ",".join(map(str, use.axes))), *([("dims", ",".join(map(str, use.dims)))] if use.dims else []))
+    (found,) = bind_call(Call(primitive, meaning, use, primitive.name, shown), operands)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _typed(name: str, operands: tuple[ShapedArray, ...], result: ShapedArray) -> HloComputation:
+    """A computation of the right type, which is replaced before anything runs."""
+    return trace_to_computation(lambda _: [ops.zeros(result)], operands, name).computation
+
+
+on_clear(_typed.cache_clear)
+
+
+def _result_type(call: Call) -> ShapedArray:
+    (shape,) = call.computation.root.shape.elements
+    return ShapedArray(shape.dimensions, shape.element.dtype)
+
+
+Mine: TypeAlias = Callable[[_Use, Value, bool, Axis], tuple[Value, bool]]
+"""mine(use, operand, is it batched, axis) -> (result, is it batched): a collective over the axis of this batch."""
+
+
+def _def_batch(primitive: Primitive, mine: Mine) -> None:
+    """The rule of vmap: by `mine` where the batch is the named axis; else the same for a batch of operands."""
+
+    def batch(
+        call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+    ) -> tuple[list[Value], list[bool]]:
+        use: _Use = call.params
+        (x,), (is_batched,) = operands, batched
+        if axis.name is None or axis.name not in use.axes:
+            result = _result_type(call)
+            whole = ShapedArray((axis.size, *result.shape), result.dtype)
+            return [_bind(primitive, replace(use, dims=tuple([d + 1 for d in use.dims])), [x], whole)], [True]
+        result_here, still = mine(use, x, is_batched, axis)
+        rest = tuple([name for name in use.axes if name != axis.name])
+        if not rest:
+            return [result_here], [still]
+        others = replace(use, axes=rest, size=use.size // axis.size)
+        return [_bind(primitive, others, [result_here], result_here.aval)], [still]
+
+    primitive.def_batch(batch)
+
+
+def _def_linear(primitive: Primitive, back: Callable[[_Use, Value, ShapedArray], Value]) -> None:
+    """Its derivative is itself; `back(use, cotangent, operand's type)` is its transpose."""
+
+    def jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
+        (t,) = tangents
+        moved = _bind(primitive, call.params, [instantiate(t)], _result_type(call))
+        return bind_call(call, primals), [moved]
+
+    def transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]) -> list[Value | None]:
+        (ct,), (operand,) = cts, operands
+        return [None if ct is None else back(call.params, ct, operand.aval)]
+
+    primitive.def_jvp(jvp)
+    primitive.def_transpose(transpose)
+
+
+def _rows(x: Value, order: Sequence[int]) -> Value:
+    """The elements of a batch in another order; -1: zeros."""
+    parts = []
+    for k in order:
+        if k < 0:
+            parts.append(ops.zeros(ShapedArray((1, *x.aval.shape[1:]), x.aval.dtype)))
+        else:
+            rank = x.aval.ndim
+            parts.append(ops.slice_(x, (k, *[0] * (rank - 1)), (k + 1, *x.aval.shape[1:])))
+    return ops.concatenate(parts, 0)
+
+
+def _moved(x: Value, source: int, target: int) -> Value:
+    """`x` with dimension `source` at `target`."""
+    order = [d for d in range(x.aval.ndim) if d != source]
+    order.insert(target, source)
+    return ops.transpose(x, order)
+
+
+def _on_leaves(function: Callable[[Value], Value], x: Any) -> Any:
+    return tree.map(lambda leaf: function(as_value(leaf)), x)
+
+
+# --- sums and extrema
+
+
+_PSUM, _PMAX, _PMIN = _collective("psum"), _collective("pmax"), _collective("pmin")
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The sum over a named axis, or several, of each array of `x` (a pytree). The same for all elements.
+
+    Booleans are summed as int32. A Python number is multiplied by the size of the axis at once, so `psum(1, axis)` is
+    an int.
+    """
+    _no_groups(axis_index_groups)
+    use = _Use(_names(axis_name), axis_size(axis_name))
+
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, builtins.int | builtins.float | builtins.complex):
+            return leaf * use.size
+        value = as_value(leaf)
+        if value.aval.dtype == np.bool_:
+            value = ops.convert(value, dtypes.int32)
+        return _bind(_PSUM, use, [value], value.aval.with_weak_type(False))
+
+    return tree.map(one, x)
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The mean over a named axis of each array of `x` (a pytree)."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    size = axis_size(axis_name)
+    return tree.map(lambda leaf: leaf / size, total)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The largest value over a named axis, for each array of `x` (a pytree). Ties share its derivative."""
+    return _extremum(_PMAX, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The smallest value over a named axis, for each array of `x` (a pytree). Ties share its derivative."""
+    return _extremum(_PMIN, x, axis_name, axis_index_groups)
+
+
+def _extremum(primitive: Primitive, x: Any, axis_name: AxisName, groups: Any) -> Any:
+    _no_groups(groups)
+    use = _Use(_names(axis_name), axis_size(axis_name))
+    return _on_leaves(lambda v: _bind(primitive, use, [v], v.aval.with_weak_type(False)), x)
+
+
+def _reduced(opcode: Opcode) -> Mine:
+    def mine(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:
+        if not is_batched:
+            return (ops.scale(x, axis.size) if opcode is Opcode.ADD else x), False
+        dtype = x.aval.dtype
+        first = 0 if opcode is Opcode.ADD else limits(dtype)[opcode is Opcode.MINIMUM]
+        return ops.reduce_with(opcode, x, ops.scalar(first, dtype), (0,)), False
+
+    return mine
+
+
+def _extremum_jvp(
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    """The mean of the tangents of those that have the extreme value."""
+    (x,), (t,) = primals, tangents
+    (best,) = bind_call(call, [x])
+    if isinstance(t, Zero):
+        return [best], [Zero(best.aval)]
+    is_best = ops.compare(x, "EQ", best)
+    count = _bind(_PSUM, call.params, [ops.convert(is_best, x.aval.dtype)], best.aval)
+    share = ops.div(ops.convert(is_best, x.aval.dtype), count)
+    return [best], [_bind(_PSUM, call.params, [ops.mul(t, share)], best.aval)]
+
+
+_def_linear(_PSUM, lambda use, ct, aval: _bind(_PSUM, use, [ct], aval))
+_def_batch(_PSUM, _reduced(Opcode.ADD))
+_def_batch(_PMAX, _reduced(Opcode.MAXIMUM))
+_def_batch(_PMIN, _reduced(Opcode.MINIMUM))
+for _extreme in (_PMAX, _PMIN):
+    _extreme.is_linear = False
+    _extreme.def_jvp(_extremum_jvp)
+
+
+# --- permutations
+
+
+_PPERMUTE = _collective("ppermute")
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Each array of `x` (a pytree) sent from element `source` to element `target` for each pair (source, target).
+
+    An element to which nobody sends gets zeros. ValueError if an element sends or receives twice, or does not exist.
+    """
+    name = _one_name("ppermute", axis_name)
+    size = _size(name)
+    pairs = tuple([(int(s), int(t)) for s, t in perm])
+    for what, ends in (("sources", [s for s, _ in pairs]), ("destinations", [t for _, t in pairs])):
+        if len(set(ends)) != len(ends) or not all(0 <= e < size for e in ends):
+            raise ValueError(
+                f"ppermute sources and destinations must be unique and in [0, {size}), got {what} {ends}\n"
+                f"  at {user_line()}"
+            )
+    use = _Use((name,), size, permutation=pairs)
+    return _on_leaves(lambda v: _bind(_PPERMUTE, use, [v], v.aval.with_weak_type(False)), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Element k gets the arrays of element `perm[k]`; `perm` is a permutation of all elements."""
+    if sorted(perm) != list(range(len(perm))):
+        raise ValueError(f"pshuffle: {list(perm)} must be a permutation of 0 to {len(perm) - 1}\n  at {user_line()}")
+    return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
+
+
+def _permuted(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:
+    sources = [-1] * axis.size
+    for source, target in use.permutation:
+        sources[target] = source
+    return _rows(with_batch(axis, x, is_batched), sources), True
+
+
+def _permuted_back(use: _Use, ct: Value, aval: ShapedArray) -> Value:
+    return _bind(_PPERMUTE, replace(use, permutation=tuple([(t, s) for s, t in use.permutation])), [ct], aval)
+
+
+_def_linear(_PPERMUTE, _permuted_back)
+_def_batch(_PPERMUTE, _permuted)
+
+
+# --- gathering, scattering, exchanging
+
+
+_ALL_GATHER, _PSUM_SCATTER, _ALL_TO_ALL = (_collective(n) for n in ("all_gather", "psum_scatter", "all_to_all"))
+
+
+def all_gather(
+    x: Any, axis_name: AxisName, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False
+) -> Any:
+    """The arrays of all elements along a named axis, stacked along a new dimension `axis`; the same for all elements.
+
+    tiled: concatenated along the existing dimension `axis` instead. A tuple of names gathers over all of them, the last
+    one fastest.
+    """
+    _no_groups(axis_index_groups)
+
+    def one(v: Value) -> Value:
+        rank = v.aval.ndim
+        place = _dimension("all_gather", axis, rank if tiled else rank + 1)
+        result = v
+        for name in reversed(_names(axis_name)):
+            sizes = list(result.aval.shape)
+            sizes.insert(place, _size(name))
+            gathered = ShapedArray(tuple(sizes), v.aval.dtype)
+            result = _bind(_ALL_GATHER, _Use((name,), _size(name), (place,)), [result], gathered)
+        count = len(_names(axis_name))
+        shape = list(result.aval.shape)
+        merged = [math.prod(shape[place : place + count])]
+        if tiled:
+            merged = [merged[0] * shape[place + count]]
+            return ops.reshape(result, [*shape[:place], *merged, *shape[place + count + 1 :]])
+        return ops.reshape(result, [*shape[:place], *merged, *shape[place + count :]])
+
+    return _on_leaves(one, x)
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """The sum over a named axis, of which element k gets the k-th slice along `scatter_dimension`.
+
+    That dimension must have the axis's size, and is removed. tiled: its size is a multiple, and it is divided.
+    """
+    _no_groups(axis_index_groups)
+    name = _one_name("psum_scatter", axis_name)
+    size = _size(name)
+
+    def one(v: Value) -> Value:
+        d = _dimension("psum_scatter", scatter_dimension, v.aval.ndim)
+        shape = v.aval.shape
+        if tiled:
+            if shape[d] % size:
+                raise ValueError(
+                    f"tiled psum_scatter operand scatter dimension size {shape[d]} must be divisible by axis size "
+                    f"{size}\n  at {user_line()}"
+                )
+            v = ops.reshape(v, [*shape[:d], size, shape[d] // size, *shape[d + 1 :]])
+        elif shape[d] != size:
+            raise ValueError(
+                f"psum_scatter operand scatter dimension size {shape[d]} must match axis size {size}\n"
+                f"  at {user_line()}"
+            )
+        left = [n for k, n in enumerate(v.aval.shape) if k != d]
+        return _bind(_PSUM_SCATTER, _Use((name,), size, (d,)), [v], ShapedArray(tuple(left), v.aval.dtype))
+
+    return _on_leaves(one, x)
+
+
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """Element k gets the k-th slices along `split_axis` of all elements, stacked along `concat_axis`.
+
+    `split_axis` must have the axis's size, and is removed. tiled: its size is a multiple, and the parts are
+    concatenated along the existing dimension `concat_axis`.
+    """
+    _no_groups(axis_index_groups)
+    name = _one_name("all_to_all", axis_name)
+    size = _size(name)
+
+    def one(v: Value) -> Value:
+        shape = v.aval.shape
+        s = _dimension("all_to_all", split_axis, len(shape))
+        c = _dimension("all_to_all", concat_axis, len(shape))
+        if (shape[s] % size if tiled else shape[s] != size) or not size:
+            must = "be divisible by" if tiled else "equal"
+            raise ValueError(
+                f"all_to_all requires x.shape[split_axis] to {must} the size of the mapped axis {name}, but they are "
+                f"{shape[s]} and {size}\n  at {user_line()}"
+            )
+        if tiled:
+            v = ops.reshape(v, [*shape[:s], size, shape[s] // size, *shape[s + 1 :]])
+            moved = _exchanged(v, name, size, s, c)
+            sizes = moved.aval.shape
+            return ops.reshape(moved, [*sizes[:c], sizes[c] * sizes[c + 1], *sizes[c + 2 :]])
+        return _exchanged(v, name, size, s, c)
+
+    return _on_leaves(one, x)
+
+
+def _exchanged(v: Value, name: AxisName, size: int, split: int, concat: int) -> Value:
+    sizes = [n for k, n in enumerate(v.aval.shape) if k != split]
+    sizes.insert(concat, size)
+    return _bind(_ALL_TO_ALL, _Use((name,), size, (split, concat)), [v], ShapedArray(tuple(sizes), v.aval.dtype))
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """The named axis and dimension `axis` of each array exchanged."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def _dimension(what: str, d: int, rank: int) -> int:
+    if not -rank <= d < rank:
+        raise ValueError(f"{what}: dimension {d} of an array of rank {rank}\n  at {user_line()}")
+    return d % rank
+
+
+def _gathered(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:
+    return _moved(with_batch(axis, x, is_batched), 0, use.dims[0]), False
+
+
+def _sum_scattered(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:
+    total, _ = _reduced(Opcode.ADD)(use, x, is_batched, axis)
+    return _moved(total, use.dims[0], 0), True
+
+
+def _exchanged_here(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:
+    split, concat = use.dims
+    x = with_batch(axis, x, is_batched)
+    order = [d for d in range(1, x.aval.ndim) if d != split + 1]
+    order.insert(concat, 0)
+    return ops.transpose(x, [split + 1, *order]), True
+
+
+_def_linear(_ALL_GATHER, lambda use, ct, aval: _bind(_PSUM_SCATTER, use, [ct], aval))
+_def_linear(_PSUM_SCATTER, lambda use, ct, aval: _bind(_ALL_GATHER, use, [ct], aval))
+_def_linear(_ALL_TO_ALL, lambda use, ct, aval: _bind(_ALL_TO_ALL, replace(use, dims=use.dims[::-1]), [ct], aval))
+_def_batch(_ALL_GATHER, _gathered)
+_def_batch(_PSUM_SCATTER, _sum_scattered)
+_def_batch(_ALL_TO_ALL, _exchanged_here)
+
+
+# --- position
+
+
+_AXIS_INDEX = _collective("axis_index")
+
+
+def axis_index(axis_name: AxisName) -> Value:
+    """The element's position along a named axis, an int32; for a tuple of names, the last one counts fastest."""
+    index = None
+    for name in _names(axis_name):
+        size = _size(name)
+        own = _bind(_AXIS_INDEX, _Use((name,), size), [], ShapedArray((), dtypes.int32))
+        index = own if index is None else ops.add(ops.mul(index, ops.scalar_like(index, size)), own)
+    return cast(Value, index)
+
+
+@_AXIS_INDEX.def_batch
+def _axis_index_batch(
+    call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+) -> tuple[list[Value], list[bool]]:
+    return [iota(dtypes.int32, axis.size)], [True]
