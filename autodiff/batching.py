@@ -31,24 +31,15 @@ from ..tracer.core import (
     run_meaning,
     set_current_trace,
 )
-from ..tracer.ops import broadcast, reduce_sum
 from ..tracer.recording import trace_to_computation, with_computation
 from ..tracer.scan import map as map_rows
 from ..tracer.traced import JIT, DerivedCache, jit_call
+from .batches import Axis, batched_avals, to_operand, with_batch
 from .jvp import FlatFunction, parameter_avals
 from .rules.tables import BATCH
 from .tangents import Linear, Operand, Tangent, Zero
 
 Mask = tuple[bool, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """The axis along which a batch lies."""
-
-    name: Any
-    """None, or what collectives call it."""
-    size: int
 
 
 class BatchTracer(Tracer):
@@ -144,31 +135,6 @@ def named_axes(computation: HloComputation) -> frozenset[Any]:
 
 
 # --- values
-
-
-def with_batch(axis: Axis, value: Value, is_batched: bool) -> Value:
-    """`value` as a batch: repeated for each element if all elements share it."""
-    if is_batched:
-        return value
-    rank = value.aval.ndim
-    return broadcast(value, (axis.size, *value.aval.shape), range(1, rank + 1))
-
-
-def all_with_batch(axis: Axis, values: Sequence[Value], batched: Sequence[bool]) -> list[Value]:
-    return [with_batch(axis, v, b) for v, b in zip(values, batched, strict=True)]
-
-
-def with_batch_shape(axis: Axis, shape: Shape) -> Shape:
-    """The type of a batch of values of type `shape`."""
-    if shape.tuple_shapes is not None:
-        return Shape.tuple([with_batch_shape(axis, s) for s in shape.tuple_shapes])
-    return Shape.array(shape.element, (axis.size, *shape.dimensions))
-
-
-def batched_avals(axis: Axis, avals: Sequence[ShapedArray], batched: Sequence[bool]) -> list[ShapedArray]:
-    """The types of values under the parent trace."""
-    pairs = zip(avals, batched, strict=True)
-    return [ShapedArray((axis.size, *a.shape), a.dtype) if b else a for a, b in pairs]
 
 
 def one_by_one(
@@ -360,12 +326,3 @@ def _transpose(
         for p, was_batched in zip(present, b.batched, strict=True)
     ]
     return [*out, *(None for _ in operands[own:])]
-
-
-def to_operand(axis: Axis, ct: Value, is_batched: bool, was_batched: bool) -> Value:
-    """The cotangent `ct` of an operand: summed over the batch if all elements shared the operand."""
-    if was_batched:
-        return with_batch(axis, ct, is_batched)
-    if is_batched:
-        return reduce_sum(ct, (0,))
-    return ct  # the rule for one element was linear in nothing batched: one cotangent for all

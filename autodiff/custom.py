@@ -53,7 +53,9 @@ def _check_captured(call: Call, tangents: Sequence[Tangent]) -> None:
         )
 
 
-def _bind(primitive: Primitive, fun: Callable[..., Any], meaning: Any, params: Any, values: Sequence[Value]) -> Any:
+def bind_custom(
+    primitive: Primitive, fun: Callable[..., Any], meaning: Any, params: Any, values: Sequence[Value]
+) -> list[Value]:
     """Call the primitive."""
     name = getattr(fun, "__name__", type(fun).__name__)
     return bind_call(Call(primitive, meaning, params, name, (("name", name),)), values)
@@ -62,7 +64,7 @@ def _bind(primitive: Primitive, fun: Callable[..., Any], meaning: Any, params: A
 # --- arguments
 
 
-class _Arguments:
+class Arguments:
     """The arguments of one call: those that are differentiated as a flat list of values, the others as they are.
 
     Only the call itself uses `values`: a rule may be kept longer and uses the other fields. Operands and results of a
@@ -87,7 +89,7 @@ class _Arguments:
         return tree.unflatten(self.tree, overlaid_all(values, self.avals))
 
 
-class _Outputs:
+class Outputs:
     """The tree of a function's results and their types, known once it has run."""
 
     def __init__(self) -> None:
@@ -105,7 +107,7 @@ class _Outputs:
         return tree.unflatten(self.tree, overlaid_all(results, self.avals))
 
 
-def _positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments by position, defaults filled in; TypeError if one cannot be given by position."""
     if not kwargs:
         try:
@@ -199,9 +201,9 @@ class custom_jvp(Generic[P, R]):
         if self.jvp is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {function_line(self.fun)} using defjvp.")
         rule = self.jvp
-        every = _positional(self.fun, args, kwargs)
-        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
-        out = _Outputs()
+        every = positional(self.fun, args, kwargs)
+        given = Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
+        out = Outputs()
 
         def meaning(values: Sequence[Value]) -> list[Value]:
             return out.flatten(self.fun(*given.rebuilt(values)))
@@ -217,7 +219,7 @@ class custom_jvp(Generic[P, R]):
             results, tangents_out = _checked_pair(rule, pair)
             return out.flatten(results), _checked_tangents(rule, out, results, tangents_out)
 
-        results = _bind(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
+        results = bind_custom(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
         result: R = out.unflatten(results)
         return result
 
@@ -241,7 +243,7 @@ def _checked_pair(rule: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
     return pair[0], pair[1]
 
 
-def _checked_tangents(rule: Callable[..., Any], out: _Outputs, results: Any, tangents: Any) -> list[Tangent]:
+def _checked_tangents(rule: Callable[..., Any], out: Outputs, results: Any, tangents: Any) -> list[Tangent]:
     """The rule's tangents, with the types of its results."""
     leaves, structure = tree.flatten(tangents)
     primals = [as_value(leaf) for leaf in tree.leaves(results)]
@@ -387,9 +389,9 @@ class custom_vjp(Generic[P, R]):
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {function_line(self.fun)} using defvjp.")
         fwd, bwd = self.fwd, self.bwd
-        every = _positional(self.fun, args, kwargs)
-        given = _Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
-        out = _Outputs()
+        every = positional(self.fun, args, kwargs)
+        given = Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
+        out = Outputs()
         x64 = current_context().enable_x64
 
         def meaning(values: Sequence[Value]) -> list[Value]:
@@ -404,7 +406,7 @@ class custom_vjp(Generic[P, R]):
                     f"values stored from the forward-pass for use on the backward-pass), but got {type(pair).__name__}."
                 )
             results = out.flatten(pair[0])
-            held = _Outputs()
+            held = Outputs()
             return Forward(results, held.flatten(pair[1]), out.tree, out.avals, held.unflatten)
 
         def backward(
@@ -419,7 +421,7 @@ class custom_vjp(Generic[P, R]):
                 answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
             return _checked_cotangents(bwd, given, given.avals, answer)
 
-        results = _bind(CUSTOM_VJP, self.fun, meaning, VjpRule(forward, backward), given.values)
+        results = bind_custom(CUSTOM_VJP, self.fun, meaning, VjpRule(forward, backward), given.values)
         result: R = out.unflatten(results)
         return result
 
@@ -435,7 +437,7 @@ class custom_vjp(Generic[P, R]):
 
 
 def _checked_cotangents(
-    bwd: Callable[..., Any], given: _Arguments, avals: Sequence[ShapedArray], found: Any
+    bwd: Callable[..., Any], given: Arguments, avals: Sequence[ShapedArray], found: Any
 ) -> list[Value | None]:
     """The backward rule's results, one for each leaf of the arguments; None is zero, for a leaf or a whole argument."""
     if isinstance(found, list):

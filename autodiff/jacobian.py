@@ -18,7 +18,8 @@ from ..tracer.core import Value, bind
 from ..tracer.ops import array_shape, compare, convert, is_inexact, reshape, shift, slice_, transpose
 from ..tracer.source import function_line
 from .api import checked_argnums, linearize, resolve_argnums, vjp
-from .batching import Axis, batch_flat
+from .batches import Axis
+from .batching import batch_flat
 
 Function = Callable[..., Any]
 P = ParamSpec("P")

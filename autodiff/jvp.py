@@ -106,7 +106,7 @@ class JVPTrace(Trace):
         if _all_zero(tangents):
             with set_current_trace(self.parent):
                 return self.parent.process_call(call, tuple(primals))
-        if call.primitive.is_transparent:
+        if call.primitive.is_transparent or _is_python(call):
             return run_meaning(call, operands)
         results, tangents_out = self.call_rule(call, primals, tangents)
         return [self.join(p, t) for p, t in zip(results, tangents_out, strict=True)]
@@ -120,6 +120,13 @@ class JVPTrace(Trace):
 
     def described(self) -> str:
         return " while it is differentiated" + self.parent.described()
+
+
+def _is_python(call: Call) -> bool:
+    """True if the call has the derivative of its meaning, which is a Python function: it runs under the trace."""
+    primitive = call.primitive
+    has_rule = primitive.jvp is not None or primitive.linearize is not None
+    return not has_rule and not isinstance(call.meaning, HloComputation)
 
 
 def moving_mask(tangents: Sequence[Tangent]) -> tuple[bool, ...]:

@@ -19,7 +19,8 @@ from ..tracer.core import Value, current_trace, set_current_trace
 from ..tracer.ops import transpose
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import function_line, user_line
-from .batching import Axis, BatchTrace, with_batch
+from .batches import Axis, with_batch
+from .batching import BatchTrace
 from .rules import every as _rules  # noqa: F401  # they register themselves
 
 P = ParamSpec("P")

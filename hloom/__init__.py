@@ -14,7 +14,21 @@ import os as _os
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from . import dtypes, errors, experimental, extend, hlo, lax, nn, numpy, random, tree, tree_util, typing
+    from . import (
+        custom_batching,
+        dtypes,
+        errors,
+        experimental,
+        extend,
+        hlo,
+        lax,
+        nn,
+        numpy,
+        random,
+        tree,
+        tree_util,
+        typing,
+    )
     from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp
     from .autodiff.custom import custom_jvp, custom_vjp
     from .autodiff.jacobian import hessian, jacfwd, jacobian, jacrev
@@ -54,7 +68,7 @@ _importlib.import_module(".hlo.forking", __name__)  # before the other modules, 
 __version__ = "0.1.0"
 
 _MODULES = (
-    *("dtypes", "errors", "experimental", "extend", "hlo", "lax", "nn", "numpy", "random"),
+    *("custom_batching", "dtypes", "errors", "experimental", "extend", "hlo", "lax", "nn", "numpy", "random"),
     *("tree", "tree_util", "typing"),
 )
 _NAMES = {
@@ -96,6 +110,7 @@ __all__ = [
     "checkpoint",
     "clear_caches",
     "config",
+    "custom_batching",
     "custom_jvp",
     "custom_vjp",
     "default_matmul_precision",

@@ -21,7 +21,8 @@ from ...tracer.core import Tracer, Value, bind_conditional, bind_while
 from ...tracer.ops import broadcast, compare, reduce_with, scalar, scalar_like, select
 from ...tracer.recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
 from ...tracer.traced import DerivedCache
-from ..batching import Axis, BatchedComputation, Mask, batch_computation, batched_avals, with_batch
+from ..batches import Axis, batched_avals, with_batch
+from ..batching import BatchedComputation, Mask, batch_computation
 from ..jvp import FlatFunction, parameter_avals
 from .control_flow import any_of, handed_on, shared_branches
 from .tables import BATCH

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...tracer.core import Call, Value, bind_call
-from ..batching import Axis, Mask, batch_computation, batch_flat, to_operand
+from ..batches import Axis, to_operand
+from ..batching import Mask, batch_computation, batch_flat
 from ..custom import CUSTOM_VJP, Forward, VjpRule
 from ..remat import CHECKPOINT
 

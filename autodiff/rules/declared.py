@@ -20,7 +20,8 @@ from ...hlo.shape import Shape
 from ...tracer import dtypes
 from ...tracer.core import Value, bind, bind_multi
 from ...tracer.ops import broadcast, scalar, scalar_like
-from ..batching import Axis, all_with_batch, one_by_one, with_batch, with_batch_shape
+from ..batches import Axis, all_with_batch, with_batch, with_batch_shape
+from ..batching import one_by_one
 from .tables import BATCH
 
 _O = Opcode

@@ -11,7 +11,7 @@ from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from ...tracer.ops import array_shape, convert, is_inexact, transpose
-from ..batching import Axis
+from ..batches import Axis
 from ..tangents import Linear, Operand, Tangent, Zero, add_tangents
 from .tables import BATCH, JVP, TRANSPOSE
 

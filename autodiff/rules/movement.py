@@ -41,7 +41,7 @@ from ...tracer.ops import (
     transpose,
     zeros,
 )
-from ..batching import Axis, all_with_batch, with_batch_shape
+from ..batches import Axis, all_with_batch, with_batch_shape
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from .declared import aligned
 from .tables import ADD_TO, BATCH, JVP, TRANSPOSE, zero_derivative

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ...tracer.core import Call, Value
 from ...tracer.ops import transpose
 from ...tracer.scan import SCAN, Scan
-from ..batching import Axis, Mask, batch_computation, with_batch
+from ..batches import Axis, with_batch
+from ..batching import Mask, batch_computation
 from .scan import Loop, is_closed, key_of, loop_of, made, parts_of, rule_of
 
 

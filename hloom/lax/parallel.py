@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ..autodiff.batching import Axis, with_batch
+from ..autodiff.batches import Axis, with_batch
 from ..autodiff.tangents import Operand, Tangent, Zero, instantiate
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation

@@ -21,6 +21,7 @@ from . import (
     queries,
     reduce,
     repetition,
+    vectorizing,
     scalar_types,
 )
 from . import dot as _dot
@@ -305,6 +306,10 @@ from .scalar_types import (
     unsignedinteger as unsignedinteger,
 )
 
+from .vectorizing import (
+    vectorize as vectorize,
+)
+
 __all__ = [
     "broadcast_shapes",
     "finfo",
@@ -327,8 +332,9 @@ __all__ += queries.__all__
 __all__ += reduce.__all__
 __all__ += repetition.__all__
 __all__ += scalar_types.__all__
+__all__ += vectorizing.__all__
 
 del binary, choose, creation, elementwise, indexing, methods, movement, promotion, queries, reduce, repetition
-del scalar_types
+del scalar_types, vectorizing
 
 _publish(__name__)
