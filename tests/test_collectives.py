@@ -1,0 +1,133 @@
+"""Collectives over named axes of vmap. The expected values are what they mean, written with NumPy on whole batches; JAX
+0.10.2 gives the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+X = np.array([1.0, 2.0, 4.0], np.float32)
+M = np.arange(9, dtype=np.float32).reshape(3, 3)
+T = np.arange(36, dtype=np.float32).reshape(3, 6, 2)
+N = np.arange(3.0, dtype=np.float32)
+
+
+def over_i(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return hloom.vmap(fun, axis_name="i")
+
+
+CASES: dict[str, tuple[Callable[[Any], Any], np.ndarray, Any]] = {
+    "psum": (lambda x: lax.psum(x, "i"), X, [7, 7, 7]),
+    "psum of what all share": (lambda x: lax.psum(jnp.float32(2), "i") + 0 * x, X, [6, 6, 6]),
+    "psum of bool": (lambda x: lax.psum(x > 1, "i"), X, np.array([2, 2, 2], np.int32)),
+    "psum of a tree": (lambda x: lax.psum({"a": x, "b": (x, 2)}, "i")["b"][0], X, [7, 7, 7]),
+    "pmean": (lambda x: x - lax.pmean(x, "i"), X, X - X.mean()),
+    "pmax": (lambda x: lax.pmax(x, "i"), X, [4, 4, 4]),
+    "pmin of int": (lambda x: lax.pmin(x, "i"), np.array([3, -2, 5], np.int32), np.array([-2] * 3, np.int32)),
+    "pmax of bool": (lambda x: lax.pmax(x > 3, "i"), X, [True] * 3),
+    "ppermute": (lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), X, [0, 1, 2]),
+    "pshuffle": (lambda x: lax.pshuffle(x, "i", [2, 0, 1]), X, [4, 1, 2]),
+    "pswapaxes": (lambda x: lax.pswapaxes(x, "i", 0), M, M.T),
+    "all_gather": (lambda x: lax.all_gather(x, "i"), X, [X] * 3),
+    "all_gather along 1": (lambda x: lax.all_gather(x, "i", axis=1), M, [M.T] * 3),
+    "all_gather tiled": (lambda x: lax.all_gather(x, "i", tiled=True), M, [M.ravel()] * 3),
+    "all_gather of what all share": (lambda x: lax.all_gather(jnp.ones(2), "i"), X, np.ones((3, 3, 2))),
+    "psum_scatter": (lambda x: lax.psum_scatter(x, "i"), M, M.sum(0)),
+    "psum_scatter tiled": (lambda x: lax.psum_scatter(x, "i", tiled=True), T, T.sum(0).reshape(3, 2, 2)),
+    "all_to_all": (lambda x: lax.all_to_all(x, "i", 0, 0), M, M.T),
+    "all_to_all tiled": (
+        lambda x: lax.all_to_all(x, "i", 0, 1, tiled=True),
+        T,
+        T.reshape(3, 3, 2, 2).transpose(1, 2, 0, 3).reshape(3, 2, 6),
+    ),
+    "axis_index": (lambda x: lax.axis_index("i"), X, np.arange(3, dtype=np.int32)),
+    "axis_size": (lambda x: x * lax.axis_size("i"), X, X * 3),
+    "psum of a number": (lambda x: x * lax.psum(1, "i"), X, X * 3),
+    "in jit": (hloom.jit(lambda x: x - lax.pmean(x, "i")), X, X - X.mean()),
+    "in jit, nothing else is batched": (lambda x: x + _index_in_jit(1.0), X, X + N),
+    "in a loop": (lambda x: lax.fori_loop(0, 3, lambda k, c: c + lax.psum(x, "i"), 0.0), X, [21, 21, 21]),
+    "in a scan": (lambda x: lax.scan(lambda c, y: (c + lax.pmax(c * y, "i"), None), x, jnp.ones(2))[0], X, X + 4 + 8),
+    "in a branch for all": (lambda x: lax.cond(True, lambda: x * lax.axis_index("i"), lambda: x), X, X * N),
+    "in a branch for each": (lambda x: lax.cond(x > 1, lambda: lax.psum(x, "i"), lambda: x), X, [1, 7, 7]),
+    "grad of psum": (hloom.grad(lambda x: lax.psum(x * x, "i")), X, 6 * X),
+    "grad of pmean": (hloom.grad(lambda x: lax.pmean(x * x, "i")), X, 2 * X),
+    "grad of pmax": (hloom.grad(lambda x: lax.pmax(x * x, "i")), X, [0, 0, 3 * 8]),
+    "grad of ppermute": (hloom.grad(lambda x: lax.ppermute(x * x, "i", [(0, 1), (1, 2)])), X, [2, 4, 0]),
+    "grad of all_gather": (hloom.grad(lambda x: (lax.all_gather(x * x, "i") * N).sum()), X, 3 * N * 2 * X),
+    "grad of all_to_all": (hloom.grad(lambda x: (lax.all_to_all(x, "i", 0, 0) * N).sum()), M, np.outer(N, np.ones(3))),
+    "grad of psum_scatter": (hloom.grad(lambda x: lax.psum_scatter(x, "i") ** 2), M, [2 * M.sum(0)] * 3),
+    "grad of checkpoint": (
+        hloom.grad(hloom.checkpoint(lambda x: jnp.sin(lax.psum(x, "i")))), X, [3 * np.cos(7.0)] * 3,
+    ),
+    "jvp of psum": (lambda x: hloom.jvp(lambda y: lax.psum(y * y, "i"), (x,), (1.0,))[1], X, [14, 14, 14]),
+}  # fmt: skip
+
+
+@hloom.jit
+def _index_in_jit(x: Any) -> Any:
+    return x * 0 + lax.axis_index("i")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_collective(name: str) -> None:
+    fun, x, expected = CASES[name]
+    for mapped in (over_i(fun), hloom.jit(over_i(fun))):
+        found = np.asarray(mapped(x))
+        if isinstance(expected, np.ndarray) and expected.dtype != np.float64:
+            assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=2e-6)
+
+
+def test_the_result_is_the_same_for_all_elements() -> None:
+    assert hloom.vmap(lambda x: lax.psum(x, "i"), axis_name="i", out_axes=None)(X) == 7
+
+
+def test_gradient_through_vmap() -> None:
+    """Here the sum is over all elements' results: each gets 3 times what its own copy gives."""
+    np.testing.assert_allclose(hloom.grad(lambda x: over_i(lambda y: lax.psum(y * y, "i"))(x).sum())(X), 6 * X)
+
+
+def test_several_axes() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    def both(fun: Callable[..., Any]) -> Any:
+        return hloom.vmap(hloom.vmap(fun, axis_name="i"), axis_name="j")(x)
+
+    np.testing.assert_array_equal(both(lambda v: lax.psum(v, ("i", "j"))), np.full((2, 3), 15))
+    np.testing.assert_array_equal(both(lambda v: lax.psum(v, "j")), [x.sum(0)] * 2)
+    np.testing.assert_array_equal(both(lambda v: lax.axis_index(("j", "i"))), np.arange(6).reshape(2, 3))
+    np.testing.assert_array_equal(both(lambda v: lax.all_gather(v, ("j", "i"))), np.broadcast_to(x.ravel(), (2, 3, 6)))
+    np.testing.assert_array_equal(both(lambda v: lax.all_gather(v, "j") * 1), np.broadcast_to(x.T, (2, 3, 2)))
+    assert both(lambda v: v * lax.axis_size(("i", "j")))[1, 2] == 30
+
+
+def test_an_inner_axis_hides_an_outer_one_of_its_name() -> None:
+    found = hloom.vmap(lambda x: over_i(lambda y: lax.psum(y, "i"))(x), axis_name="i")(M)
+    np.testing.assert_array_equal(found, np.repeat(M.sum(1, keepdims=True), 3, 1))
+
+
+ERRORS = {
+    "unbound": (lambda x: lax.psum(x, "q"), NameError, "unbound axis name: q"),
+    "unbound index": (lambda x: lax.axis_index("q"), NameError, "unbound axis name: q"),
+    "two senders": (lambda x: lax.ppermute(x, "i", [(0, 1), (2, 1)]), ValueError, "must be unique"),
+    "no such element": (lambda x: lax.ppermute(x, "i", [(0, 3)]), ValueError, r"in \[0, 3\)"),
+    "no permutation": (lambda x: lax.pshuffle(x, "i", [0, 0, 1]), ValueError, "must be a permutation"),
+    "split of another size": (lambda x: lax.all_to_all(jnp.ones((2, 2)), "i", 0, 0), ValueError, "they are 2 and 3"),
+    "scatter of another size": (lambda x: lax.psum_scatter(jnp.ones(2), "i"), ValueError, "must match axis size 3"),
+    "groups": (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]), NotImplementedError, "axis_index_groups"),
+    "axis out of range": (lambda x: lax.all_gather(x, "i", axis=2), ValueError, "dimension 2 of an array of rank 1"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str) -> None:
+    fun, error, words = ERRORS[name]
+    with pytest.raises(error, match=words):
+        over_i(fun)(X)
