@@ -1,4 +1,4 @@
-"""Derivatives of traced programs: jvp by a trace, reverse mode by linearisation and transposition.
+"""Transformations of traced programs: jvp by a trace, reverse mode by linearisation and transposition, vmap by a trace.
 
     tangents        zero tangents, operands in which an op is linear
     jvp             JVPTrace: a tangent beside each value
@@ -9,6 +9,10 @@
     remat           checkpoint
     custom          custom_jvp, custom_vjp
     api             grad, value_and_grad, jvp, vjp, linearize
+    batches         values that become batches
+    batching        BatchTrace: a batch in place of each value
+    custom_batching custom_vmap, sequential_vmap
+    vmap            vmap
     jacobian        jacfwd, jacrev, hessian
 
 The modules here import `tracer` and know nothing of backends. This file imports none of them: the library of functions

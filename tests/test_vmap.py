@@ -337,3 +337,46 @@ def test_a_leaked_element_is_named() -> None:
     hloom.vmap(lambda x: leaked.append(x) or x)(V)  # type: ignore[func-returns-value]
     with pytest.raises(hloom.errors.UnexpectedTracerError, match="batched by vmap"):
         _ = leaked[0] + 1
+
+
+# --- primitives of libraries
+
+
+def _twice() -> Any:
+    primitive = hloom.extend.core.Primitive("twice", lambda x, y, *, by: (x * y * by, x.sum()))
+
+    @primitive.def_jvp
+    def _(primals: Any, tangents: Any, *, by: Any) -> Any:
+        return primitive.bind(*primals, by=by), (100.0 * tangents[0], tangents[0].sum())  # shows whose rule is used
+
+    return primitive
+
+
+def test_rules_of_a_primitive_are_batched() -> None:
+    twice = _twice()
+    fun = lambda x, y: twice.bind(x, y, by=3.0)  # noqa: E731
+    close(hloom.vmap(fun, (0, None))(X, 2.0), looped(fun, (X, np.float32(2)), (0, None)))
+    gradient = hloom.grad(lambda x: hloom.vmap(fun, (0, None))(x, 2.0)[0].sum())(X)
+    np.testing.assert_array_equal(gradient, np.full_like(X, 100))
+
+
+def test_batching_rule_of_a_primitive() -> None:
+    twice = _twice()
+    seen = []
+
+    @twice.def_batch
+    def _(size: int, batched: tuple[bool, ...], x: Any, y: Any, *, by: float) -> Any:
+        seen.append((size, batched, by))
+        return (x * y * by, x.sum(1)), (True, True)
+
+    found = hloom.vmap(lambda x, y: twice.bind(x, y, by=3.0), (0, None))(X, 2.0)
+    close(found, (X * 6, X.sum(1)))
+    assert seen == [(3, (True, False), 3.0)]
+
+
+@pytest.mark.parametrize("answer", [lambda x: x, lambda x: ((x[0], x.sum(1)), (True, True))])
+def test_batching_rules_that_are_wrong(answer: Any) -> None:
+    twice = _twice()
+    twice.def_batch(lambda size, batched, x, y, *, by: answer(x))
+    with pytest.raises(TypeError, match="the batch rule of twice"):
+        hloom.vmap(lambda x: twice.bind(x, 2.0, by=3.0))(X)

@@ -9,8 +9,8 @@
     scaled_add.bind(x, y, scale=2.0)
 
 The meaning is all that a primitive needs. In HLO each use is a composite call of it; outside of jit it runs as a
-compiled program; its derivative is that of its meaning. `def_evaluate`, `def_jvp` and `def_transpose` set better
-rules.
+compiled program; its derivative and its batching are those of its meaning. `def_evaluate`, `def_jvp`, `def_transpose`
+and `def_batch` set better rules.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ..autodiff.batches import Axis, with_batch_shape
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
+from ..hlo.shape import Shape
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundaries
 from ..tracer import core, tree
@@ -145,7 +147,7 @@ class Primitive(SharedValue):
 
         def run(call: Call, arrays: Sequence[Array]) -> list[Value]:
             given: _Given = call.params
-            return self._checked(call, "evaluate", evaluate(*given.operands(arrays), **given.params))
+            return self._checked("evaluate", evaluate(*given.operands(arrays), **given.params), _types(call))
 
         self._core.evaluate = run
         return evaluate
@@ -165,7 +167,7 @@ class Primitive(SharedValue):
             own = zip(given.avals, tangents)
             directions = [instantiate(t) if is_inexact(a.dtype) else float0_zeros(a) for a, t in own]
             result, moved = rule(given.operands(primals), tuple(directions), **given.params)
-            results = self._checked(call, "jvp", result)
+            results = self._checked("jvp", result, _types(call))
             if moved is None:
                 return results, [Zero(r.aval) for r in results]
             leaves = tree.leaves(moved, is_leaf=lambda x: x is None)
@@ -211,6 +213,34 @@ class Primitive(SharedValue):
         self.def_jvp(jvp)
         return self.def_transpose(rule)
 
+    def def_batch(self, rule: F) -> F:
+        """Set its rule of vmap: rule(axis_size, batched, *operands, **params) -> (result, what of it is batched).
+
+        `batched` has a bool for each operand: whether it has the batch, of `axis_size` elements, as a further first
+        dimension. The second result has the structure of the first. Without a rule the meaning is batched, and so are
+        the rules of the derivatives.
+        """
+
+        def batch(
+            call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+        ) -> tuple[list[Value], list[bool]]:
+            given: _Given = call.params
+            own = len(given.avals)
+            if any(batched[own:]):
+                raise TypeError(f"the meaning of {self.name} closes over a value that is batched: make it an operand")
+            flags = tuple(batched[:own])
+            whole = _Given(given.params, tuple(_with_batch(given.avals, flags, axis)))
+            answer = rule(axis.size, flags, *whole.operands(operands), **given.params)
+            if not isinstance(answer, tuple | list) or len(answer) != 2:
+                raise TypeError(f"the batch rule of {self.name} must return a pair (result, which arrays are batched)")
+            found = [bool(flag) for flag in tree.leaves(answer[1])]
+            shapes = call.computation.root.shape.elements
+            wanted = [with_batch_shape(axis, s) if f else s for s, f in zip(shapes, found, strict=False)]
+            return self._checked("batch", answer[0], wanted), found
+
+        self._core.batch = batch
+        return rule
+
     def _refuse_captured(self, tangents: Sequence[Tangent]) -> None:
         if not all(isinstance(t, Zero) for t in tangents):
             raise TypeError(
@@ -218,15 +248,24 @@ class Primitive(SharedValue):
                 "rule knows only of its operands. Make that value an operand."
             )
 
-    def _checked(self, call: Call, what: str, result: Any) -> list[Value]:
-        """The leaves of a rule's result, as storage; TypeError unless they have the types of the meaning's."""
+    def _checked(self, what: str, result: Any, wanted: Sequence[Shape]) -> list[Value]:
+        """The leaves of a rule's result, as storage; TypeError unless they have the types `wanted`, of the meaning."""
         values = list(storages(tuple([as_value(leaf) for leaf in tree.leaves(result)])))
-        wanted = list(call.computation.root.shape.elements)
-        if [v.aval.hlo for v in values] != wanted:
+        if [v.aval.hlo for v in values] != list(wanted):
             found = ", ".join(v.aval.str_short() for v in values)
             types = ", ".join(map(str, wanted))
             raise TypeError(f"the {what} rule of {self.name} gives {found}, but its meaning {types}")
         return values
+
+
+def _types(call: Call) -> Sequence[Shape]:
+    """The types of the results of a call's meaning."""
+    return call.computation.root.shape.elements
+
+
+def _with_batch(avals: Sequence[ShapedArray], batched: Sequence[bool], axis: Axis) -> list[ShapedArray]:
+    """The types of operands as the rule of vmap gets them: keys are keys there."""
+    return [ShapedArray((axis.size, *a.shape), a.dtype) if b else a for a, b in zip(avals, batched, strict=True)]
 
 
 def _tangent(result: Value, tangent: Any) -> Tangent:
