@@ -31,6 +31,8 @@ class Context:
     target: str | Target
     axis_names: tuple[tuple[str, int], ...] = ()
     """Named axes that are mapped over, outermost first, with their sizes."""
+    checks: frozenset[str] = frozenset()
+    """What `checkify` looks for around this: "user", "nan", "div", "oob"."""
 
     def changed(self, **changes: Any) -> Context:
         """The context that differs in `changes`."""

@@ -20,6 +20,7 @@ from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes
 from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached
 from ..tracer.aval import ShapedArray
+from ..tracer.context import current_context
 from ..tracer.core import Value, thread_state
 from ..tracer.errors import (
     ConcretizationTypeError,
@@ -129,7 +130,20 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
         if isinstance(item, slice):
             assert isinstance(entry, _Range)
             result.append(entry.count)
-    return _Index(tuple(entries), tuple(dropped), tuple(result))
+    found = _Index(tuple(entries), tuple(dropped), tuple(result))
+    if "oob" in current_context().checks:
+        _report_bounds(found, shape)
+    return found
+
+
+def _report_bounds(index: _Index, shape: tuple[int, ...]) -> None:
+    """For checkify: what is done with an integer out of bounds hides it from the operations."""
+    from ..autodiff.checks import check_index  # with it come transformations: only checkify needs them
+
+    for axis, (entry, dropped) in enumerate(zip(index.entries, index.dropped, strict=True)):
+        if not dropped:
+            continue
+        check_index(shape, axis, as_value(entry.start if isinstance(entry, _Range) else entry))
 
 
 def _is_boolean(item: Any) -> bool:

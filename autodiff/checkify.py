@@ -1,0 +1,222 @@
+"""`checkify`: functions that return what went wrong in them; `check`: a condition of a user. `checks.py` does it.
+
+Source for names, arguments and messages: jax.experimental.checkify.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+
+from ..hlo.tracebacks import boundary
+from ..tracer import tree
+from ..tracer.arguments import check_function
+from ..tracer.array import as_value
+from ..tracer.context import Override, current_context
+from ..tracer.core import Trace, Tracer, Value, current_trace, set_current_trace
+from ..tracer.recording import HloTrace
+from ..tracer.source import user_line
+from .checks import Checks, CheckTrace, JaxRuntimeError, Site, bind_check, message_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class FailedCheckError(JaxRuntimeError):
+    """The category of `check`."""
+
+
+class NaNError(JaxRuntimeError):
+    """The category of operations that give NaN."""
+
+
+class DivisionByZeroError(JaxRuntimeError):
+    """The category of divisions by zero."""
+
+
+class OOBError(JaxRuntimeError):
+    """The category of indices that are out of bounds."""
+
+
+ErrorCategory: TypeAlias = type[JaxRuntimeError]
+user_checks = frozenset({FailedCheckError})
+nan_checks = frozenset({NaNError})
+index_checks = frozenset({OOBError})
+div_checks = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+_KINDS: dict[ErrorCategory, str] = {
+    FailedCheckError: "user",
+    NaNError: "nan",
+    DivisionByZeroError: "div",
+    OOBError: "oob",
+}
+_ERRORS = {kind: category for category, kind in _KINDS.items()}
+
+
+class Error:
+    """The first error of a function that was checked, if there was one; a pytree, so that jit and vmap return it."""
+
+    def __init__(self, code: Any, payloads: Any = (), sites: tuple[tuple[int, Site], ...] = ()) -> None:
+        self._code, self._payloads, self._sites = code, payloads, sites
+
+    def get(self) -> str | None:
+        """The message of the error, None if there was none. After vmap: a line for each element that has one."""
+        codes = np.asarray(self._code)
+        if not codes.ndim:
+            return self._message(int(codes), ())
+        lines = []
+        for place in np.argwhere(codes):
+            where = ", ".join(map(str, place))
+            lines.append(f"at mapped index {where}: {self._message(int(codes[tuple(place)]), tuple(place))}")
+        return "\n".join(lines) or None
+
+    def _message(self, code: int, place: tuple[int, ...]) -> str | None:
+        for (number, site), payload in zip(self._sites, self._payloads, strict=True):
+            if number + 1 == code:
+                return message_of(site, [np.asarray(p)[place] for p in payload])
+        return None
+
+    def throw(self) -> None:
+        """Raise the error, if there was one: `JaxRuntimeError`, with the line of the program that found it."""
+        found = self._exception()
+        if found is not None:
+            raise found
+
+    def _exception(self) -> JaxRuntimeError | None:
+        message = self.get()
+        if message is None:
+            return None
+        codes = np.asarray(self._code).ravel()
+        code = int(codes[np.flatnonzero(codes)[0]])
+        site = next(site for number, site in self._sites if number + 1 == code)
+        return _ERRORS[site.kind](f"{message}\n  at {site.line}" if site.line else message)
+
+    def __repr__(self) -> str:
+        try:
+            return f"Error({self.get()})"
+        except TypeError:  # the code is traced
+            return f"Error({self._code!r})"
+
+
+tree.register_pytree_node(
+    Error,
+    lambda e: ((e._code, e._payloads), e._sites),
+    lambda sites, children: Error(children[0], children[1], sites),
+)
+
+init_error = Error(np.int32(0))
+"""No error."""
+
+
+def checkify(
+    f: Callable[P, R], errors: Iterable[ErrorCategory] = user_checks
+) -> Callable[P, tuple[Error, R]]:
+    """The function that returns an `Error` and what `f` returns. JAX's `checkify.checkify`.
+
+    Args:
+      f: takes and returns pytrees of arrays.
+      errors: what is looked for: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `index_checks`, or a
+        union of them.
+
+    The function runs on after an error; only the first one is kept. Loops, branches and nested jit are looked through.
+    """
+    check_function(f, "checkify")
+    unknown = [e for e in errors if e not in _KINDS]
+    if unknown:
+        raise ValueError(f"checkify: {unknown} are no categories of errors: use checkify.user_checks, nan_checks, ...")
+    kinds = frozenset(_KINDS[e] for e in errors)
+
+    @functools.wraps(f)
+    @boundary
+    def checked(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
+        leaves, structure = tree.flatten((args, kwargs))
+        arguments, keywords = tree.unflatten(structure, [_as_given(leaf) for leaf in leaves])
+        trace = CheckTrace(current_trace(), Checks(kinds))
+        with set_current_trace(trace), Override(checks=kinds):
+            result = f(*arguments, **keywords)
+        sites = tuple([(n, trace.checks.sites[n]) for n in trace.payloads])
+        return Error(trace.code, tuple(trace.payloads.values()), sites), result
+
+    return checked
+
+
+def _as_given(leaf: Any) -> Any:
+    """An argument as a value; what is no array stays what it is."""
+    try:
+        return as_value(leaf)
+    except TypeError:
+        return leaf
+
+
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+    """Say that the boolean scalar `pred` must be true. JAX's `checkify.check`.
+
+    In a function that `checkify` was applied to, a false one becomes its error; outside of it and of jit it raises
+    `JaxRuntimeError` at once. `msg` is formatted with arrays, by `str.format`. `debug`: outside of checkify the check
+    does nothing.
+
+    Raises:
+      TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array.
+      ValueError: it is traced, and nobody looks for checks.
+    """
+    value = as_value(pred)
+    if value.aval.shape or value.aval.dtype != np.bool_:
+        raise TypeError(f"check takes a scalar pred as argument, got {pred}\n  at {user_line()}")
+    if not isinstance(msg, str):
+        raise TypeError(f"check takes a string as its message, not {msg!r} of type {type(msg).__name__}")
+    leaves, structure = tree.flatten((fmt_args, fmt_kwargs))
+    payload = [_payload(leaf) for leaf in leaves]
+    functionalized = "user" in current_context().checks
+    if debug and not functionalized:
+        return
+    if not functionalized and _is_recorded(current_trace()):
+        raise ValueError(
+            "Cannot abstractly evaluate a checkify.check which was not functionalized: it is in a function that is "
+            f"traced (by jit, scan, ...).\n  at {user_line()}\n  Apply checkify.checkify to the function, inside or "
+            "outside of jit."
+        )
+    site = Site("user", msg, structure, tuple([v.aval for v in payload]), user_line() or "")
+    bind_check(site, value, payload)
+
+
+def _payload(leaf: Any) -> Value:
+    try:
+        value: Value = as_value(leaf)
+    except TypeError:
+        raise TypeError(
+            f"Formatting arguments to checkify.check need to be PyTrees of arrays, but got {leaf!r} of type "
+            f"{type(leaf)}."
+        ) from None
+    return value
+
+
+def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """`check`, which does nothing where `checkify` was not applied."""
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
+
+
+def check_error(error: Error) -> None:
+    """Raise the error, if there is one; in a function that is traced, hand it on to the next `checkify`."""
+    if not isinstance(error, Error):
+        raise ValueError(f"check_error takes an Error as argument, got type {type(error)} instead.")
+    code = as_value(error._code)
+    if not isinstance(code, Tracer) or code.to_concrete_value() is not None:
+        error.throw()
+        return
+    for (number, site), payload in zip(error._sites, error._payloads, strict=True):
+        args, kwargs = ((), {}) if site.structure is None else tree.unflatten(site.structure, list(payload))
+        text = site.message if site.structure is not None else site.message.replace("{", "{{").replace("}", "}}")
+        check(code != number + 1, text, *args, **kwargs)
+
+
+def _is_recorded(trace: Trace | None) -> bool:
+    while trace is not None:
+        if isinstance(trace, HloTrace):
+            return True
+        trace = trace.parent
+    return False

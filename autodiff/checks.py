@@ -1,0 +1,447 @@
+"""CheckTrace: a function that runs on although something went wrong, and says what. The core of `checkify`.
+
+Values are those of the parent trace. Beside them the trace carries an error: a code, 0 while all is well, and what the
+messages need to know. Each operation that is checked replaces the code where it finds a fault and none was found
+before. Loops and branches carry the error of their bodies with their state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.ops import Trait, has_trait
+from ..hlo.ops.custom_call import CustomCallAttributes
+from ..hlo.ops.movement import IotaAttributes
+from ..hlo.shape import Shape
+from ..tracer import dtypes, tree
+from ..tracer.aval import ShapedArray
+from ..tracer.core import (
+    Call,
+    Primitive,
+    Trace,
+    Value,
+    bind,
+    bind_call,
+    bind_conditional,
+    bind_while,
+    current_trace,
+    eval_computation,
+    run_meaning,
+    set_current_trace,
+)
+from ..tracer.ops import (
+    array_shape,
+    compare,
+    full_like,
+    read_block,
+    reduce_with,
+    reshape,
+    scalar,
+    scalar_like,
+    select,
+        zeros,
+)
+from ..tracer.recording import returns_element, takes_one_tuple, trace_to_computation, with_computation
+from ..tracer.scan import SCAN
+from ..tracer.source import user_line
+from ..tracer.traced import jit_call
+from .batches import Axis, all_with_batch
+from .jvp import parameter_avals
+from .rules.bounds import BOUNDS
+from .rules.scan import body_avals, make_loop, rule_of
+
+_BOOL = np.dtype(np.bool_)
+
+
+class JaxRuntimeError(ValueError):
+    """A check failed: what `Error.throw` raises, and `check` where it runs at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One way in which a program can fail. Equal ones share a code."""
+
+    kind: str
+    """"nan", "div", "oob" or "user"."""
+    message: str
+    """With fields for the payload, as `str.format` has them."""
+    structure: Any
+    """The tree of (positional, keyword) payload."""
+    avals: tuple[ShapedArray, ...]
+    line: str
+    """The user's."""
+
+
+class Checks:
+    """What is looked for in one function, and all that it may find. The code of `sites[k]` is k + 1."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        self.kinds = kinds
+        self.sites: list[Site] = []
+        self.found: dict[HloComputation, tuple[int, ...]] = {}
+        """The numbers of the sites in computations that were looked through."""
+
+    def number(self, site: Site) -> int:
+        """The number of a site, a new one if there was none."""
+        if site not in self.sites:
+            self.sites.append(site)
+        return self.sites.index(site)
+
+
+Payload = tuple[Value, ...]
+
+
+class CheckTrace(Trace):
+    """Runs each op under the parent trace, and looks at its operands and results."""
+
+    parent: Trace
+
+    def __init__(self, parent: Trace, checks: Checks, only_looks: bool = False) -> None:
+        self.parent = parent
+        self.checks = checks
+        self.only_looks = only_looks
+        """It is asked for the sites alone: what runs computations needs no error as its operand."""
+        self.code: Value = scalar(0, dtypes.int32)
+        self.payloads: dict[int, Payload] = {}
+        """By the number of the site, of those that this trace has seen."""
+
+    def process(
+        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
+    ) -> Value | list[Value]:
+        with set_current_trace(self.parent):
+            if self.only_looks and opcode in (Opcode.WHILE, Opcode.CONDITIONAL):
+                self._look_through(attributes.called_computations())
+                return self.parent.process(opcode, operands, attributes, shape)
+            if opcode is Opcode.WHILE:
+                return self._while(attributes.condition, attributes.body, operands)
+            if opcode is Opcode.CONDITIONAL:
+                return self._conditional(attributes.branch_computations, operands)
+            result = self.parent.process(opcode, operands, attributes, shape)
+            self._check_op(opcode, operands, attributes, result)
+        return result
+
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        if call.primitive is CHECK:
+            with set_current_trace(self.parent):
+                site: Site = call.params
+                self.fail(site, _not(operands[0]), operands[1:])
+            return []
+        if call.primitive.is_transparent:
+            return run_meaning(call, operands)
+        if not isinstance(call.meaning, HloComputation):
+            with set_current_trace(self):
+                call, captured = with_computation(call, operands)
+                operands = (*operands, *captured)
+        with set_current_trace(self.parent):
+            if self.only_looks:
+                self._look_through((call.computation,))
+            if self.only_looks or not self._found_in(call.computation):
+                return self.parent.process_call(call, operands)
+            if call.primitive is SCAN:
+                return self._scan(call, operands)
+            checked = self._checked(call.computation)
+            given = [*operands, *self._state(checked.numbers), *checked.captured]
+            returned = bind_call(jit_call(checked.computation, call.label), given)
+            return self._take(returned, checked.numbers)
+
+    def described(self) -> str:
+        return " while it is checked by checkify" + self.parent.described()
+
+    # --- the error
+
+    def fail(self, site: Site, failed: Value, payload: Sequence[Value]) -> None:
+        """Where `failed` (pred[]) is true and there is no error yet, this is the error."""
+        number = self.checks.number(site)
+        is_first = _and(compare(self.code, "EQ", scalar_like(self.code, 0)), failed)
+        self.code = select(is_first, scalar(number + 1, dtypes.int32), self.code)
+        before = self.payloads.get(number) or tuple([zeros(a) for a in site.avals])
+        self.payloads[number] = tuple([select(is_first, new, old) for new, old in zip(payload, before, strict=True)])
+
+    def _state(self, numbers: Sequence[int]) -> list[Value]:
+        """The code, and the payloads of some sites: what a computation takes that may find errors at these sites."""
+        found = [self.code]
+        for number in numbers:
+            avals = self.checks.sites[number].avals
+            found += self.payloads.get(number) or [zeros(a) for a in avals]
+        return found
+
+    def _state_avals(self, numbers: Sequence[int]) -> list[ShapedArray]:
+        return [ShapedArray((), dtypes.int32), *(a for n in numbers for a in self.checks.sites[n].avals)]
+
+    def _set_state(self, values: Sequence[Value], numbers: Sequence[int]) -> None:
+        rest = iter(values)
+        self.code = next(rest)
+        for number in numbers:
+            self.payloads[number] = tuple([next(rest) for _ in self.checks.sites[number].avals])
+
+    def _take(self, returned: Sequence[Value], numbers: Sequence[int]) -> list[Value]:
+        """The results of a checked computation, whose last results are the new error."""
+        count = len(self._state_avals(numbers))
+        self._set_state(returned[len(returned) - count :], numbers)
+        return list(returned[: len(returned) - count])
+
+    # --- computations
+
+    def _look_through(self, computations: Sequence[HloComputation]) -> None:
+        for computation in computations:
+            for number in self._found_in(computation):
+                self.payloads.setdefault(number, ())
+
+    def _found_in(self, computation: HloComputation) -> tuple[int, ...]:
+        """The numbers of the sites in a computation."""
+        found = self.checks.found.get(computation)
+        if found is None:
+            seen: dict[int, Payload] = {}
+
+            def run(values: list[Value]) -> list[Value]:
+                inner = CheckTrace(current_trace(), self.checks, only_looks=True)
+                with set_current_trace(inner):
+                    results = eval_computation(computation, values)
+                seen.update(inner.payloads)
+                return results
+
+            trace_to_computation(run, parameter_avals(computation), computation.name)
+            found = self.checks.found[computation] = tuple(seen)
+        return found
+
+    def _run(self, computation: HloComputation, values: list[Value], state: Sequence[Value], numbers: Sequence[int]
+             ) -> tuple[list[Value], list[Value]]:  # fmt: skip
+        """The results of a computation, checked under the current trace, and the error after it."""
+        inner = CheckTrace(current_trace(), self.checks)
+        inner._set_state(state, numbers)
+        with set_current_trace(inner):
+            results = eval_computation(computation, values)
+        return results, inner._state(numbers)
+
+    def _checked(self, computation: HloComputation) -> _Checked:
+        """`computation`, which takes and returns an error too."""
+        numbers = self._found_in(computation)
+        avals = parameter_avals(computation)
+
+        def run(values: list[Value]) -> list[Value]:
+            results, state = self._run(computation, values[: len(avals)], values[len(avals) :], numbers)
+            return [*results, *state]
+
+        traced = trace_to_computation(run, [*avals, *self._state_avals(numbers)], f"checked_{computation.name}")
+        return _Checked(traced.computation, numbers, tuple(traced.captured))
+
+    def _while(self, condition: HloComputation, body: HloComputation, operands: Sequence[Value]) -> list[Value]:
+        """The condition is checked on the first state, and on each new one in the body."""
+        in_condition = self._found_in(condition)
+        numbers = tuple(dict.fromkeys([*self._found_in(body), *in_condition]))
+        if not numbers:
+            return bind_while(condition, body, operands)
+        avals = parameter_avals(body)
+        count = len(avals)
+        state = self._state(numbers)
+        if in_condition:
+            _, state = self._run(condition, list(operands), state, numbers)
+
+        def run_body(values: list[Value]) -> list[Value]:
+            new, after = self._run(body, values[:count], values[count:], numbers)
+            if in_condition:
+                _, after = self._run(condition, new, after, numbers)
+            return [*new, *after]
+
+        def run_condition(values: list[Value]) -> list[Value]:
+            return self._run(condition, values[:count], values[count:], numbers)[0]
+
+        every = [*avals, *self._state_avals(numbers)]
+        loop = trace_to_computation(run_body, every, body.name)
+        decide = trace_to_computation(run_condition, every, condition.name)
+        assert not loop.captured and not decide.captured, "a loop gets all that it uses as its state"
+        returned = bind_while(
+            takes_one_tuple(returns_element(decide.computation)), takes_one_tuple(loop.computation), [*operands, *state]
+        )
+        return self._take(returned, numbers)
+
+    def _conditional(self, branches: Sequence[HloComputation], operands: Sequence[Value]) -> list[Value]:
+        index, *inputs = operands
+        numbers = tuple(dict.fromkeys([n for b in branches for n in self._found_in(b)]))
+        if not numbers:
+            return bind_conditional(branches, index, inputs)
+        avals = [v.aval for v in inputs]
+        made = []
+        for branch in branches:
+
+            def run(values: list[Value], branch: HloComputation = branch) -> list[Value]:
+                results, state = self._run(branch, values[: len(avals)], values[len(avals) :], numbers)
+                return [*results, *state]
+
+            traced = trace_to_computation(run, [*avals, *self._state_avals(numbers)], branch.name)
+            assert not traced.captured, "branches get all that they use as operands"
+            made.append(takes_one_tuple(traced.computation))
+        return self._take(bind_conditional(made, index, [*inputs, *self._state(numbers)]), numbers)
+
+    def _scan(self, call: Call, operands: Sequence[Value]) -> list[Value]:
+        """The error is a part of the carry."""
+        rule = rule_of(call)
+        numbers = self._found_in(rule.body)
+        consts, carry, slices = body_avals(rule)
+        state = self._state(numbers)
+
+        def body(c: list[Value], k: list[Value], x: list[Value], index: Value) -> tuple[list[Value], list[Value]]:
+            given = [*c, *k[: len(carry)], *x, index]
+            results, after = self._run(rule.body, given, k[len(carry) :], numbers)
+            return [*results[: len(carry)], *after], results[len(carry) :]
+
+        loop = make_loop(body, consts, [*carry, *(v.aval for v in state)], slices, rule, rule.reverse)
+        split = len(consts) + len(carry)
+        given = [*operands[: len(consts)], *loop.captured, *operands[len(consts) : split], *state, *operands[split:]]
+        returned = loop.bind(given)
+        end = len(carry) + len(state)
+        self._set_state(returned[len(carry) : end], numbers)
+        return [*returned[: len(carry)], *returned[end:]]
+
+    # --- ops
+
+    def _check_op(self, opcode: Opcode, operands: Sequence[Value], attributes: Any, result: Any) -> None:
+        if "div" in self.checks.kinds and opcode in (Opcode.DIVIDE, Opcode.REMAINDER):
+            divisor = operands[1]
+            self._fail_if_any("div", "division by zero", compare(divisor, "EQ", full_like(divisor, 0)))
+        if "oob" in self.checks.kinds and opcode in BOUNDS:
+            for bound in BOUNDS[opcode](operands, attributes):
+                self._check_bounds(*bound)
+        if "nan" in self.checks.kinds and not has_trait(opcode, Trait.MOVEMENT) and opcode is not Opcode.OPT_BARRIER:
+            for value in result if isinstance(result, list) else [result]:
+                if dtypes.is_inexact(value.aval.dtype):
+                    message = f"nan generated by primitive: {opcode.value}."
+                    self._fail_if_any("nan", message, compare(value, "NE", value))
+
+    def _fail_if_any(self, kind: str, message: str, failed: Value) -> None:
+        self.fail(Site(kind, message, None, (), user_line() or ""), _any(failed), ())
+
+    def _check_bounds(self, array: ShapedArray, axis: int, index: Value, last: int) -> None:
+        """`index`, a scalar or an array, must lie in [0, last]; the message has the first one that does not."""
+        outside = _or(
+            compare(index, "LT", full_like(index, 0)),
+            compare(index, "GT", full_like(index, last)),
+        )
+        aval = ShapedArray((), index.aval.dtype)
+        site = Site("oob", _out_of_bounds(array.shape, axis), _ONE, (aval,), user_line() or "")
+        self.fail(site, _any(outside), first_where(outside, [index]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    computation: HloComputation
+    numbers: tuple[int, ...]
+    captured: tuple[Value, ...]
+
+
+_ONE = tree.structure(((0,), {}))
+"""The payload of a message with one number."""
+
+
+# --- predicates
+
+
+def _any(flags: Value) -> Value:
+    return reduce_with(Opcode.OR, flags, scalar(False, _BOOL), tuple(range(flags.aval.ndim)))
+
+
+def _not(flag: Value) -> Value:
+    return bind(Opcode.NOT, (flag,))
+
+
+def _and(x: Value, y: Value) -> Value:
+    return bind(Opcode.AND, (x, y))
+
+
+def _or(x: Value, y: Value) -> Value:
+    return bind(Opcode.OR, (x, y))
+
+
+def first_where(flags: Value, values: Sequence[Value]) -> list[Value]:
+    """Of each value, the element (or, with further dimensions, the row) where `flags` is true for the first time."""
+    count, rank = flags.aval.size, flags.aval.ndim
+    if rank == 0:
+        return list(values)
+    flat = reshape(flags, (count,))
+    position = bind(Opcode.IOTA, (), IotaAttributes(0), shape=array_shape(dtypes.int32, (count,)))
+    far = full_like(position, count - 1)
+    first = reduce_with(Opcode.MINIMUM, select(flat, position, far), scalar(max(count - 1, 0), dtypes.int32), (0,))
+    found = []
+    for value in values:
+        rest = value.aval.shape[rank:]
+        if not count:
+            found.append(zeros(ShapedArray(rest, value.aval.dtype)))
+            continue
+        rows = reshape(value, (count, *rest))
+        row = read_block(rows, [first, *[scalar_like(first, 0)] * len(rest)], (1, *rest))
+        found.append(reshape(row, rest))
+    return found
+
+
+# --- checks of users
+
+
+def _evaluate_check(call: Call, arrays: Sequence[Any]) -> list[Any]:
+    site: Site = call.params
+    if not bool(arrays[0]):
+        raise JaxRuntimeError(message_of(site, arrays[1:]))
+    return []
+
+
+CHECK = Primitive("check", evaluate=_evaluate_check)
+"""The parameters of a call: a `Site`. Its operands: the predicate that must be true, and the payload."""
+
+
+def bind_check(site: Site, holds: Value, payload: Sequence[Value]) -> None:
+    """Fail at `site` unless `holds`."""
+    bind_call(Call(CHECK, _meaning(site.avals), site, "check"), [holds, *payload])
+
+
+def check_index(shape: tuple[int, ...], axis: int, index: Value) -> None:
+    """Look whether `index`, a scalar that counts from 0, is inside of an axis of an array."""
+    inside = _and(
+        compare(index, "GE", scalar_like(index, 0)), compare(index, "LT", scalar_like(index, max(shape[axis], 1)))
+    )
+    aval = ShapedArray((), index.aval.dtype)
+    bind_check(Site("oob", _out_of_bounds(shape, axis), _ONE, (aval,), user_line() or ""), inside, [index])
+
+
+def _out_of_bounds(shape: tuple[int, ...], axis: int) -> str:
+    what = f"out-of-bounds indexing for array of shape {shape}"
+    return f"{what}: index {{}} is out of bounds for axis {axis} with size {shape[axis]}. "
+
+
+@lru_cache(maxsize=256)
+def _meaning(payload: tuple[ShapedArray, ...]) -> HloComputation:
+    """A call that acts, so that nothing removes it; `CheckTrace` replaces it."""
+    parameters = [make_parameter(0, ShapedArray((), np.bool_).hlo)]
+    parameters += [make_parameter(k + 1, a.storage.hlo) for k, a in enumerate(payload)]
+    attributes = CustomCallAttributes(custom_call_target="hloom.check", has_side_effect=True)
+    act = make_instruction(Opcode.CUSTOM_CALL, parameters, attributes, Shape.tuple([]))
+    return make_computation("check", make_tuple([]), parameters, [act])
+
+
+@CHECK.def_jvp
+def _check_jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Any]) -> tuple[list[Value], list[Any]]:
+    return bind_call(call, primals), []
+
+
+@CHECK.def_batch
+def _check_batch(
+    call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+) -> tuple[list[Value], list[bool]]:
+    """The check of all elements, with the payload of the first one that fails."""
+    holds, *payload = all_with_batch(axis, operands, batched)
+    together = reduce_with(Opcode.AND, holds, scalar(True, _BOOL), (0,))
+    return bind_call(call, [together, *first_where(_not(holds), payload)]), []
+
+
+def message_of(site: Site, payload: Sequence[Any]) -> str:
+    """The message of an error, with the numbers filled in."""
+    if site.structure is None:
+        return site.message
+    args, kwargs = tree.unflatten(site.structure, list(payload))
+    return site.message.format(*args, **kwargs) + (" (`check` failed)" if site.kind == "user" else "")
