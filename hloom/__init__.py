@@ -20,6 +20,7 @@ if _typing.TYPE_CHECKING:
         errors,
         experimental,
         extend,
+        flatten_util,
         hlo,
         lax,
         nn,
@@ -69,7 +70,7 @@ __version__ = "0.1.0"
 
 _MODULES = (
     *("custom_batching", "dtypes", "errors", "experimental", "extend", "hlo", "lax", "nn", "numpy", "random"),
-    *("tree", "tree_util", "typing"),
+    *("flatten_util", "tree", "tree_util", "typing"),
 )
 _NAMES = {
     **dict.fromkeys(("grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff.api"),
@@ -123,6 +124,7 @@ __all__ = [
     "eval_shape",
     "experimental",
     "extend",
+    "flatten_util",
     "float0",
     "grad",
     "hessian",

@@ -43,6 +43,9 @@ source_mapper sparse topologies transfer xla_metadata
     "extend": """
 backend core ifrt_programs linear_util lowering mlir pallas random sharding source_info_util xla
 """,
+    "flatten_util": """
+ravel_pytree
+""",
     "lax": """
 AccuracyMode ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers DotAlgorithm DotAlgorithmPreset DotDimensionNumbers
 FftType GatherDimensionNumbers GatherScatterMode Precision PrecisionLike RaggedDotDimensionNumbers RandomAlgorithm

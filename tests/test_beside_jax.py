@@ -221,7 +221,8 @@ def test_keys_of_custom_nodes_are_in_paths() -> None:
         Pair, lambda p: ((p.a, p.b), None), lambda _, c: Pair(*c), lambda p: ((("a", p.a), ("b", p.b)), None)
     )
     found, _ = hloom.tree_util.tree_flatten_with_path([Pair(1, 2)])
-    assert found == [((0, "a"), 1), ((0, "b"), 2)]
+    first = hloom.tree_util.SequenceKey(0)
+    assert found == [((first, "a"), 1), ((first, "b"), 2)]
 
 
 def test_standardize_of_equal_numbers() -> None:

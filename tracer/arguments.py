@@ -270,8 +270,7 @@ def leaf_names(
 
 
 def _paths(base: str, arg: Any) -> list[str]:
-    found, _ = tree.flatten_with_path(arg)
-    return [base + "".join([f"[{key!r}]" for key in path]) for path, _ in found]
+    return [base + tree.keystr(path) for path, _ in tree.leaves_with_path(arg)]
 
 
 def identifier(path: str) -> str:

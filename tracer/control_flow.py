@@ -84,8 +84,8 @@ def _check_carry(
 
 def _component(treedef: Any, position: int) -> str:
     """`` component [1]['w']`` of a carry that is more than one array."""
-    path = treedef.paths()[position]
-    return " component " + "".join([f"[{key!r}]" for key in path]) if path else ""
+    path = tree.paths_of_structure(treedef)[position]
+    return f" component {tree.keystr(path)}" if path else ""
 
 
 def check_tree(what: str, fun: Callable[..., Any], wanted: Any, found: Any) -> None:

@@ -94,6 +94,7 @@ def trace_function(
         args, kwargs = tree.unflatten(treedef, values)
         full_args, full_kwargs = merge_static(args, kwargs, statics)
         results, out_tree = tree.flatten(fun(*full_args, **full_kwargs))
+        out_tree = tree.ordered(out_tree)
         return [_result(fun, r, k) for k, r in enumerate(results)]
 
     name = getattr(fun, "__name__", None) or type(fun).__name__

@@ -1,34 +1,85 @@
 """`hloom.tree`: pytrees, by optree, with JAX's names and meaning. None is an empty node, dictionaries are sorted.
 
 Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None, and what users register.
+
+The tracer works with optree's structures, which are fast, as `treedef`; users get a PyTreeDef (`treedef.py`).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeAlias, TypeVar
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import optree
 
-_NAMESPACE = "hloom"
+from .caches import on_clear
+from .source import user_line
+from .tree_keys import keystr
+from .tree_nodes import (
+    NAMESPACE,
+    in_order,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_static,
+)
+from .tree_paths import describe, first_difference, leaf_paths, paths_of_structure
+
+__all__ = [
+    "PyTreeDef",
+    "all",
+    "all_leaves",
+    "broadcast",
+    "broadcast_prefix",
+    "describe",
+    "flatten",
+    "flatten_up_to",
+    "flatten_with_path",
+    "keystr",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "ordered",
+    "paths_of_structure",
+    "reduce",
+    "reduce_associative",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_static",
+    "shown",
+    "structure",
+    "treedef_is_leaf",
+    "unflatten",
+    "unflattener",
+]
+
 PyTreeDef: TypeAlias = Any
 """A tree's structure: hashable, compared by value."""
-C = TypeVar("C", bound=type)
 _NOTHING: Any = object()
 IsLeaf: TypeAlias = "Callable[[Any], bool] | None"
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """(leaves, structure)."""
-    leaves, treedef = optree.tree_flatten(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE)
+    leaves, treedef = optree.tree_flatten(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=NAMESPACE)
     return leaves, treedef
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of this structure with these leaves; ValueError if their number is wrong."""
-    return optree.tree_unflatten(treedef, leaves)
+    return ordered(treedef).unflatten(leaves)
+
+
+def unflattener(treedef: PyTreeDef) -> Callable[[Iterable[Any]], Any]:
+    """The function from leaves to trees of this structure, for those that use it again and again."""
+    found: Callable[[Iterable[Any]], Any] = ordered(treedef).unflatten
+    return found
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -41,11 +92,88 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     return flatten(tree, is_leaf)[1]
 
 
+# ---- the order of dictionaries
+
+_ordered: dict[PyTreeDef, PyTreeDef] = {}
+_MAX_ORDERED = 4096
+on_clear(_ordered.clear)
+
+
+def ordered(treedef: PyTreeDef) -> PyTreeDef:
+    """The same structure, equal to it, whose dictionaries are made with their keys sorted, as JAX makes them.
+
+    optree makes them in the order of the dictionary that was flattened first; but programs are shared by all equal
+    structures, and what a program returns must not depend on who called it first.
+    """
+    if treedef.namespace:  # it has metadata of users, which may be large: nothing of it is kept
+        return treedef.transform(_with_sorted_keys)
+    found = _ordered.get(treedef)
+    if found is None:
+        if len(_ordered) >= _MAX_ORDERED:
+            _ordered.clear()
+        found = _ordered[treedef] = treedef.transform(_with_sorted_keys)
+    return found
+
+
+def _with_sorted_keys(node: PyTreeDef) -> PyTreeDef:
+    kind = node.type
+    if kind is not dict and kind is not defaultdict:
+        return node
+    found = node.unflatten(range(node.num_leaves))
+    if tuple(found) == (keys := in_order(found)):
+        return node
+    new: Any = defaultdict(found.default_factory) if kind is defaultdict else {}
+    new.update(dict.fromkeys(keys, 0))
+    return structure(new)
+
+
+# ---- several trees
+
+
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """The tree of f(leaf, leaf of each of rest); ValueError unless `tree` is a prefix of each tree of `rest`."""
     first, treedef = flatten(tree, is_leaf)
-    others = [treedef.flatten_up_to(r) for r in rest]
-    return unflatten(treedef, [f(*xs) for xs in zip(first, *others, strict=True)])
+    if not rest:
+        return ordered(treedef).unflatten([f(x) for x in first])
+    others = [flatten_up_to(treedef, r, "tree_map tree") for r in rest]
+    return ordered(treedef).unflatten([f(*xs) for xs in zip(first, *others, strict=True)])
+
+
+def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any]:
+    """The subtrees of `tree` at the places of the leaves of `treedef`.
+
+    ValueError if `tree` has another structure above them: it says where in `name`, the tree with this structure.
+    """
+    found, own = flatten(tree)
+    if own == treedef:
+        return found
+    problem = first_difference(treedef, tree, name)
+    if problem is not None:
+        raise ValueError(f"pytree structure error: {problem}\n  at {user_line()}")
+    subtrees: list[Any] = treedef.flatten_up_to(tree)
+    return subtrees
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, name: str = "prefix_tree") -> list[Any]:
+    """For each leaf of `full_tree`, the leaf of `prefix_tree` that is there or above it.
+
+    is_leaf: about nodes of `prefix_tree`; ``lambda x: x is None`` makes None a value.
+    name: of `prefix_tree`, for the message of the ValueError if it is no prefix.
+    """
+    values, treedef = flatten(prefix_tree, is_leaf)
+    subtrees = flatten_up_to(treedef, full_tree, name)
+    return [v for v, subtree in zip(values, subtrees, strict=True) for _ in leaves(subtree)]
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """The tree with the structure of `full_tree` whose leaves are those of `prefix_tree`, each there and below.
+
+    ValueError, which says where, unless `prefix_tree` is a prefix of `full_tree`.
+    """
+    return unflatten(structure(full_tree), broadcast_prefix(prefix_tree, full_tree, is_leaf))
+
+
+# ---- all leaves of one tree
 
 
 def reduce(
@@ -56,117 +184,81 @@ def reduce(
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 
 
+def reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _NOTHING, is_leaf: IsLeaf = None
+) -> Any:
+    """The leaves combined pair by pair, halves first: a chain of operations as short as can be.
+
+    TypeError for a tree without leaves if no `identity` is given.
+    """
+    values = leaves(tree, is_leaf)
+    if not values:
+        if identity is _NOTHING:
+            raise TypeError("reduce_associative: the tree has no leaves, so an identity must be given")
+        return identity
+
+    def combined(begin: int, end: int) -> Any:
+        if end - begin == 1:
+            return values[begin]
+        middle = (begin + end) // 2
+        return operation(combined(begin, middle), combined(middle, end))
+
+    return combined(0, len(values))
+
+
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """True if all leaves are true."""
-    return bool(optree.tree_all(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE))
+    return bool(optree.tree_all(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=NAMESPACE))
 
 
-def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """A tree of trees turned inside out. `inner_treedef`: by default that of the first inner tree."""
-    if inner_treedef is None:
-        inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
-    rows = [inner_treedef.flatten_up_to(t) for t in outer_treedef.flatten_up_to(pytree_to_transpose)]
-    return unflatten(inner_treedef, [unflatten(outer_treedef, column) for column in zip(*rows, strict=True)])
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """True if no element is a container (unless `is_leaf` says that it is a leaf)."""
+    items = list(iterable)
+    found = leaves(items, None if is_leaf is None else lambda x: x is not items and is_leaf(x))
+    return len(found) == len(items) and not [None for a, b in zip(items, found, strict=True) if a is not b]
 
 
-def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
-    """([(path, leaf), ...], structure); a path is a tuple of keys and indices."""
-    paths, found, treedef = optree.tree_flatten_with_path(
-        tree, is_leaf=is_leaf, none_is_leaf=False, namespace=_NAMESPACE
-    )
+# ---- with paths
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
+    """([(path, leaf), ...], structure); a path is a tuple of keys (DictKey, SequenceKey, GetAttrKey, ...).
+
+    is_leaf_takes_path: `is_leaf` is called with the path and the node.
+    """
+    if is_leaf is None:
+        found, treedef = flatten(tree)
+        return list(zip(leaf_paths(tree)[0], found, strict=True)), treedef
+    answer = is_leaf
+    paths, answers = leaf_paths(tree, answer if is_leaf_takes_path else lambda _, node: answer(node))
+    given = iter(answers)
+    found, treedef = flatten(tree, lambda _: next(given))
     return list(zip(paths, found, strict=True)), treedef
 
 
-def register_pytree_node(
-    nodetype: type[Any],
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
-    unflatten_func: Callable[[Any, Any], Any],
-    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
-) -> None:
-    """Make a class a container: (children, auxiliary data) = flatten(node); node = unflatten(auxiliary, children).
-
-    flatten_with_keys_func: node -> ([(key, child), ...], auxiliary data); the keys are those in paths.
-    """
-
-    def flattened(node: Any) -> tuple[Any, ...]:
-        if flatten_with_keys_func is None:
-            return tuple(flatten_func(node))
-        pairs, auxiliary = flatten_with_keys_func(node)
-        keys, children = zip(*pairs) if (pairs := list(pairs)) else ((), ())
-        return children, auxiliary, keys
-
-    optree.register_pytree_node(
-        nodetype,
-        flattened,
-        lambda auxiliary, children: unflatten_func(auxiliary, tuple(children)),
-        namespace=_NAMESPACE,
-    )
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[Any, Any]]:
+    """[(path, leaf), ...], as `flatten_with_path`."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def register_pytree_node_class(cls: C) -> C:
-    """Class decorator for a class with `tree_flatten(self)` and a class method `tree_unflatten(aux, children)`."""
-    node: Any = cls
-    register_pytree_node(node, lambda x: x.tree_flatten(), node.tree_unflatten)
-    return cls
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """The tree of f(path, leaf, leaf of each of rest); as `map`."""
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = [flatten_up_to(treedef, r, "tree_map_with_path tree") for r in rest]
+    return unflatten(treedef, [f(*pair, *xs) for pair, *xs in zip(pairs, *others, strict=True)])
 
 
-def register_dataclass(
-    nodetype: C,
-    data_fields: Iterable[str] | None = None,
-    meta_fields: Iterable[str] | None = None,
-    drop_fields: Iterable[str] = (),
-) -> C:
-    """Make a dataclass a container: `data_fields` are children, `meta_fields` part of the structure (hashable).
-
-    `drop_fields` are in neither, and get their defaults when a node is made again.
-
-    Raises:
-      TypeError: only one of both lists is given, or none and the class is no dataclass.
-      ValueError: a field is in both lists or in none, or the class has no such field.
-    """
-    data, meta = dataclass_fields(nodetype, data_fields, meta_fields, tuple(drop_fields))
-    register_pytree_node(
-        nodetype,
-        lambda node: ([getattr(node, f) for f in data], tuple([getattr(node, f) for f in meta])),
-        lambda auxiliary, children: nodetype(**dict(zip(data, children)), **dict(zip(meta, auxiliary))),
-    )
-    return nodetype
-
-
-def dataclass_fields(
-    nodetype: type[Any],
-    data_fields: Iterable[str] | None,
-    meta_fields: Iterable[str] | None,
-    drop_fields: Iterable[str] = (),
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Data and meta fields; by default, meta fields are those with `static=True` in their `metadata`.
-
-    ValueError unless each field that `__init__` takes, except `drop_fields`, is in one of the two.
-    """
-    name = getattr(nodetype, "__name__", repr(nodetype))
-    if (data_fields is None) != (meta_fields is None):
-        raise TypeError(f"register_dataclass({name}): give both data_fields and meta_fields, or none of them")
-    is_dataclass = dataclasses.is_dataclass(nodetype)
-    declared = {f.name: f for f in dataclasses.fields(nodetype) if f.init} if is_dataclass else {}
-    if data_fields is None or meta_fields is None:
-        if not is_dataclass:
-            raise TypeError(f"register_dataclass: {name} is no dataclass: give data_fields and meta_fields")
-        static = tuple([n for n, f in declared.items() if f.metadata.get("static", False)])
-        return tuple([n for n in declared if n not in static]), static
-    data, meta = tuple(data_fields), tuple(meta_fields)
-    both = sorted({*data} & {*meta})
-    missing = sorted(declared.keys() - {*data, *meta, *drop_fields}) if is_dataclass else []
-    unknown = sorted({*data, *meta} - (declared.keys() - {*drop_fields})) if is_dataclass else []
-    for what, names in (("in data_fields and in meta_fields", both), ("in neither", missing)):
-        if names:
-            fields = ", ".join(names)
-            raise ValueError(f"register_dataclass({name}): the fields {fields} are {what}: name each field once")
-    if unknown:
-        raise ValueError(
-            f"register_dataclass({name}): {', '.join(unknown)} are no fields that its __init__ takes; these are "
-            f"{', '.join(declared)}"
-        )
-    return data, meta
+# ---- structures
 
 
 def broadcast_prefix(prefix: Any, tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -185,12 +277,6 @@ def broadcast_prefix(prefix: Any, tree: Any, is_leaf: IsLeaf = None) -> list[Any
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """True for the structure of a single leaf."""
     return bool(treedef.is_leaf())
-
-
-def describe(treedef: PyTreeDef) -> str:
-    """A structure for messages: ``(*, [*, *])``, with a star for each leaf."""
-    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
-    return text.removesuffix(f", namespace={_NAMESPACE!r}")
 
 
 def shown(treedef: PyTreeDef) -> str:

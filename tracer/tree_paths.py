@@ -1,0 +1,174 @@
+"""Where things are in a pytree: the path of each leaf, and where two trees differ in structure.
+
+Nothing here is on the way of a call that succeeds without asking for paths, so it walks trees in Python.
+"""
+
+from __future__ import annotations
+
+import collections
+import difflib
+import itertools
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from .tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
+from .tree_nodes import jax_data, one_level
+
+KeyPath: TypeAlias = tuple[Any, ...]
+
+
+# ---- paths
+
+
+def leaf_paths(tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None = None) -> tuple[list[KeyPath], list[bool]]:
+    """The path of each leaf, and what `is_leaf` (if any) said about each node and leaf, parents first."""
+    paths: list[KeyPath] = []
+    answers: list[bool] = []
+
+    def visit(path: KeyPath, node: Any) -> None:
+        if is_leaf is not None:
+            answers.append(bool(is_leaf(path, node)))
+            if answers[-1]:
+                paths.append(path)
+                return
+        parts = one_level(node)
+        if parts is None:
+            paths.append(path)
+            return
+        for key, child in zip(parts.keys, parts.children, strict=True):
+            visit((*path, key), child)
+
+    visit((), tree)
+    return paths, answers
+
+
+def paths_of_structure(treedef: Any) -> list[KeyPath]:
+    """The path of each leaf of a structure.
+
+    A registered class says the keys of an object only, so one is made with numbers for leaves. If its class does not
+    take these, positions are its keys.
+    """
+    try:
+        paths, _ = leaf_paths(treedef.unflatten(range(treedef.num_leaves)))
+        if len(paths) == treedef.num_leaves:
+            return paths
+    except Exception:
+        pass
+    return [tuple([_key_of_entry(entry) for entry in accessor]) for accessor in treedef.accessors()]
+
+
+def _key_of_entry(entry: Any) -> Any:
+    match type(entry).__name__:
+        case "MappingEntry":
+            return DictKey(entry.entry)
+        case "SequenceEntry":
+            return SequenceKey(entry.entry)
+        case "NamedTupleEntry" | "StructSequenceEntry":
+            return GetAttrKey(entry.field)
+    return FlattenedIndexKey(entry.entry)
+
+
+# ---- differences
+
+
+def first_difference(treedef: Any, tree: Any, name: str) -> str | None:
+    """Where `tree` does not have the structure `treedef`, which ends at its leaves, and how; None if it has.
+
+    name: what the tree with the structure is called, before its path.
+    """
+    return next(_differences((), treedef, tree, name), None)
+
+
+def _differences(path: KeyPath, treedef: Any, tree: Any, name: str) -> Iterator[str]:
+    if treedef.is_leaf():
+        return
+    kind = treedef.type or type(None)
+    place = f"{name}{keystr(path)}"
+    if type(tree) is not kind:
+        yield (
+            f"different types at key path\n    {place}\nwhere {name} has a subtree of type\n    {kind}\nbut the other "
+            f"tree has a subtree of different type\n    {type(tree)}{_none_advice(kind)}"
+        )
+        return
+    parts = one_level(tree)
+    assert parts is not None
+    wanted = data_of_node(treedef)
+    count = treedef.num_children
+    if kind in (tuple, list):
+        if count != len(parts.children):
+            yield (
+                f"different lengths of {kind.__name__} at key path\n    {place}\nwhere {name} has a subtree of type "
+                f"{kind.__name__} of length {count}, but the other tree has one of length {len(parts.children)}"
+            )
+            return
+    elif count != len(parts.children) or wanted != parts.data:
+        differ = "numbers of pytree children" if count != len(parts.children) else "pytree metadata"
+        if issubclass(kind, dict) and (keys := _key_difference(_keys(kind, wanted), _keys(kind, parts.data))):
+            found = f"the keys\n    {keys}"
+        elif count != len(parts.children):
+            found = f"{count} children, but the other tree has one of the same type with {len(parts.children)}"
+        else:
+            found = f"metadata\n    {_metadata_difference(wanted, parts.data)}"
+        yield (
+            f"different {differ} at key path\n    {place}\nwhere {name} has a subtree of type\n    {kind}\nwith {found}"
+        )
+        return
+    for key, inner, child in zip(parts.keys, treedef.children(), parts.children, strict=True):
+        yield from _differences((*path, key), inner, child, name)
+
+
+def _none_advice(kind: type) -> str:
+    if kind is not type(None):
+        return ""
+    return "\n  None is a container without leaves: is_leaf=lambda x: x is None makes it a leaf."
+
+
+def _keys(kind: type, data: Any) -> list[Any]:
+    return list(data[1] if kind is collections.defaultdict else data)
+
+
+def _key_difference(wanted: list[Any], found: list[Any]) -> str:
+    missing, extra = ([k for k in a if k not in b] for a, b in ((wanted, found), (found, wanted)))
+    if not missing and not extra:
+        return ""
+    differ = [f"{what} {', '.join(map(repr, keys))}" for what, keys in (("lacks", missing), ("also has", extra)) if keys]
+    return f"{wanted}\nbut the other tree has\n    {found}\nso it {' and '.join(differ)} (dict key mismatch)"
+
+
+def _metadata_difference(wanted: Any, found: Any) -> str:
+    lines = difflib.ndiff(str(wanted).splitlines(), str(found).splitlines())
+    return (
+        f"{wanted}\nbut the other tree has one of the same type with metadata\n    {found}\nso the difference is\n"
+        + textwrap.indent("\n".join([line.rstrip() for line in lines]), "    ")
+    )
+
+
+def data_of_node(treedef: Any) -> Any:
+    """The auxiliary data of a structure's root: for a dictionary, a tuple of its keys."""
+    kind, data, _ = treedef.one_level().walk([None] * treedef.num_children, lambda *node: node)
+    return tuple(data) if kind is dict else jax_data(kind, data)
+
+
+# ---- text
+
+
+def describe(treedef: Any) -> str:
+    """A structure for messages: ``(*, [*, *])``, with a star for each leaf."""
+    text: str = treedef.walk(itertools.repeat("*", treedef.num_leaves), _node_text)
+    return text
+
+
+def _node_text(kind: type, data: Any, children: tuple[str, ...]) -> str:
+    inside = ", ".join(children)
+    if kind is tuple:
+        return f"({inside},)" if len(children) == 1 else f"({inside})"
+    if kind is list:
+        return f"[{inside}]"
+    if kind is type(None):
+        return "None"
+    if kind is dict:
+        return f"{{{', '.join([f'{key!r}: {child}' for key, child in zip(data, children, strict=True)])}}}"
+    if data is kind:
+        return f"CustomNode(namedtuple[{kind.__name__}], [{inside}])"
+    return f"CustomNode({kind.__name__}[{jax_data(kind, data)}], [{inside}])"
