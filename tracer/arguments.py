@@ -6,19 +6,22 @@ Used by jit and by all that takes functions of pytrees. Names of arguments come 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import dtypes, tree
-from .array import Array, array_from_scalar, refuse_masked
+from .array import Array, array_from_scalar, as_value, refuse_masked
 from .aval import ShapedArray
-from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError
+from .core import Value
+from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError, OperandError
 from .operators import ArrayBase
 from .source import function_line, user_line
 
@@ -229,6 +232,31 @@ def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
     )
 
 
+def values_of(leaves: Sequence[Any], describe: Callable[[int], str]) -> list[Value]:
+    """The leaves of arguments as values; `describe` names a leaf, by its position, in messages.
+
+    NonArrayArgumentError if one of them is no array.
+    """
+    values: list[Value] = []
+    for k, leaf in enumerate(leaves):
+        try:
+            values.append(as_value(leaf))
+        except OperandError:
+            abstract(leaf, functools.partial(describe, k))
+            if not isinstance(leaf, ShapeDtypeStruct):
+                raise
+            raise without_elements(leaf, describe(k)) from None
+    return values
+
+
+def without_elements(leaf: ShapeDtypeStruct, name: str) -> NonArrayArgumentError:
+    """The error for a type where an array must be."""
+    return NonArrayArgumentError(
+        f"{name} is a ShapeDtypeStruct, the type of an array without its elements: {leaf}\n  at {user_line()}\n"
+        "  eval_shape and the method lower take these; pass an array here."
+    )
+
+
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -267,6 +295,20 @@ def leaf_names(
     for key in sorted(kwargs):
         names += _paths(key, kwargs[key])
     return names
+
+
+def leaf_describer(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] = MappingProxyType({}),
+    statics: StaticArguments = NO_STATICS,
+) -> Callable[[int], str]:
+    """The function that names a leaf of a call's arguments in messages, by its position among the leaves."""
+
+    def describe(position: int) -> str:
+        return f"argument {leaf_names(fun, args, kwargs, statics)[position]} of {function_line(fun)}"
+
+    return describe
 
 
 def _paths(base: str, arg: Any) -> list[str]:

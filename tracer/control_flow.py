@@ -16,7 +16,7 @@ import numpy as np
 
 from ..hlo.ir import HloComputation
 from . import dtypes, tree
-from .arguments import abstract
+from .arguments import leaf_describer, values_of
 from .array import as_value
 from .aval import ShapedArray
 from .context import current_context
@@ -30,12 +30,13 @@ from .traced import DerivedCache, Traced, trace_function, with_avals
 _cache = DerivedCache()
 
 
-def arguments_of(fun: Callable[..., Any], *args: Any) -> tuple[list[Value], Any]:
-    """The leaves of positional arguments as values, and the structure of (args, {})."""
+def arguments_of(fun: Callable[..., Any], *args: Any, before: int = 0) -> tuple[list[Value], Any]:
+    """The leaves of positional arguments as values, and the structure of (args, {}).
+
+    before: how many arguments of `fun` come before these; messages name arguments by the parameters of `fun`.
+    """
     leaves, treedef = tree.flatten((args, {}))
-    for leaf in leaves:
-        abstract(leaf, lambda: f"an argument of {function_line(fun)}")
-    return [as_value(leaf) for leaf in leaves], treedef
+    return values_of(leaves, leaf_describer(fun, ((),) * before + args)), treedef
 
 
 def avals_of(values: Sequence[Value]) -> list[ShapedArray]:

@@ -62,7 +62,7 @@ def runner(
     """A function from the arrays of a call (one for each leaf) to its result; the fastest one for these types."""
     call, extra = executable.call, [a._buffer for a in captured]
     new, avals = Array.__new__, tuple(out_avals)
-    unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else tree.unflattener(out_tree)
+    unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else out_tree.unflatten
 
     def results(buffers: list[DeviceBuffer]) -> Any:
         leaves = tuple([Array.from_buffer(a, b) for a, b in zip(avals, call(buffers), strict=True)])

@@ -31,9 +31,11 @@ from .arguments import (
     abstract,
     argument_spec,
     check_function,
+    leaf_describer,
     leaf_names,
     split_static,
     temporary,
+    without_elements,
 )
 from .array import Array, as_value
 from .by_name import is_global
@@ -209,9 +211,11 @@ class JitFunction(SharedValue, Generic[P, R]):
         values: list[Any] = [x if type(x) is Array else temporary(x) if direct else None for x in leaves]
         for k, x in enumerate(leaves):
             if values[k] is None:  # a tracer, a NumPy array that the trace may keep, or something that is no array
-                aval = abstract(x, functools.partial(self._describe, k, args, kwargs))
-                stand_in = stand_in_for(aval) if isinstance(x, ShapeDtypeStruct) else None
-                values[k] = as_value(x) if stand_in is None else stand_in
+                describe = functools.partial(self._describe, k, args, kwargs)
+                aval = abstract(x, describe)
+                values[k] = stand_in_for(aval) if isinstance(x, ShapeDtypeStruct) else as_value(x)
+                if values[k] is None:
+                    raise without_elements(x, describe())
         avals = tuple(map(_avals, values))
         key = (treedef, avals, statics, context)
         if not direct:
@@ -256,8 +260,7 @@ class JitFunction(SharedValue, Generic[P, R]):
     def _describe(self, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """For messages: which argument a leaf is."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
-        label = leaf_names(self._fun, dynamic, keywords, statics)[position]
-        return f"argument {label} of {function_line(self._fun)}"
+        return leaf_describer(self._fun, dynamic, keywords, statics)(position)
 
     # ---- ahead of time
 
@@ -376,7 +379,8 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The types of fun's results as ShapeDtypeStruct, for arguments or ShapeDtypeStruct; nothing is computed."""
     check_function(fun, "eval_shape")
     leaves, treedef = tree.flatten((args, kwargs))
-    avals = [abstract(x, lambda: f"an argument of {function_line(fun)}") for x in leaves]
+    describe = leaf_describer(fun, args, kwargs)
+    avals = [abstract(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
     traced = trace_function(fun, treedef, avals, types_only=True)
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
     return tree.unflatten(traced.out_tree, structs)

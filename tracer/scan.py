@@ -16,6 +16,7 @@ from typing import Any
 
 from ..hlo.ir import HloComputation
 from . import dtypes, ops, tree
+from .arguments import leaf_describer, values_of
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
 from .control_flow import arguments_of, avals_of, check_tree, runs_in_python, settled_carry, while_loop
@@ -70,7 +71,7 @@ def scan(
     x to the first. `unroll` is accepted: how a loop is unrolled is the backend's business.
     """
     arrays, xs_tree = tree.flatten(xs)
-    inputs = [as_value(x) for x in arrays]
+    inputs = values_of(arrays, leaf_describer(f, ((), xs)))
     count = _length(inputs, length)
     if count and runs_in_python(init, inputs):
         return _scan_in_python(f, init, inputs, xs_tree, count, reverse)
@@ -270,7 +271,7 @@ def fori_loop(
 
 def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """The loop as a scan over no arrays, whose counter is the scan's index."""
-    carry, _ = arguments_of(body_fun, init_val)
+    carry, _ = arguments_of(body_fun, init_val, before=1)
     carry_tree = tree.structure(init_val)
     first, counter = int(start), start.aval
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +16,24 @@ from ..hlo.shared_value import SharedValue
 from ..hlo.target import Target
 from ..hlo.tracebacks import boundaries
 from . import tree
-from .arguments import ArgumentSpec, ShapeDtypeStruct, StaticArguments, abstract, split_static, temporary
-from .array import Array, as_value
+from .arguments import (
+    ArgumentSpec,
+    ShapeDtypeStruct,
+    StaticArguments,
+    abstract,
+    leaf_describer,
+    leaf_names,
+    split_static,
+    temporary,
+    values_of,
+)
+from .array import Array
 from .aval import ShapedArray
 from .core import Value
 from .errors import TreeStructureError
 from .execution import compile_module, runner
 from .source import function_line, user_line
+from .treedef import PyTreeDef
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,23 +58,38 @@ class Signature:
         """A call's leaves as values; TreeStructureError if it does not fit this signature."""
         dynamic, keywords, statics = split_static(self.fun, self.static, args, kwargs)
         found, in_tree = tree.flatten((dynamic, keywords))
-        avals = [abstract(x, lambda: f"an argument of {function_line(self.fun)}") for x in found]
-        if in_tree != self.in_tree or statics != self.statics:
-            self._differ(
-                f"arguments {tree.shown(self.in_tree)} with static {self.statics}",
-                f"{tree.shown(in_tree)} with static {statics}",
-            )
+        if statics != self.statics:
+            self._differ(f"the static arguments {_listed(self.statics)}", _listed(statics))
+        if in_tree != self.in_tree:
+            name = "the compiled function"
+            where = tree.first_difference(self.in_tree, (dynamic, keywords), name, exact=True, place=_place)
+            self._differ(f"arguments {tree.shown(self.in_tree)}", f"{tree.shown(in_tree)}: {where}")
+        describe = leaf_describer(self.fun, dynamic, keywords, statics)
+        avals = [abstract(x, functools.partial(describe, k)) for k, x in enumerate(found)]
         for k, (aval, wanted) in enumerate(zip(avals, self.in_avals, strict=True)):
             if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
-                self._differ(f"{wanted.str_short()} as leaf {k}", aval.str_short())
+                name = leaf_names(self.fun, dynamic, keywords, statics)[k]
+                self._differ(f"{wanted.str_short()} as argument {name}", aval.str_short())
         arrays = [temporary(x) for x in found]
-        return [as_value(x) if a is None else a for x, a in zip(found, arrays, strict=True)]
+        if None not in arrays:
+            return arrays  # type: ignore[return-value]
+        values = values_of(found, describe)
+        return [v if a is None else a for v, a in zip(values, arrays, strict=True)]
 
     def _differ(self, wanted: str, found: str) -> None:
         raise TreeStructureError(
             f"{function_line(self.fun)} was compiled for {wanted}, but called with {found}\n  at {user_line()}\n"
             "  Call the jitted function itself, which compiles for each combination of types, or lower it for these."
         )
+
+
+def _place(path: tuple[Any, ...]) -> str:
+    """A path in (positional, keyword) arguments: ``args[0]['w']``."""
+    return ("args", "kwargs")[path[0].idx] + tree.keystr(path[1:]) if path else "the arguments"
+
+
+def _listed(statics: StaticArguments) -> str:
+    return ", ".join([f"{where}={value!r}" for where, _, value in (*statics.positional, *statics.keyword)]) or "none"
 
 
 @boundaries
@@ -80,14 +107,14 @@ class Lowered:
         return self.module.as_text(dialect, metadata=metadata, debug_info=debug_info)
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The structure of (positional, keyword) arguments."""
-        return self._signature.in_tree
+        return PyTreeDef(self._signature.in_tree)
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
-        return self._signature.out_tree
+        return PyTreeDef(self._signature.out_tree)
 
     @property
     def out_info(self) -> Any:
@@ -149,14 +176,14 @@ class Compiled(SharedValue):
         return cost_analysis(self._module)
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The structure of (positional, keyword) arguments."""
-        return self._signature.in_tree
+        return PyTreeDef(self._signature.in_tree)
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
-        return self._signature.out_tree
+        return PyTreeDef(self._signature.out_tree)
 
     @property
     def out_info(self) -> Any:

@@ -91,11 +91,10 @@ def trace_function(
 
     def flat(values: list[Value]) -> list[Value]:
         nonlocal out_tree
-        args, kwargs = tree.unflatten(treedef, values)
+        args, kwargs = tree.unflatten(tree.ordered(treedef), values)
         full_args, full_kwargs = merge_static(args, kwargs, statics)
         results, out_tree = tree.flatten(fun(*full_args, **full_kwargs))
-        out_tree = tree.ordered(out_tree)
-        return [_result(fun, r, k) for k, r in enumerate(results)]
+        return [_result(fun, r, k, out_tree) for k, r in enumerate(results)]
 
     name = getattr(fun, "__name__", None) or type(fun).__name__
     names = [(identifier(label), label) for label in labels]
@@ -105,13 +104,14 @@ def trace_function(
     return Traced(name, computation, tuple(captured), tuple(avals), out_avals, out_tree, donated)
 
 
-def _result(fun: Callable[..., Any], leaf: Any, position: int) -> Value:
+def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) -> Value:
     try:
         return as_value(leaf)
     except TypeError:
+        path = tree.keystr(tree.paths_of_structure(out_tree)[position])
         raise NonArrayArgumentError(
-            f"{function_line(fun)} returned a {type(leaf).__name__} as result {position}, which is not an array or a "
-            f"number: {leaf!r}\n  Return arrays, numbers, None, or containers of them."
+            f"{function_line(fun)} returned a {type(leaf).__name__}{path and f' at output component {path}'}, which is "
+            f"not an array or a number: {leaf!r}\n  Return arrays, numbers, None, or containers of them."
         ) from None
 
 

@@ -1,4 +1,5 @@
-"""`hloom.tree`: pytrees, by optree, with JAX's names and meaning. None is an empty node, dictionaries are sorted.
+"""`hloom.tree`: pytrees, by optree, with JAX's names and meaning. None is an empty node; leaves of dictionaries are
+in the order of sorted keys.
 
 Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None, and what users register.
 
@@ -14,12 +15,10 @@ from typing import Any, TypeAlias
 
 import optree
 
-from .caches import on_clear
 from .source import user_line
 from .tree_keys import keystr
 from .tree_nodes import (
     NAMESPACE,
-    in_order,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
@@ -35,6 +34,7 @@ __all__ = [
     "broadcast",
     "broadcast_prefix",
     "describe",
+    "first_difference",
     "flatten",
     "flatten_up_to",
     "flatten_with_path",
@@ -56,7 +56,6 @@ __all__ = [
     "structure",
     "treedef_is_leaf",
     "unflatten",
-    "unflattener",
 ]
 
 PyTreeDef: TypeAlias = Any
@@ -73,13 +72,7 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of this structure with these leaves; ValueError if their number is wrong."""
-    return ordered(treedef).unflatten(leaves)
-
-
-def unflattener(treedef: PyTreeDef) -> Callable[[Iterable[Any]], Any]:
-    """The function from leaves to trees of this structure, for those that use it again and again."""
-    found: Callable[[Iterable[Any]], Any] = ordered(treedef).unflatten
-    return found
+    return treedef.unflatten(leaves)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -94,25 +87,14 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 # ---- the order of dictionaries
 
-_ordered: dict[PyTreeDef, PyTreeDef] = {}
-_MAX_ORDERED = 4096
-on_clear(_ordered.clear)
-
 
 def ordered(treedef: PyTreeDef) -> PyTreeDef:
-    """The same structure, equal to it, whose dictionaries are made with their keys sorted, as JAX makes them.
+    """The same structure, equal to it, whose dictionaries are made with their keys sorted.
 
-    optree makes them in the order of the dictionary that was flattened first; but programs are shared by all equal
-    structures, and what a program returns must not depend on who called it first.
+    A structure makes them in the order of the dictionary that was flattened. But programs are shared by all equal
+    structures, and what a program computes must not depend on the order of the first caller.
     """
-    if treedef.namespace:  # it has metadata of users, which may be large: nothing of it is kept
-        return treedef.transform(_with_sorted_keys)
-    found = _ordered.get(treedef)
-    if found is None:
-        if len(_ordered) >= _MAX_ORDERED:
-            _ordered.clear()
-        found = _ordered[treedef] = treedef.transform(_with_sorted_keys)
-    return found
+    return treedef if treedef.num_nodes == treedef.num_leaves else treedef.transform(_with_sorted_keys)
 
 
 def _with_sorted_keys(node: PyTreeDef) -> PyTreeDef:
@@ -120,7 +102,8 @@ def _with_sorted_keys(node: PyTreeDef) -> PyTreeDef:
     if kind is not dict and kind is not defaultdict:
         return node
     found = node.unflatten(range(node.num_leaves))
-    if tuple(found) == (keys := in_order(found)):
+    keys = node.entries()
+    if list(found) == keys:
         return node
     new: Any = defaultdict(found.default_factory) if kind is defaultdict else {}
     new.update(dict.fromkeys(keys, 0))
@@ -134,9 +117,9 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     """The tree of f(leaf, leaf of each of rest); ValueError unless `tree` is a prefix of each tree of `rest`."""
     first, treedef = flatten(tree, is_leaf)
     if not rest:
-        return ordered(treedef).unflatten([f(x) for x in first])
+        return treedef.unflatten([f(x) for x in first])
     others = [flatten_up_to(treedef, r, "tree_map tree") for r in rest]
-    return ordered(treedef).unflatten([f(*xs) for xs in zip(first, *others, strict=True)])
+    return treedef.unflatten([f(*xs) for xs in zip(first, *others, strict=True)])
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any]:
@@ -144,17 +127,19 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any
 
     ValueError if `tree` has another structure above them: it says where in `name`, the tree with this structure.
     """
-    found, own = flatten(tree)
-    if own == treedef:
-        return found
-    problem = first_difference(treedef, tree, name)
-    if problem is not None:
-        raise ValueError(f"pytree structure error: {problem}\n  at {user_line()}")
-    subtrees: list[Any] = treedef.flatten_up_to(tree)
-    return subtrees
+    try:
+        subtrees: list[Any] = treedef.flatten_up_to(tree)
+        return subtrees
+    except ValueError:
+        problem = first_difference(treedef, tree, name)
+        if problem is None:
+            raise
+    raise ValueError(f"pytree structure error: {problem}\n  at {user_line()}")
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, name: str = "prefix_tree") -> list[Any]:
+def broadcast_prefix(
+    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, name: str = "prefix_tree"
+) -> list[Any]:
     """For each leaf of `full_tree`, the leaf of `prefix_tree` that is there or above it.
 
     is_leaf: about nodes of `prefix_tree`; ``lambda x: x is None`` makes None a value.
@@ -259,19 +244,6 @@ def map_with_path(
 
 
 # ---- structures
-
-
-def broadcast_prefix(prefix: Any, tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """For each leaf of `tree`, the leaf of `prefix` at or above its place; ValueError if `prefix` is no prefix."""
-    found: list[Any] = []
-
-    def spread(leaf: Any, below: Any) -> None:
-        found.extend([leaf] * structure(below).num_leaves)
-
-    first, treedef = flatten(prefix, is_leaf)
-    for leaf, below in zip(first, treedef.flatten_up_to(tree), strict=True):
-        spread(leaf, below)
-    return found
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:

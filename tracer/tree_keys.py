@@ -5,51 +5,99 @@ A path is a tuple of keys: ``(DictKey('w'), SequenceKey(0))`` leads to ``tree['w
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 KeyEntry = TypeVar("KeyEntry", bound=Any)
 KeyPath: TypeAlias = tuple[KeyEntry, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SequenceKey:
+class _Key:
+    """A key of one value, compared by class and value. Not a dataclass: a frozen one takes three times as long to make,
+    and each path has several."""
+
+    __slots__ = ("_value",)
+    __match_args__: tuple[str, ...]
+    _value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and bool(self._value == other._value)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._value))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__match_args__[0]}={self._value!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._value,)
+
+
+class SequenceKey(_Key):
     """A child of a list or tuple, by its position."""
 
-    idx: int
+    __slots__ = ()
+    __match_args__ = ("idx",)
+
+    def __init__(self, idx: int) -> None:
+        self._value = idx
+
+    @property
+    def idx(self) -> int:
+        return cast(int, self._value)
 
     def __str__(self) -> str:
-        return f"[{self.idx!r}]"
+        return f"[{self._value!r}]"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class DictKey:
+class DictKey(_Key):
     """A value of a dictionary, by its key."""
 
-    key: Any
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self._value = key
+
+    @property
+    def key(self) -> Any:
+        return self._value
 
     def __str__(self) -> str:
-        return f"[{self.key!r}]"
+        return f"[{self._value!r}]"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GetAttrKey:
+class GetAttrKey(_Key):
     """A field of a namedtuple, a dataclass or another object, by its name."""
 
-    name: str
+    __slots__ = ()
+    __match_args__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self._value = name
+
+    @property
+    def name(self) -> str:
+        return cast(str, self._value)
 
     def __str__(self) -> str:
-        return f".{self.name}"
+        return f".{self._value}"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FlattenedIndexKey:
+class FlattenedIndexKey(_Key):
     """A child of a registered container that says nothing about its keys, by its position."""
 
-    key: int
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self._value = key
+
+    @property
+    def key(self) -> int:
+        return cast(int, self._value)
 
     def __str__(self) -> str:
-        return f"[<flat index {self.key}>]"
+        return f"[<flat index {self._value}>]"
 
 
 def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> str:

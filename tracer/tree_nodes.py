@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import operator
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import optree
 
@@ -53,13 +54,13 @@ def register_pytree_node(
         raise ValueError(f"Duplicate custom PyTreeDef type registration for {nodetype}.")
 
     def flatten(node: Any) -> tuple[Iterable[Any], Any]:
-        pair = flatten_func(node)
+        pair: Any = flatten_func(node)
         if type(pair) is not tuple or len(pair) != 2 or (type(pair[0]) is not tuple and not _is_iterable(pair[0])):
             raise ValueError(
                 f"the flatten function of the pytree node {nodetype.__name__} should return a tuple (children, "
                 f"aux_data), whose children are iterable; it returned {_short(pair)}"
             )
-        return pair
+        return cast(tuple[Iterable[Any], Any], pair)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a namedtuple may have a registration of its own, as in JAX
@@ -204,30 +205,39 @@ def is_tree_node(typ: type) -> bool:
     """Whether objects of this class are containers, not leaves."""
     if typ in _BUILTIN or typ in _registered:
         return True
-    return isinstance(typ, type) and (optree.is_namedtuple_class(typ) or optree.is_structseq_class(typ))
+    return bool(optree.is_namedtuple_class(typ) or optree.is_structseq_class(typ))
 
 
 def one_level(node: Any) -> OneLevel | None:
     """The parts of a container; None for a leaf."""
     kind = type(node)
+    if kind is tuple or kind is list:
+        return OneLevel(_positions(len(node)), tuple(node), None)
+    if kind is dict or kind is collections.defaultdict:
+        keys = in_order(node)
+        data = keys if kind is dict else (node.default_factory, keys)
+        return OneLevel(tuple([DictKey(k) for k in keys]), tuple([node[k] for k in keys]), data)
     known = _registered.get(kind)
     if known is not None:
         return _one_level_of_registered(node, known)
-    if kind is tuple or kind is list:
-        return OneLevel(tuple([SequenceKey(i) for i in range(len(node))]), tuple(node), None)
     if node is None:
         return OneLevel((), (), None)
-    if kind in _DICTIONARIES:
-        keys = tuple(node) if kind is collections.OrderedDict else in_order(node)
-        data: Any = (node.default_factory, keys) if kind is collections.defaultdict else keys
-        return OneLevel(tuple([DictKey(k) for k in keys]), tuple([node[k] for k in keys]), data)
+    if kind is collections.OrderedDict:
+        keys = tuple(node)
+        return OneLevel(tuple([DictKey(k) for k in keys]), tuple(node.values()), keys)
     if kind is collections.deque:
-        return OneLevel(tuple([SequenceKey(i) for i in range(len(node))]), tuple(node), node.maxlen)
-    if optree.is_namedtuple_class(kind):
-        return OneLevel(tuple([GetAttrKey(f) for f in kind._fields]), tuple(node), kind)
-    if optree.is_structseq_class(kind):
-        return OneLevel(tuple([GetAttrKey(f) for f in optree.structseq_fields(kind)]), tuple(node), kind)
+        return OneLevel(_positions(len(node)), tuple(node), node.maxlen)
+    if issubclass(kind, tuple):
+        if optree.is_namedtuple_class(kind):
+            return OneLevel(tuple([GetAttrKey(f) for f in optree.namedtuple_fields(kind)]), tuple(node), kind)
+        if optree.is_structseq_class(kind):
+            return OneLevel(tuple([GetAttrKey(f) for f in optree.structseq_fields(kind)]), tuple(node), kind)
     return None
+
+
+@functools.lru_cache(maxsize=64)
+def _positions(count: int) -> tuple[SequenceKey, ...]:
+    return tuple([SequenceKey(i) for i in range(count)])
 
 
 def _one_level_of_registered(node: Any, known: _Registered) -> OneLevel:

@@ -29,14 +29,12 @@ def leaf_paths(tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None = None)
     def visit(path: KeyPath, node: Any) -> None:
         if is_leaf is not None:
             answers.append(bool(is_leaf(path, node)))
-            if answers[-1]:
-                paths.append(path)
-                return
-        parts = one_level(node)
+        parts = None if is_leaf is not None and answers[-1] else one_level(node)
         if parts is None:
             paths.append(path)
             return
-        for key, child in zip(parts.keys, parts.children, strict=True):
+        keys, children, _ = parts
+        for key, child in zip(keys, children, strict=True):
             visit((*path, key), child)
 
     visit((), tree)
@@ -72,19 +70,31 @@ def _key_of_entry(entry: Any) -> Any:
 # ---- differences
 
 
-def first_difference(treedef: Any, tree: Any, name: str) -> str | None:
-    """Where `tree` does not have the structure `treedef`, which ends at its leaves, and how; None if it has.
+def first_difference(
+    treedef: Any, tree: Any, name: str, exact: bool = False, place: Callable[[KeyPath], str] | None = None
+) -> str | None:
+    """Where `tree` does not have the structure `treedef`, and how; None if it has.
 
-    name: what the tree with the structure is called, before its path.
+    name: what the tree with the structure is called.
+    exact: there must be leaves where `treedef` has some; else there may be any trees.
+    place: how a path is written; by default `name`, then the keys.
     """
-    return next(_differences((), treedef, tree, name), None)
+    write = place or (lambda path: f"{name}{keystr(path)}")
+    return next(_differences((), treedef, tree, name, exact, write), None)
 
 
-def _differences(path: KeyPath, treedef: Any, tree: Any, name: str) -> Iterator[str]:
+def _differences(
+    path: KeyPath, treedef: Any, tree: Any, name: str, exact: bool, write: Callable[[KeyPath], str]
+) -> Iterator[str]:
+    place = write(path)
     if treedef.is_leaf():
+        if exact and one_level(tree) is not None:
+            yield (
+                f"different types at key path\n    {place}\nwhere {name} has a leaf, but the other tree has a subtree "
+                f"of type\n    {type(tree)}"
+            )
         return
     kind = treedef.type or type(None)
-    place = f"{name}{keystr(path)}"
     if type(tree) is not kind:
         yield (
             f"different types at key path\n    {place}\nwhere {name} has a subtree of type\n    {kind}\nbut the other "
@@ -115,7 +125,7 @@ def _differences(path: KeyPath, treedef: Any, tree: Any, name: str) -> Iterator[
         )
         return
     for key, inner, child in zip(parts.keys, treedef.children(), parts.children, strict=True):
-        yield from _differences((*path, key), inner, child, name)
+        yield from _differences((*path, key), inner, child, name, exact, write)
 
 
 def _none_advice(kind: type) -> str:
@@ -132,8 +142,9 @@ def _key_difference(wanted: list[Any], found: list[Any]) -> str:
     missing, extra = ([k for k in a if k not in b] for a, b in ((wanted, found), (found, wanted)))
     if not missing and not extra:
         return ""
-    differ = [f"{what} {', '.join(map(repr, keys))}" for what, keys in (("lacks", missing), ("also has", extra)) if keys]
-    return f"{wanted}\nbut the other tree has\n    {found}\nso it {' and '.join(differ)} (dict key mismatch)"
+    lacks, has = (", ".join(map(repr, keys)) for keys in (missing, extra))
+    differ = " and ".join(([f"lacks {lacks}"] if lacks else []) + ([f"also has {has}"] if has else []))
+    return f"{wanted}\nbut the other tree has\n    {found}\nso it {differ} (dict key mismatch)"
 
 
 def _metadata_difference(wanted: Any, found: Any) -> str:

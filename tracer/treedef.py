@@ -44,12 +44,11 @@ IsLeaf = Callable[[Any], bool] | None
 class PyTreeDef:
     """A tree's structure: hashable, compared by value. Made by `structure` and `flatten`."""
 
-    __slots__ = ("_hash", "_spec", "_unflatten")
+    __slots__ = ("_hash", "_spec")
 
     def __init__(self, spec: Any) -> None:
         self._spec = spec
         self._hash: int | None = None
-        self._unflatten: Callable[[Iterable[Any]], Any] | None = None
 
     @property
     def num_leaves(self) -> int:
@@ -74,10 +73,8 @@ class PyTreeDef:
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The tree of this structure with these leaves; ValueError if their number is wrong."""
-        if self._unflatten is None:
-            self._unflatten = _tree.unflattener(self._spec)
         try:
-            return self._unflatten(leaves)
+            return self._spec.unflatten(leaves)
         except ValueError as error:
             text = str(error)
             if not text.startswith(("Too few leaves for PyTreeSpec", "Too many leaves for PyTreeSpec")):
