@@ -116,7 +116,10 @@ class PyTreeDef:
 
 def _hash_of_node(kind: type, data: Any, children: tuple[int, ...]) -> int:
     data = jax_data(kind, data)
-    return hash((kind, tuple(data) if kind is dict else data, children))
+    try:
+        return hash((kind, tuple(data) if kind is dict else data, children))
+    except TypeError:  # metadata that cannot be hashed, such as a list: they are compared, as in JAX
+        return hash((kind, children))
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
