@@ -159,7 +159,7 @@ def names(space: str) -> frozenset[str]:
     return frozenset(NAMES.get(space, "").split())
 
 
-SEARCHED = ("", "numpy", "lax", "nn", "random", "tree", "numpy.linalg", "nn.initializers", "tree_util")
+SEARCHED = ("", "numpy", "lax", "nn", "random", "tree", "numpy.linalg", "nn.initializers", "tree_util", "flatten_util")
 """Namespaces in which a name is looked for that another one lacks."""
 
 _ONE_CPU = "hloom runs on one CPU: there are no devices to choose, and no shardings"
