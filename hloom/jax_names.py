@@ -15,8 +15,8 @@ closure_convert config copy_to_host_async core custom_batching custom_derivative
 debug debug_infs debug_key_reuse debug_nans default_backend default_device default_matmul_precision default_prng_impl
 device_count device_get device_put devices disable_jit distributed dlpack ds dtypes effects_barrier empty_ref
 enable_checks enable_custom_prng enable_x64 ensure_compile_time_eval errors eval_shape experimental explain_cache_misses
-export ffi float0 free_ref freeze fwd_and_bwd grad hessian host_count host_id host_ids image interpreters jacfwd
-jacobian jacrev jax2tf_associative_scan_reductions jit jvp lax legacy_prng_key lib linear_transpose linearize
+export ffi flatten_util float0 free_ref freeze fwd_and_bwd grad hessian host_count host_id host_ids image interpreters
+jacfwd jacobian jacrev jax2tf_associative_scan_reductions jit jvp lax legacy_prng_key lib linear_transpose linearize
 live_arrays local_device_count local_devices log_compiles make_array_from_callback make_array_from_process_local_data
 make_array_from_single_device_arrays make_jaxpr make_mesh make_user_context memory monitoring named_call named_scope
 new_ref nn no_execution no_tracing numpy numpy_dtype_promotion numpy_rank_promotion ops pmap print_environment_info

@@ -19,8 +19,7 @@ from support import jax_names
 
 OURS = {
     "": {
-        *("Compiled", "LocalClient", "Lowered", "extend", "flatten_util", "hlo", "kernel_globals"),
-        *("make_hlo", "run_hlo"),
+        *("Compiled", "LocalClient", "Lowered", "extend", "hlo", "kernel_globals", "make_hlo", "run_hlo"),
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
     "errors": {

@@ -46,6 +46,8 @@ def _offered(module: ModuleType, name: str) -> set[str]:
     found = {n for n in dir(module) if hasattr(module, n)}
     if name in ("experimental", "extend"):  # their modules are bound when they are imported: all count
         found |= {each.name for each in pkgutil.iter_modules(module.__path__)}
+    if name == "":  # a public module that is bound when it is imported
+        found.add("flatten_util")
     return found
 
 
