@@ -7,7 +7,14 @@
     transpose       that program backwards
     rules/          the tables of rules, and each op's jvp and transpose
     remat           checkpoint
+    policies        which values a checkpoint keeps
+    operations      HLO instructions as policies see them, under JAX's names
+    saved           print_saved_residuals
     custom          custom_jvp, custom_vjp
+    symbolic_zeros  what their rules may get in place of arrays of zeros
+    functions       linear_transpose, closure_convert, custom_gradient, fwd_and_bwd
+    solves          custom_root, custom_linear_solve
+    grad_checks     what grad and its relatives ask of arguments and results
     api             grad, value_and_grad, jvp, vjp, linearize
     batches         values that become batches
     batching        BatchTrace: a batch in place of each value

@@ -22,7 +22,16 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, call_of, current_trace, eval_computation
 from ..tracer.ops import is_inexact, scalar, zeros
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
+from .grad_checks import (
+    at,
+    check_scalar_output,
+    checked_argnums,
+    described,
+    grad_inputs,
+    refuse_reduce_axes,
+    resolve_argnums,
+)
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
 from .rules.every import RULES
@@ -58,7 +67,7 @@ class _Flat:
             if not isinstance(result, tuple | list) or len(result) != 2:
                 raise TypeError(
                     "with has_aux=True the function must return a pair (result, aux), but "
-                    f"{function_line(self._shown)} returned {_described(result)}"
+                    f"{function_line(self._shown)} returned {described(result)}"
                 )
             result, self._aux = result
         leaves, self.tree = tree.flatten(result)
@@ -76,21 +85,10 @@ def _output_value(leaf: Any, fun: Function) -> Value:
         value: Value = as_value(leaf)
     except TypeError:
         raise TypeError(
-            f"{function_line(fun)} returned {_described(leaf)}, which is not an array: functions that are "
+            f"{function_line(fun)} returned {described(leaf)}, which is not an array: functions that are "
             "differentiated return (pytrees of) arrays and numbers"
         ) from None
     return value
-
-
-def _described(value: object) -> str:
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
-
-
-def _at(fun: Function) -> str:
-    """For messages: the function and the line of the user's call."""
-    line = user_line()
-    return f"\n  differentiating {function_line(inspect.unwrap(fun))}" + (f"\n  called at {line}" if line else "")
 
 
 # --- forward mode
@@ -124,14 +122,14 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jvp must be tuples or lists; found "
-            f"{type(primals).__name__} and {type(tangents).__name__}.{_at(fun)}"
+            f"{type(primals).__name__} and {type(tangents).__name__}.{at(fun)}"
         )
     leaves, structure = tree.flatten(tuple(primals))
     directions, tangent_structure = tree.flatten(tuple(tangents))
     if structure != tangent_structure:
         raise TypeError(
             "primal and tangent arguments to jvp must have the same tree structure; primals have tree structure "
-            f"{tree.shown(structure)} whereas tangents have tree structure {tree.shown(tangent_structure)}.{_at(fun)}"
+            f"{tree.shown(structure)} whereas tangents have tree structure {tree.shown(tangent_structure)}.{at(fun)}"
         )
     values = [as_value(leaf) for leaf in leaves]
     moves = [_input_tangent(v, t, fun) for v, t in zip(values, directions, strict=True)]
@@ -158,12 +156,12 @@ def _input_tangent(primal: Value, tangent: Any, fun: Function) -> Tangent:
         raise TypeError(
             "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal "
             f"dtype the tangent dtype must be float0. Got primal dtype {primal.aval.dtype.name} and so expected "
-            f"tangent dtype {name}, but got tangent dtype {'float0' if is_float0 else dtype.name} instead.{_at(fun)}"
+            f"tangent dtype {name}, but got tangent dtype {'float0' if is_float0 else dtype.name} instead.{at(fun)}"
         )
     if shape != primal.aval.shape:
         raise ValueError(
             "jvp called with different primal and tangent shapes; got primal shape "
-            f"{primal.aval.shape} and tangent shape {shape}.{_at(fun)}"
+            f"{primal.aval.shape} and tangent shape {shape}.{at(fun)}"
         )
     return Zero(primal.aval) if is_float0 else tangent
 
@@ -226,7 +224,7 @@ class LinearizedFunction(Generic[R]):
         if structure != self._in_tree:
             raise TypeError(
                 f"expected tangents of tree structure {tree.shown(self._in_tree)}, got {tree.shown(structure)}."
-                f"{_at(self._fun)}"
+                f"{at(self._fun)}"
             )
         _refuse_custom_vjp(self.computation)
         given = []
@@ -237,7 +235,7 @@ class LinearizedFunction(Generic[R]):
             if (tangent.aval.shape, tangent.aval.dtype) != (aval.shape, aval.dtype):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original primal values: got "
-                    f"{tangent.aval.str_short()} for primal {aval.str_short()}.{_at(self._fun)}"
+                    f"{tangent.aval.str_short()} for primal {aval.str_short()}.{at(self._fun)}"
                 )
             given.append(tangent)
         moved = iter(eval_computation(self.computation, [*given, *self._residuals]))
@@ -283,13 +281,15 @@ def _refuse_custom_vjp(computation: HloComputation) -> None:
 
 @overload
 def vjp(
-    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], reduce_axes: Sequence[Any] = ()
 ) -> tuple[R, PullbackFunction, Aux]: ...
 @overload
-def vjp(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> tuple[R, PullbackFunction]: ...
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, reduce_axes: Sequence[Any] = ()
+) -> tuple[R, PullbackFunction]: ...
 @overload
-def vjp(fun: Function, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
-def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(fun: Function, *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> tuple[Any, ...]: ...
+def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> tuple[Any, ...]:
     """`fun(*primals)` and the function that pulls cotangents back from this point. JAX's `vjp`.
 
     Returns:
@@ -297,6 +297,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
       argument; `float0` zeros for integers and booleans.
     """
     check_function(fun, "vjp")
+    refuse_reduce_axes(reduce_axes, "vjp")
     leaves, structure = tree.flatten(primals)
     values = [as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux)
@@ -324,12 +325,17 @@ class PullbackFunction:
         self._out_tree, self._out_avals = out_tree, tuple(out_avals)
 
     @boundary
-    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        leaves, structure = tree.flatten(cotangent)
+    def __call__(self, *cotangent: Any) -> tuple[Any, ...]:
+        if len(cotangent) != 1:
+            raise TypeError(
+                f"a function that vjp returns takes one argument, the cotangent of the result, but got {len(cotangent)}"
+                f": where the result is a tuple, give a tuple.{at(self._fun)}"
+            )
+        leaves, structure = tree.flatten(cotangent[0])
         if structure != self._out_tree:
             raise ValueError(
                 "unexpected tree structure of argument to vjp function: got "
-                f"{tree.shown(structure)}, but expected {tree.shown(self._out_tree)}.{_at(self._fun)}"
+                f"{tree.shown(structure)}, but expected {tree.shown(self._out_tree)}.{at(self._fun)}"
             )
         cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
         pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, _pull_back(self._program, self._in_avals, cotangents))
@@ -364,7 +370,7 @@ def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | Non
     if got != wanted:
         raise ValueError(
             f"unexpected type (shape, dtype) of argument to vjp function: got {got}, but expected {wanted} because "
-            f"the corresponding output of the differentiated function has type {aval.str_short()}.{_at(fun)}"
+            f"the corresponding output of the differentiated function has type {aval.str_short()}.{at(fun)}"
         )
     return value
 
@@ -391,6 +397,7 @@ def grad(
     has_aux: Literal[True],
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, tuple[Any, Aux]]: ...
 @overload
 def grad(
@@ -399,6 +406,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, Any]: ...
 def grad(
     fun: Function,
@@ -406,6 +414,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Function:
     """The function that computes the gradient of `fun`, which returns a scalar. JAX's `grad`.
 
@@ -415,6 +424,7 @@ def grad(
       argnums: the positional arguments to differentiate with respect to; a tuple gives a tuple of gradients.
       holomorphic: `fun` is holomorphic, with complex inputs and output.
       allow_int: also accept integers and booleans, whose gradient is `float0` zeros.
+      reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
 
     Returns:
       A function of the same arguments that returns the gradient; with `has_aux`, (gradient, aux).
@@ -422,7 +432,7 @@ def grad(
     Raises:
       TypeError: (when called) the output is not a real scalar, or an argument has no derivative.
     """
-    value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
+    value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes, _name="grad")
 
     @functools.wraps(fun)
     @boundary
@@ -439,22 +449,23 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
     *,
     _name: str = "value_and_grad",
 ) -> Callable[P, tuple[R, Any]]:
     """The function that computes `fun` and its gradient. As `grad`; returns (value, gradient), with `has_aux`
     ((value, aux), gradient). JAX's `value_and_grad`."""
     check_function(fun, _name)
+    refuse_reduce_axes(reduce_axes, _name)
     positions = checked_argnums(argnums)
+    one_argument = not isinstance(argnums, Sequence)
     function: Function = fun
 
     @functools.wraps(fun)
     @boundary
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
-        moving = tuple(args[i] for i in chosen)
-        leaves, structure = tree.flatten(moving)
-        values = [_grad_input(leaf, fun, holomorphic, allow_int) for leaf in leaves]
+        values, structure = grad_inputs(_name, fun, args, chosen, holomorphic, allow_int)
 
         @functools.wraps(fun)
         def partial(*given: Any) -> Any:
@@ -465,86 +476,16 @@ def value_and_grad(
 
         flat = _Flat(partial, structure, has_aux)
         results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
-        _check_scalar_output(results, flat.tree, fun, holomorphic)
+        check_scalar_output(_name, results, flat.tree, fun, holomorphic)
         (result,) = results
         one = scalar(1, result.aval.dtype)
         gradient = tree.unflatten(structure, _pull_back(program, [v.aval for v in values], [one]))
-        if isinstance(argnums, int):
+        if one_argument:
             (gradient,) = gradient
         value: Any = (result, flat.aux()) if has_aux else result
         return value, gradient
 
     return value_and_grad_f
-
-
-def checked_argnums(argnums: Any) -> tuple[int, ...]:
-    """`argnums` as a tuple; TypeError unless it is an integer or a sequence of integers."""
-    found = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if not found or not all(isinstance(i, int) and not isinstance(i, bool) for i in found):
-        raise TypeError(f"argnums must be an integer or a non-empty sequence of integers, but got {argnums!r}")
-    return found
-
-
-def resolve_argnums(positions: tuple[int, ...], count: int, argnums: object, fun: Function) -> tuple[int, ...]:
-    """Positions counted from 0; TypeError if there is no such argument."""
-    if any(not -count <= i < count for i in positions):
-        needed = max(i + 1 if i >= 0 else -i for i in positions)
-        raise TypeError(
-            f"differentiating with respect to {argnums=} requires at least {needed} positional arguments to be passed "
-            f"by the caller, but got only {count} positional arguments.{_at(fun)}"
-        )
-    chosen = tuple(i % count for i in positions)
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"argnums names an argument twice: {argnums!r}.{_at(fun)}")
-    return chosen
-
-
-def _grad_input(leaf: Any, fun: Function, holomorphic: bool, allow_int: bool) -> Value:
-    """An argument as a value; TypeError if it has no derivative."""
-    value: Value = as_value(leaf)
-    dtype = value.aval.dtype
-    if holomorphic and dtype.kind != "c":
-        raise TypeError(
-            f"grad with holomorphic=True requires inputs with complex dtype, but got {dtype.name}.{_at(fun)}"
-        )
-    if not is_inexact(dtype) and not allow_int:
-        raise TypeError(
-            "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
-            f"{dtype.name}. If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True."
-            f"{_at(fun)}"
-        )
-    return value
-
-
-def _check_scalar_output(results: Sequence[Value], structure: Any, fun: Function, holomorphic: bool) -> None:
-    """TypeError unless the output is one real scalar (complex if `holomorphic`)."""
-    if structure != tree.structure(0):
-        raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output was a pytree: {tree.shown(structure)}."
-            f"{_at(fun)}"
-        )
-    (result,) = results
-    if result.aval.shape != ():
-        raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {result.aval.shape}.{_at(fun)}"
-        )
-    dtype = result.aval.dtype
-    if holomorphic:
-        if dtype.kind != "c":
-            raise TypeError(
-                f"grad with holomorphic=True requires outputs with complex dtype, but got {dtype.name}.{_at(fun)}"
-            )
-    elif dtype.kind == "c":
-        raise TypeError(
-            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
-            f"{dtype.name}. For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-            f"non-holomorphic functions involving complex outputs, use vjp directly.{_at(fun)}"
-        )
-    elif not is_inexact(dtype):
-        raise TypeError(
-            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
-            f"{dtype.name}. For differentiation of functions with integer outputs, use vjp directly.{_at(fun)}"
-        )
 
 
 __all__ = ["float0", "grad", "jvp", "linearize", "value_and_grad", "vjp"]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.tracebacks import boundaries
 from ..tracer import tree
@@ -23,14 +23,17 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.by_name import is_global
 from ..tracer.context import Override, current_context
-from ..tracer.core import Call, Primitive, Value, bind_call, run_meaning
+from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
 from ..tracer.ops import full, is_inexact
 from ..tracer.overlay import overlaid_all, storages
 from ..tracer.recording import trace_to_computation
-from ..tracer.source import function_line
+from ..tracer.source import function_line, user_line
+from .jvp import JVPTracer, moving_mask
 from .linearize import Linearized, LinearTrace
-from .tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
+from .stopping import stop_gradient
+from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, tangent_for_user
+from .tangents import Linear, Operand, Tangent, Zero
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -81,7 +84,11 @@ class Arguments:
 
     def rebuilt(self, values: Sequence[Value]) -> tuple[Any, ...]:
         """All arguments in order, with `values` in place of the leaves."""
-        moving = iter(self.unflatten(values))
+        return self.with_leaves(overlaid_all(values, self.avals))
+
+    def with_leaves(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """All arguments in order, with `leaves` in place of the leaves."""
+        moving = iter(tree.unflatten(self.tree, leaves))
         return tuple(self._static[i] if i in self._static else next(moving) for i in range(self._count))
 
     def unflatten(self, values: Sequence[Value]) -> Any:
@@ -95,6 +102,28 @@ class Outputs:
     def __init__(self) -> None:
         self.tree: Any = None
         self.avals: list[ShapedArray] = []
+        self._of_function: tuple[Any, list[ShapedArray]] | None = None
+
+    def of_function(self, result: Any) -> list[Value]:
+        """As `flatten`, of what the function itself returned."""
+        values = self.flatten(result)
+        self._of_function = self.tree, self.avals
+        return values
+
+    def of_rule(self, result: Any, what: str, rule: Callable[..., Any]) -> list[Value]:
+        """As `flatten`, of what `rule` returned: TypeError unless it is like the function's own result, if this is
+        known. A program that was traced already has places for the latter."""
+        values = self.flatten(result)
+        if self._of_function is not None:
+            wanted_tree, wanted = self._of_function
+            pairs = zip(self.avals, wanted, strict=False)
+            if self.tree != wanted_tree or any((a.shape, a.dtype) != (w.shape, w.dtype) for a, w in pairs):
+                raise TypeError(
+                    f"{what} {function_line(rule)} must produce a primal output like that of the function: "
+                    f"{tree.shown(wanted_tree)} of {[w.str_short() for w in wanted]}, but got {tree.shown(self.tree)} "
+                    f"of {[a.str_short() for a in self.avals]}.\n  at {user_line()}"
+                )
+        return values
 
     def flatten(self, result: Any) -> list[Value]:
         leaves, self.tree = tree.flatten(result)
@@ -125,15 +154,49 @@ def positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return bound.args
 
 
-def _static_positions(fun: Callable[..., Any], nondiff_argnums: Sequence[int], count: int) -> frozenset[int]:
-    for i in nondiff_argnums:
+def _static_positions(fun: Callable[..., Any], nondiff: _Nondiff, count: int) -> frozenset[int]:
+    for i in nondiff.argnums:
         if not -count <= i < count:
             raise ValueError(f"nondiff_argnums has {i}, but {function_line(fun)} is called with {count} arguments")
-    return frozenset(i % count for i in nondiff_argnums)
+    found = frozenset(i % count for i in nondiff.argnums)
+    return found | nondiff.places if nondiff.places else found
 
 
-def _as_sequence(argnums: int | Sequence[int]) -> tuple[int, ...]:
-    return (argnums,) if isinstance(argnums, int) else tuple(argnums)
+class _Nondiff:
+    """The arguments that are not differentiated: their numbers, and where the signature has those given by name."""
+
+    def __init__(
+        self, fun: Callable[..., Any], argnums: int | Sequence[int], argnames: str | Sequence[str]
+    ) -> None:
+        self.argnums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+        self.places: frozenset[int] = frozenset()
+        if names:
+            known = [p.name for p in inspect.signature(fun).parameters.values()]
+            missing = [n for n in names if n not in known]
+            if missing:
+                raise ValueError(f"nondiff_argnames has {missing[0]!r}, which is no argument of {function_line(fun)}")
+            self.places = frozenset(known.index(n) for n in names)
+
+    def __bool__(self) -> bool:
+        return bool(self.argnums or self.places)
+
+
+@contextmanager
+def _closures_explained(what: str, fun: Callable[..., Any]) -> Iterator[None]:
+    """A tracer of a differentiation that has no part in what runs here is, most likely, in the closure of `fun`."""
+    try:
+        yield
+    except UnexpectedTracerError as error:
+        if getattr(error, "is_explained", False):
+            raise
+        explained = UnexpectedTracerError(
+            f"{error}\n  This happened in the {what} function {function_line(fun)} or in its rule. They must not "
+            "close over values that are differentiated: make such a value an argument (hloom.closure_convert finds "
+            "those of a function that is an argument)."
+        )
+        explained.is_explained = True  # type: ignore[attr-defined]
+        raise explained from None
 
 
 # --- custom_jvp
@@ -161,35 +224,49 @@ class custom_jvp(Generic[P, R]):
         @f.defjvp
         def f_jvp(primals, tangents):    # -> (result, tangent of the result)
 
-    With `nondiff_argnums` the rule takes these arguments first: rule(*nondiff, primals, tangents).
+    With `nondiff_argnums` or `nondiff_argnames` the rule takes these arguments first: rule(*nondiff, primals,
+    tangents). They may be functions; arrays among them have a derivative of zero.
     """
 
     __qualname__: str
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
         functools.update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
-        self.nondiff_argnums = _as_sequence(nondiff_argnums)
+        self._nondiff = _Nondiff(fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self._nondiff.argnums
         self.jvp: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
 
     def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
-        """Set the rule; returns it, for use as a decorator. It receives zero tangents as arrays of zeros."""
-        if symbolic_zeros:
-            raise UnsupportedError("custom_jvp with symbolic_zeros=True: rules get zeros as arrays")
+        """Set the rule; returns it, for use as a decorator.
+
+        symbolic_zeros: tangents that are known to be zero are `SymbolicZero` objects, not arrays of zeros.
+        """
         self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """A rule for each argument: jvp(tangent, result, *primals) -> part of the result's tangent; None for zero."""
-        if self.nondiff_argnums:
+        if self._nondiff:
             raise TypeError("Can't use defjvps with nondiff_argnums.")
 
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
             call: Callable[..., Any] = self
             result = call(*primals)
+            if len(jvps) != len(tangents):
+                raise ValueError(
+                    f"defjvps of {function_line(self.fun)} was given {len(jvps)} rules for {len(tangents)} arguments"
+                )
             parts = [rule(t, result, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
             if not parts:
                 return result, tree.map(lambda leaf: leaf * 0, result)
@@ -200,24 +277,27 @@ class custom_jvp(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {function_line(self.fun)} using defjvp.")
-        rule = self.jvp
+        rule, symbolic_zeros = self.jvp, self.symbolic_zeros
         every = positional(self.fun, args, kwargs)
-        given = Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
+        static = _static_positions(self.fun, self._nondiff, len(every))
+        if static:
+            every = tuple([_stopped(a) if i in static else a for i, a in enumerate(every)])
+        given = Arguments(static, every)
         out = Outputs()
 
         def meaning(values: Sequence[Value]) -> list[Value]:
-            return out.flatten(self.fun(*given.rebuilt(values)))
+            with _closures_explained("custom_jvp", self.fun):
+                return out.of_function(self.fun(*given.rebuilt(values)))
 
         def flat_rule(
             primals: Sequence[Value], tangents: Sequence[Tangent]
         ) -> tuple[list[Value], list[Tangent]]:
-            directions = [
-                float0_zeros(a) if not is_inexact(a.dtype) else instantiate(t)
-                for a, t in zip(given.avals, tangents, strict=True)
-            ]
-            pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
+            directions = [tangent_for_user(t, a, symbolic_zeros) for a, t in zip(given.avals, tangents, strict=True)]
+            with _closures_explained("custom_jvp", self.fun):
+                pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
             results, tangents_out = _checked_pair(rule, pair)
-            return out.flatten(results), _checked_tangents(rule, out, results, tangents_out)
+            found = out.of_rule(results, "Custom JVP rule", rule)
+            return found, _checked_tangents(rule, out, results, tangents_out)
 
         results = bind_custom(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
         result: R = out.unflatten(results)
@@ -232,6 +312,11 @@ class custom_jvp(Generic[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         call: Callable[..., Any] = self
         return self if instance is None else functools.partial(call, instance)
+
+
+def _stopped(argument: Any) -> Any:
+    """An argument that is not differentiated: the traced values in it are constants to differentiation."""
+    return tree.map(lambda leaf: stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf, argument)
 
 
 def _checked_pair(rule: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
@@ -254,7 +339,7 @@ def _checked_tangents(rule: Callable[..., Any], out: Outputs, results: Any, tang
         )
     found: list[Tangent] = []
     for primal, leaf in zip(primals, leaves, strict=True):
-        if not is_inexact(primal.aval.dtype):
+        if not is_inexact(primal.aval.dtype) or (isinstance(leaf, SymbolicZero) and leaf.shape == primal.aval.shape):
             found.append(Zero(primal.aval.storage))
             continue
         tangent = as_value(leaf)
@@ -277,7 +362,8 @@ CUSTOM_VJP = Primitive("custom_vjp", evaluate=run_meaning)
 class VjpRule:
     """The two passes of one call, as pure functions of flat lists."""
 
-    forward: Callable[[Sequence[Value]], Forward]
+    forward: Callable[[Sequence[Value], Sequence[bool]], Forward]
+    """forward(arguments, which of them are differentiated)"""
     backward: Callable[[Forward, Sequence[Value], Sequence[Value | None]], list[Value | None]]
     """backward(trees, residuals, cotangents of the results) -> a cotangent for each argument; None is zero."""
 
@@ -311,7 +397,7 @@ def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequen
     the backward pass."""
     _check_captured(call, tangents)
     rule: VjpRule = call.params
-    found = rule.forward(_own(call, primals))
+    found = rule.forward(_own(call, primals), moving_mask(_own(call, tangents)))
     avals = [r.aval for r in found.results]
     moves = tuple([is_inexact(a.dtype) for a in avals])
     moving = [k for k, t in enumerate(tangents) if not isinstance(t, Zero)]
@@ -364,48 +450,70 @@ class custom_vjp(Generic[P, R]):
         def f_bwd(residuals, cotangent): return cotangent_of_x, cotangent_of_y     # None for zero
         f.defvjp(f_fwd, f_bwd)
 
-    With `nondiff_argnums`, fwd takes all arguments in their order, and bwd takes these first.
+    With `nondiff_argnums` or `nondiff_argnames`, fwd takes all arguments in their order, and bwd takes these first.
     """
 
     __qualname__: str
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
         functools.update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
-        self.nondiff_argnums = _as_sequence(nondiff_argnums)
+        self._nondiff = _Nondiff(fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self._nondiff.argnums
+        self.symbolic_zeros = False
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
-        """Set the rule: the forward pass, which also returns what the backward pass needs, and the backward pass."""
-        if symbolic_zeros:
-            raise UnsupportedError("custom_vjp with symbolic_zeros=True: rules get zeros as arrays")
-        self.fwd, self.bwd = fwd, bwd
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rule: the forward pass, which also returns what the backward pass needs, and the backward pass.
+
+        symbolic_zeros: fwd gets a `CustomVJPPrimal` (.value, .perturbed) for each array, and bwd gets `SymbolicZero`
+        objects for cotangents that are known to be zero. `optimize_remat` is accepted: under `checkpoint`, unused
+        residuals are never computed here.
+        """
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {function_line(self.fun)} using defvjp.")
-        fwd, bwd = self.fwd, self.bwd
+        fwd, bwd, symbolic_zeros = self.fwd, self.bwd, self.symbolic_zeros
         every = positional(self.fun, args, kwargs)
-        given = Arguments(_static_positions(self.fun, self.nondiff_argnums, len(every)), every)
+        given = Arguments(_static_positions(self.fun, self._nondiff, len(every)), every)
+        _refuse_moving(self.fun, given.static_args)
         out = Outputs()
         x64 = current_context().enable_x64
 
         def meaning(values: Sequence[Value]) -> list[Value]:
-            return out.flatten(self.fun(*given.rebuilt(values)))
+            with _closures_explained("custom_vjp", self.fun):
+                return out.of_function(self.fun(*given.rebuilt(values)))
 
-        def forward(primals: Sequence[Value]) -> Forward:
-            pair = fwd(*given.rebuilt(primals))
+        def forward(primals: Sequence[Value], moving: Sequence[bool]) -> Forward:
+            leaves: list[Any] = overlaid_all(primals, given.avals)
+            if symbolic_zeros:
+                leaves = [CustomVJPPrimal(v, m) for v, m in zip(leaves, moving, strict=True)]
+            with _closures_explained("custom_vjp", self.fun):
+                pair = fwd(*given.with_leaves(leaves))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
                     f"Custom VJP fwd rule {function_line(fwd)} must produce a pair (list or tuple of length two) where "
                     "the first element represents the primal output and the second element represents residuals (i.e. "
                     f"values stored from the forward-pass for use on the backward-pass), but got {type(pair).__name__}."
                 )
-            results = out.flatten(pair[0])
+            results = out.of_rule(pair[0], "Custom VJP fwd rule", fwd)
             held = Outputs()
             return Forward(results, held.flatten(pair[1]), out.tree, out.avals, held.unflatten)
 
@@ -413,11 +521,11 @@ class custom_vjp(Generic[P, R]):
             found: Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]
         ) -> list[Value | None]:
             full_cotangents = [
-                instantiate(Zero(a) if ct is None else ct) if is_inexact(a.dtype) else float0_zeros(a)
-                for a, ct in zip(found.out_avals, cotangents, strict=True)
+                tangent_for_user(ct, a, symbolic_zeros) for a, ct in zip(found.out_avals, cotangents, strict=True)
             ]
             cotangent = tree.unflatten(found.out_tree, full_cotangents)
-            with Override(enable_x64=x64):  # as the forward pass had it, wherever the gradient is taken
+            # enable_x64 as the forward pass had it, wherever the gradient is taken
+            with _closures_explained("custom_vjp", self.fun), Override(enable_x64=x64):
                 answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
             return _checked_cotangents(bwd, given, given.avals, answer)
 
@@ -434,6 +542,17 @@ class custom_vjp(Generic[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         call: Callable[..., Any] = self
         return self if instance is None else functools.partial(call, instance)
+
+
+def _refuse_moving(fun: Callable[..., Any], static_args: Sequence[Any]) -> None:
+    """UnexpectedTracerError if a value that is being differentiated is among the arguments that are not."""
+    for leaf in tree.leaves(static_args):
+        if isinstance(leaf, JVPTracer):
+            raise UnexpectedTracerError(
+                f"{function_line(fun)} got {leaf.aval.str_short()}, a value that is differentiated, for an argument "
+                "that nondiff_argnums names. For custom_vjp these are functions and other values that are not arrays: "
+                f"leave the argument out of nondiff_argnums, and return None as its cotangent\n  at {user_line()}"
+            )
 
 
 def _checked_cotangents(
@@ -461,6 +580,8 @@ def _checked_cotangents(
             )
         for i, leaf in zip(positions, leaves, strict=True):
             if leaf is None or not is_inexact(avals[i].dtype):
+                continue
+            if isinstance(leaf, SymbolicZero) and leaf.shape == avals[i].shape:
                 continue
             value = as_value(leaf)
             if (value.aval.shape, value.aval.dtype) != (avals[i].shape, avals[i].dtype):

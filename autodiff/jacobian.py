@@ -12,14 +12,16 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import IotaAttributes
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
+from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.ops import array_shape, compare, convert, is_inexact, reshape, shift, slice_, transpose
-from ..tracer.source import function_line
-from .api import checked_argnums, linearize, resolve_argnums, vjp
+from .api import linearize, vjp
 from .batches import Axis
 from .batching import batch_flat
+from .grad_checks import check_output, check_real_inputs, checked_argnums, grad_inputs, resolve_argnums
+from .tangents import float0_zeros
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -59,16 +61,29 @@ def jacrev(
     *,
     has_aux: Literal[True],
     holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[P, tuple[Any, Aux]]: ...
 @overload
 def jacrev(
-    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[P, Any]: ...
 def jacrev(
-    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Function:
-    """As `jacfwd`, row by row, by reverse mode. JAX's `jacrev`; for integers use vjp."""
-    return _jacobian("jacrev", fun, argnums, has_aux, holomorphic)
+    """As `jacfwd`, row by row, by reverse mode. JAX's `jacrev`.
+
+    Complex inputs are accepted where the outputs are real. `allow_int`: so are integers and booleans, whose part of the
+    Jacobian is `float0` zeros.
+    """
+    return _jacobian("jacrev", fun, argnums, has_aux, holomorphic, allow_int)
 
 
 jacobian = jacrev
@@ -93,7 +108,15 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-def _jacobian(name: str, fun: Function, argnums: int | Sequence[int], has_aux: bool, holomorphic: bool) -> Function:
+def _jacobian(
+    name: str,
+    fun: Function,
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool = False,
+) -> Function:
+    check_function(fun, name)
     compute = _by_columns if name == "jacfwd" else _by_rows
     positions = checked_argnums(argnums)
 
@@ -102,8 +125,10 @@ def _jacobian(name: str, fun: Function, argnums: int | Sequence[int], has_aux: b
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
         moving = tuple(args[i] for i in chosen)
-        for leaf in tree.leaves(moving):
-            _check(name, "input", as_value(leaf).aval.dtype, holomorphic, fun)
+        if name == "jacrev":
+            grad_inputs(name, fun, args, chosen, holomorphic, allow_int)
+        else:
+            check_real_inputs(name, fun, args, chosen, holomorphic)
 
         @functools.wraps(fun)
         def partial(*given: Any) -> Any:
@@ -115,8 +140,8 @@ def _jacobian(name: str, fun: Function, argnums: int | Sequence[int], has_aux: b
         result, found, *aux = compute(partial, moving, has_aux)
         if holomorphic or name == "jacrev":
             for leaf in tree.leaves(result):
-                _check(name, "output", leaf.aval.dtype, holomorphic, fun)
-        in_tree = tree.structure(moving if not isinstance(argnums, int) else moving[0])
+                check_output(name, leaf, fun, holomorphic)
+        in_tree = tree.structure(moving if isinstance(argnums, Sequence) else moving[0])
         rows = [tree.unflatten(in_tree, row) for row in found]
         answer = tree.unflatten(tree.structure(result), rows)
         return (answer, *aux) if has_aux else answer
@@ -145,12 +170,20 @@ def _by_rows(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[Any
     leaves, structure = tree.flatten(result)
     avals = [as_value(leaf).aval for leaf in tree.leaves(moving)]
     outputs = [leaf.aval for leaf in leaves]
-    rows = _for_each_direction(lambda cts: tree.leaves(pull(tree.unflatten(structure, cts))), outputs)
+
+    def pulled(cts: list[Value]) -> list[Value]:
+        found = tree.leaves(pull(tree.unflatten(structure, cts)))
+        return [f for f, a in zip(found, avals, strict=True) if is_inexact(a.dtype)]
+
+    rows = _for_each_direction(pulled, outputs)
     parts = [_parts(row, outputs, 0) for row in rows]
-    blocks = [
-        [reshape(of_leaf[k], (*output.shape, *a.shape)) for of_leaf, a in zip(parts, avals, strict=True)]
-        for k, output in enumerate(outputs)
-    ]
+    blocks = []
+    for k, output in enumerate(outputs):
+        blocks_of_leaves = iter([of_leaf[k] for of_leaf in parts])
+        shapes = [ShapedArray((*output.shape, *a.shape), a.dtype) for a in avals]
+        blocks.append(
+            [reshape(next(blocks_of_leaves), s.shape) if is_inexact(s.dtype) else float0_zeros(s) for s in shapes]
+        )
     return result, blocks, *aux
 
 
@@ -182,14 +215,3 @@ def _parts(x: Value, avals: Sequence[ShapedArray], dimension: int) -> list[Value
         found.append(slice_(x, starts, limits))
         offset += aval.size
     return found
-
-
-def _check(name: str, what: str, dtype: np.dtype[Any], holomorphic: bool, fun: Function) -> None:
-    where = f"\n  differentiating {function_line(fun)}"
-    if holomorphic and dtype.kind != "c":
-        raise TypeError(f"{name} with holomorphic=True needs {what}s of a complex dtype, but got {dtype}.{where}")
-    if not holomorphic and (dtype.kind == "c" or not is_inexact(dtype)):
-        raise TypeError(
-            f"{name} requires real-valued {what}s ({what} dtype that is a sub-dtype of np.floating), but got {dtype}. "
-            f"For holomorphic differentiation, pass holomorphic=True; for other functions use jvp or vjp.{where}"
-        )

@@ -1,62 +1,112 @@
-"""checkpoint: a function whose intermediate values are computed again in the backward pass instead of being kept.
+"""checkpoint: a function of which only some values are kept for the backward pass; the others are computed again.
 
-In a traced program it is a composite call named "checkpoint". Linearisation keeps only its arguments. Transposition
-linearises it again behind an optimization barrier, so that no pass merges this with the first forward computation.
+In a traced program it is a composite call named "checkpoint". Linearisation splits the function in two: a forward part,
+which returns the results and what the policy keeps, and a linear part, which computes the other residuals again from
+that and from the arguments. An optimization barrier is between them, so that no pass merges the second computation with
+the first. The transpose of the linear part is again a "checkpoint": so second derivatives keep as little.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
-from ..hlo.errors import UnsupportedError
-from ..hlo.ir import HloComputation
+from ..hlo.builder import make_computation, make_tuple
+from ..hlo.effects import effects_of
+from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
-from ..tracer.arguments import check_function
+from ..tracer.arguments import check_function, signature_of
 from ..tracer.array import as_value
-from ..tracer.aval import aval_of_shape
-from ..tracer.core import Call, Primitive, Value, bind, bind_call, eval_computation, run_meaning
+from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, run_meaning
+from ..tracer.execution import run_call
 from ..tracer.overlay import overlaid_all
-from ..tracer.recording import trace_to_computation
-from ..tracer.traced import DerivedCache, jit_call
-from .jvp import jvp_computation, jvp_flat, moving_mask, parameter_avals
-from .linearize import Linearized, LinearTrace, linearize_flat
-from .tangents import Operand, Tangent, Zero
-from .transpose import transpose_program
+from ..tracer.recording import run_computation, trace_to_computation
+from ..tracer.source import function_line, user_line
+from ..tracer.traced import JIT, DerivedCache
+from .jvp import jvp_computation, moving_mask, parameter_avals
+from .linearize import Linearized, LinearTrace, linearize_computation
+from .operations import NAME
+from .policies import Policy, may_keep, nothing_saveable
+from .residuals import computed_again, plain
+from .tangents import Linear, Operand, Tangent, Zero
+from .transpose import transpose_computation
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-CHECKPOINT = Primitive("checkpoint", evaluate=run_meaning)
-"""The parameters of a call: is there a barrier between the computation and its repetition?"""
 
-_TANGENT = Primitive("checkpoint_tangent", evaluate=run_meaning)
-"""The call in a linear program that represents a checkpointed function. Its parameters: an `_Again`."""
+@dataclass(frozen=True, slots=True)
+class Remat:
+    """The parameters of a call of CHECKPOINT."""
+
+    barrier: bool
+    """Is there a barrier between the computation and its repetition?"""
+    policy: Policy
+    is_program: bool = False
+    """Outside of jit it runs as a compiled program; else operation by operation, as the user's function would."""
+
+
+def _evaluate(call: Call, arrays: Sequence[Any]) -> list[Any]:
+    remat: Remat = call.params
+    return list(run_call(call.computation, arrays)) if remat.is_program else run_meaning(call, arrays)
+
+
+CHECKPOINT = Primitive("checkpoint", evaluate=_evaluate)
+
+CHECKPOINT_TANGENT = Primitive("checkpoint_tangent", evaluate=run_meaning)
+"""The call in a linear program that represents a checkpointed function: from tangents, arguments and kept values to
+tangents. Its parameters: a `Remat`."""
 
 
 def checkpoint(
-    fun: Callable[P, R], *, prevent_cse: bool = True, policy: Any = None, static_argnums: int | Sequence[int] = ()
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: bool = False,
 ) -> Callable[P, R]:
-    """`fun`, differentiated with its arguments as the only residuals. JAX's `checkpoint` (`remat`).
+    """`fun`, differentiated with few residuals: its arguments, and what `policy` keeps. JAX's `checkpoint` (`remat`).
 
-    `static_argnums` are passed as they are; the other arguments are pytrees of arrays. `prevent_cse` False lets passes
-    merge the second computation with the first. UnsupportedError for a `policy`.
+    Args:
+      fun: takes and returns pytrees of arrays.
+      prevent_cse: False lets passes merge the second computation with the first. A sequence says so for each argument;
+        there is a barrier if one of them asks for it.
+      policy: one of `hloom.checkpoint_policies`, or a function policy(primitive, *types, **parameters) -> bool that
+        says which results may be kept. None: nothing but the arguments.
+      static_argnums, static_argnames: arguments that are passed as they are.
+      concrete: was removed from JAX; NotImplementedError if it is true.
+
+    Raises:
+      TypeError: `policy` is not callable, or returns something else than a bool.
+      ValueError: (when called) there is no argument with a number of `static_argnums`.
     """
     check_function(fun, "checkpoint")
-    if policy is not None:
-        raise UnsupportedError("checkpoint with a policy: everything but the arguments is computed again")
+    if concrete:
+        raise NotImplementedError("the `concrete` option of checkpoint was removed: use `static_argnums`")
+    if policy is not None and not callable(policy):
+        raise TypeError(f"the policy of checkpoint must be a function, as those of checkpoint_policies: {policy!r}")
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
+    remat = Remat(barrier, nothing_saveable if policy is None else policy)
+    signature = (signature_of(fun) or []) if names else []
     function: Callable[..., Any] = fun
 
     @functools.wraps(fun)
     @boundary
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> Any:
-        fixed = {i % len(args): args[i] for i in static}
-        leaves, structure = tree.flatten(([a for i, a in enumerate(args) if i not in fixed], kwargs))
+        by_name = {n for n, p in enumerate(signature) if p.name in names and p.kind in _POSITIONAL}
+        fixed = {i: args[i] for i in _positions(fun, static, len(args)) | by_name if i < len(args)}
+        fixed_by_name = {k: v for k, v in kwargs.items() if k in names}
+        dynamic = {k: v for k, v in kwargs.items() if k not in names}
+        leaves, structure = tree.flatten(([a for i, a in enumerate(args) if i not in fixed], dynamic))
         values: list[Value] = [as_value(leaf) for leaf in leaves]
         out_tree: Any = None
 
@@ -64,38 +114,47 @@ def checkpoint(
             nonlocal out_tree
             moving, keywords = tree.unflatten(structure, values)
             rest = iter(moving)
-            result = function(*(fixed[i] if i in fixed else next(rest) for i in range(len(args))), **keywords)
-            found, out_tree = tree.flatten(result)
+            every = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
+            found, out_tree = tree.flatten(function(*every, **keywords, **fixed_by_name))
             return [as_value(leaf) for leaf in found]
 
         name = getattr(fun, "__name__", "checkpoint")
-        traced = trace_to_computation(flat, [v.aval for v in values], name)
-        parameters = (("name", name), ("prevent_cse", str(prevent_cse).lower()))
-        call = Call(CHECKPOINT, traced.computation, prevent_cse, name, parameters)
+        description = f"{function_line(fun)} for checkpoint"
+        traced = trace_to_computation(flat, [v.aval for v in values], name, description=description)
+        parameters = (("name", name), ("prevent_cse", str(barrier).lower()))
+        call = Call(CHECKPOINT, traced.computation, remat, name, parameters)
         results = bind_call(call, [*values, *traced.captured])
         return tree.unflatten(out_tree, overlaid_all(results, traced.out_avals))
 
     return checkpointed
 
 
-@dataclass(frozen=True, slots=True)
-class _Again:
-    """What a recorded call needs to be run backwards: the function, the inputs that move, the results that move."""
-
-    computation: HloComputation
-    moving: tuple[bool, ...]
-    moves: tuple[bool, ...]
-    barrier: bool
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    computation: HloComputation
-    moves: tuple[bool, ...]
-    captured: tuple[Value, ...]
+def _positions(fun: Callable[..., Any], static: Sequence[int], count: int) -> set[int]:
+    """Positions counted from 0."""
+    if any(not -count <= i < count for i in static):
+        raise ValueError(
+            f"the static_argnums of checkpoint must be at least -len(args) and less than len(args), but got {static} "
+            f"for a call of {function_line(fun)} with {count} arguments\n  at {user_line()}"
+        )
+    return {i % count for i in static}
 
 
-_made = DerivedCache()
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x` (a pytree), with a name by which the policy of a checkpoint can keep it. JAX's `checkpoint_name`."""
+
+    def named(leaf: Any) -> Value:
+        value: Value = as_value(leaf)
+        meaning = trace_to_computation(lambda values: values, [value.aval], "name").computation
+        results = bind_call(Call(NAME, meaning, name, str(name), (("name", str(name)),)), [value])
+        return overlaid_all(results, [value.aval])[0]
+
+    return tree.map(named, x)
+
+
+# --- derivatives
 
 
 @CHECKPOINT.def_jvp
@@ -108,73 +167,107 @@ def _checkpoint_jvp(
     return derived.unpack(bind_call(again, [*primals, *given, *derived.captured]))
 
 
-def _tangent_part(computation: HloComputation, moving: tuple[bool, ...]) -> tuple[_Made, bool]:
-    """From the tangents of the moving inputs and all inputs, the tangents of the results that move."""
-    avals = parameter_avals(computation)
-    moves: tuple[bool, ...] = ()
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A checkpointed function in two parts."""
+
+    forward: HloComputation
+    """From the arguments and `captured`: the results, then the values to keep."""
+    linear: HloComputation
+    """From the tangents of arguments that move, some arguments, and the kept values: the tangents of results that move.
+    """
+    arguments: tuple[int, ...]
+    """Which of the arguments and of `captured` the linear part takes."""
+    moves: tuple[bool, ...]
+    captured: tuple[Value, ...]
+
+
+_splits = DerivedCache()
+
+
+def _split(computation: HloComputation, moving: tuple[bool, ...], remat: Remat) -> tuple[_Split, bool]:
+    """The two parts when the inputs that `moving` names have tangents."""
+    parts = linearize_computation(computation, moving)
+    body = plain(parts.primal, inlined=(JIT,))
+    results = body.root.operands[: len(parts.moves)]
+    needed = [(body.parameters if r.place == "input" else body.root.operands)[r.index] for r in parts.residuals]
+    again, leaves = computed_again(needed, {*body.parameters, *_kept(body, remat.policy)})
+    arguments = sorted(
+        [leaf for leaf in leaves if leaf.opcode is Opcode.PARAMETER], key=lambda p: p.attributes.number
+    )
+    kept = [leaf for leaf in leaves if leaf.opcode is not Opcode.PARAMETER]
+    forward = computation
+    if kept or parts.captured:
+        forward = make_computation(computation.name, make_tuple([*results, *kept]), body.parameters, effects_of(body))
+    computes = any(i.opcode is not Opcode.PARAMETER and i is not again.root for i in again.instructions)
+    inputs = parameter_avals(computation)
+    directions = [a for a, m in zip(inputs, moving, strict=True) if m]
+    order = {leaf: k for k, leaf in enumerate([*arguments, *kept])}
 
     def run(values: list[Value]) -> list[Value]:
-        nonlocal moves
-        given, primals = iter(values[: sum(moving)]), values[sum(moving) :]
-        tangents = [next(given) if m else Zero(a) for a, m in zip(avals, moving, strict=True)]
-        _, found = jvp_flat(lambda xs: eval_computation(computation, xs), primals, tangents)
-        moves = moving_mask(found)
-        return [t for t in found if not isinstance(t, Zero)]
+        known = values[len(directions) :]
+        if remat.barrier and computes:
+            known = [bind(Opcode.OPT_BARRIER, (v,)) for v in known]
+        residuals = run_computation(again, [known[order[leaf]] for leaf in leaves])
+        return run_computation(parts.linear, [*values[: len(directions)], *residuals])
 
-    inputs = [*(a for a, m in zip(avals, moving, strict=True) if m), *avals]
-    traced = trace_to_computation(run, inputs, f"jvp_{computation.name}")
-    return _Made(traced.computation, moves, tuple(traced.captured)), traced.is_closed
+    given = [aval for leaf, aval in sorted(zip(leaves, parameter_avals(again), strict=True), key=lambda p: order[p[0]])]
+    traced = trace_to_computation(run, [*directions, *given], f"linear_{computation.name}")
+    assert not traced.captured, "the linear part gets all that it uses"
+    numbers = tuple([a.attributes.number for a in arguments])
+    split = _Split(forward, traced.computation, numbers, parts.moves, parts.captured)
+    return split, not any(isinstance(c, Tracer) for c in parts.captured)
+
+
+def _kept(body: HloComputation, policy: Policy) -> set[HloInstruction]:
+    """The values that the policy keeps, and those that would not be the same if they were computed again."""
+    found = set(effects_of(body))
+    for i in body.instructions:
+        if i.opcode in _FREE:
+            continue
+        if i.opcode is Opcode.GET_TUPLE_ELEMENT:
+            if i.operands[0] in found:
+                found.add(i)
+        elif may_keep(policy, i):
+            found.add(i)
+    return {i for i in found if not i.shape.is_tuple}
+
+
+_FREE = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE})
+"""What no policy is asked about."""
 
 
 @CHECKPOINT.def_linearize
 def _checkpoint_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
     computation, moving = call.computation, moving_mask(tangents)
-    part = _made.get((computation,), ("tangent", moving), lambda: _tangent_part(computation, moving))
-    again = _Again(computation, moving, part.moves, bool(call.params))
-    recorded = Call(_TANGENT, part.computation, again, call.label, call.attributes)
+    remat: Remat = call.params
+    split = _splits.get((computation,), (moving, remat), lambda: _split(computation, moving, remat))
+    inputs = [*primals, *split.captured]
+    forward = replace(call, meaning=split.forward)
+    returned = bind_call(forward, inputs if split.forward is not computation else primals)
+    results = returned[: len(split.moves)]
+    known = [*(inputs[n] for n in split.arguments), *returned[len(split.moves) :]]
+    recorded = Call(CHECKPOINT_TANGENT, split.linear, remat, call.label, call.attributes)
 
     def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
-        return linear.record_call(recorded, [*directions, *primals, *part.captured])
+        return linear.record_call(recorded, [*directions, *known])
 
-    return Linearized(bind_call(call, primals), part.moves, record)
-
-
-def _backward_part(again: _Again, nonzero: tuple[bool, ...]) -> tuple[_Made, bool]:
-    """From all inputs and the cotangents of results, the cotangents of moving inputs: forwards, then backwards."""
-    computation = again.computation
-    avals = parameter_avals(computation)
-    out_avals = [aval_of_shape(s) for s, m in zip(computation.root.shape.elements, again.moves, strict=True) if m]
-    moves: tuple[bool, ...] = ()
-
-    def run(values: list[Value]) -> list[Value]:
-        nonlocal moves
-        primals, given = values[: len(avals)], iter(values[len(avals) :])
-        if again.barrier:
-            primals = [bind(Opcode.OPT_BARRIER, (p,)) for p in primals]
-        _, program = linearize_flat(lambda xs: eval_computation(computation, xs), primals, again.moving)
-        moving_results = iter(nonzero)
-        cts = [next(given) if m and next(moving_results) else None for m in again.moves]
-        found = transpose_program(program, cts)
-        moves = tuple(ct is not None for ct in found)
-        return [ct for ct in found if ct is not None]
-
-    inputs = [*avals, *(a for a, n in zip(out_avals, nonzero, strict=True) if n)]
-    traced = trace_to_computation(run, inputs, f"transpose_{computation.name}")
-    return _Made(traced.computation, moves, tuple(traced.captured)), traced.is_closed
+    return Linearized(results, split.moves, record)
 
 
-@_TANGENT.def_transpose
+@CHECKPOINT_TANGENT.def_transpose
 def _tangent_transpose(
     call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
 ) -> Sequence[Value | None]:
-    again: _Again = call.params
-    nonzero = tuple(ct is not None for ct in cts)
-    key = ("transpose", again.moving, again.moves, again.barrier, nonzero)
-    part = _made.get((again.computation,), key, lambda: _backward_part(again, nonzero))
-    count = sum(again.moving)
-    primals: list[Any] = list(operands[count : count + len(again.moving)])
+    """The residuals again, then the linear part backwards: another checkpoint."""
+    linear = tuple(isinstance(o, Linear) for o in operands)
+    back = transpose_computation(call.computation, linear, tuple(ct is not None for ct in cts))
+    known = [o for o in operands if not isinstance(o, Linear)]
     given = [ct for ct in cts if ct is not None]
-    backward = jit_call(part.computation, again.computation.name)
-    found = iter(bind_call(backward, [*primals, *given, *part.captured]))
-    to_moving = [next(found) if m else None for m in part.moves]
-    return [*to_moving, *(None for _ in operands[count:])]
+    again = replace(call, primitive=CHECKPOINT, meaning=back.computation, params=replace(call.params, is_program=True))
+    return back.unpack(bind_call(again, [*known, *given, *back.captured]))
+
+
+remat = checkpoint
+
+__all__ = ["checkpoint", "checkpoint_name", "remat"]

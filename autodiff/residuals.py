@@ -7,17 +7,18 @@ less. The choice is a minimum cut of the graph of instructions. What loops are i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from typing import Any
 
-from ..hlo.builder import make_computation
+from ..hlo.builder import make_computation, make_parameter, make_tuple
 from ..hlo.effects import has_side_effect
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
 from ..hlo.shape import Shape
-from ..tracer.core import call_of
+from ..tracer.core import Primitive, call_of
 from ..tracer.traced import JIT
+from .operations import NAME
 
 Cost = Callable[[HloInstruction], float]
 INFINITE = float("inf")
@@ -53,8 +54,8 @@ _STEPS = frozenset(
 # --- one form of a computation
 
 
-def plain(computation: HloComputation) -> HloComputation:
-    """`computation` with nested jits inlined, and with one instruction for values that are equal."""
+def plain(computation: HloComputation, inlined: Container[Primitive] = (JIT, NAME)) -> HloComputation:
+    """`computation` with the calls of some primitives inlined, and with one instruction for values that are equal."""
     known: dict[Any, HloInstruction] = {}
     effects: list[HloInstruction] = []
 
@@ -65,7 +66,7 @@ def plain(computation: HloComputation) -> HloComputation:
                 found[old] = arguments[old.attributes.number]
                 continue
             operands = tuple([found[o] for o in old.operands])
-            if old.opcode is Opcode.CALL and call_of(old.attributes).primitive is JIT:
+            if old.opcode is Opcode.CALL and call_of(old.attributes).primitive in inlined:
                 found[old] = copied(old.attributes.to_apply, operands)
             elif old.opcode is Opcode.GET_TUPLE_ELEMENT and operands[0].opcode is Opcode.TUPLE:
                 found[old] = operands[0].operands[old.attributes.index]
@@ -161,8 +162,34 @@ def repeatable(computation: HloComputation, exact: Callable[[HloInstruction], bo
     return found
 
 
-# --- the choice
+def computed_again(
+    needed: Sequence[HloInstruction], leaves: Iterable[HloInstruction]
+) -> tuple[HloComputation, list[HloInstruction]]:
+    """A computation of the values `needed`, and those of `leaves` that it takes."""
+    stop = set(leaves)
+    taken: list[HloInstruction] = []
+    copies: dict[HloInstruction, HloInstruction] = {}
+    for value in needed:
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            missing = [] if top in stop else [o for o in top.operands if o not in copies]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            if top in copies:
+                continue
+            if top in stop:
+                copies[top] = make_parameter(len(taken), top.shape)
+                taken.append(top)
+            else:
+                copies[top] = top.with_operands(tuple([copies[o] for o in top.operands]))
+    parameters = [copies[value] for value in taken]
+    return make_computation("again", make_tuple([copies[v] for v in needed]), parameters), taken
 
+
+# --- the choice
 
 
 def values_to_keep(needed: Iterable[HloInstruction], keep: Cost, again: Cost) -> Set[HloInstruction]:

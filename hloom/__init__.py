@@ -15,7 +15,9 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from . import (
+        ad_checkpoint,
         custom_batching,
+        custom_derivatives,
         dtypes,
         errors,
         experimental,
@@ -32,8 +34,11 @@ if _typing.TYPE_CHECKING:
     )
     from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp
     from .autodiff.custom import custom_jvp, custom_vjp
+    from .autodiff.functions import closure_convert, custom_gradient, fwd_and_bwd, linear_transpose
     from .autodiff.jacobian import hessian, jacfwd, jacobian, jacrev
+    from .autodiff.policies import checkpoint_policies
     from .autodiff.remat import checkpoint
+    from .autodiff.remat import checkpoint as remat
     from .autodiff.tangents import float0
     from .autodiff.vmap import vmap
     from .hlo.client import LocalClient
@@ -69,7 +74,8 @@ _importlib.import_module(".hlo.forking", __name__)  # before the other modules, 
 __version__ = "0.1.0"
 
 _MODULES = (
-    *("custom_batching", "dtypes", "errors", "experimental", "extend", "hlo", "lax", "nn", "numpy", "random"),
+    *("ad_checkpoint", "custom_batching", "custom_derivatives", "dtypes", "errors", "experimental", "extend", "hlo"),
+    *("lax", "nn", "numpy", "random"),
     *("flatten_util", "tree", "tree_util", "typing"),
 )
 _NAMES = {
@@ -77,7 +83,9 @@ _NAMES = {
     **dict.fromkeys(("custom_jvp", "custom_vjp"), ".autodiff.custom"),
     **dict.fromkeys(("hessian", "jacfwd", "jacobian", "jacrev"), ".autodiff.jacobian"),
     "vmap": ".autodiff.vmap",
-    "checkpoint": ".autodiff.remat",
+    **dict.fromkeys(("closure_convert", "custom_gradient", "fwd_and_bwd", "linear_transpose"), ".autodiff.functions"),
+    **dict.fromkeys(("checkpoint", "remat"), ".autodiff.remat"),
+    "checkpoint_policies": ".autodiff.policies",
     "float0": ".autodiff.tangents",
     **dict.fromkeys(
         (
@@ -107,11 +115,16 @@ __all__ = [
     "LocalClient",
     "Lowered",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
     "checkpoint",
+    "checkpoint_policies",
     "clear_caches",
+    "closure_convert",
     "config",
     "custom_batching",
+    "custom_derivatives",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "default_matmul_precision",
@@ -126,6 +139,7 @@ __all__ = [
     "extend",
     "flatten_util",
     "float0",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "hlo",
@@ -136,6 +150,7 @@ __all__ = [
     "jvp",
     "kernel_globals",
     "lax",
+    "linear_transpose",
     "linearize",
     "make_hlo",
     "nn",
@@ -144,6 +159,7 @@ __all__ = [
     "random",
     "register_custom_call",
     "registered_custom_calls",
+    "remat",
     "run_hlo",
     "tree",
     "tree_util",

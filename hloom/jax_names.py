@@ -25,6 +25,13 @@ reshard scipy set_mesh shard_map sharding smap softmax_custom_jvp stages thread_
 transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device tree
 tree_util typeof typing value_and_grad version vjp vmap
 """,
+    "ad_checkpoint": """
+Offloadable Recompute Saveable checkpoint_name checkpoint_policies print_saved_residuals
+""",
+    "custom_derivatives": """
+CustomVJPPrimal SymbolicZero closure_convert custom_gradient custom_jvp custom_jvp_call_p custom_vjp custom_vjp_call_p
+custom_vjp_primal_tree_values linear_call remat_opt_p zero_from_primal
+""",
     "dtypes": """
 TypePromotionError bfloat16 canonicalize_dtype extended finfo float0 iinfo issubdtype itemsize_bits prng_key result_type
 scalar_type_of
@@ -182,12 +189,10 @@ ADVICE = {
         _IN_HLO,
     ),
     **dict.fromkeys(("pure_callback", "experimental.io_callback"), _CALLBACK),
-    "custom_gradient": "hloom.custom_vjp takes such a function in two parts",
     "debug": "with hloom.disable_jit(): runs jitted functions as plain Python, where print and debuggers work",
     "default_backend": "hloom.config.hloom_backend names the backend",
     "errors.JaxRuntimeError": "a program that cannot be run raises hloom.errors.ExecutionError",
     "make_jaxpr": "hloom.make_hlo(f)(*args) shows the program as HLO",
-    "remat": "hloom.checkpoint is the same function",
     "scipy": "outside of jit and grad, SciPy's own functions take concrete arrays",
     "stages": "the stages of a function are hloom.Lowered and hloom.Compiled",
 }

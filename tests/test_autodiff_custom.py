@@ -13,7 +13,28 @@ from hloom.tracer.errors import UnexpectedTracerError
 from hloom.tracer.ops import sum_all
 from hloom.tracer.recording import trace_to_computation
 
-from hloom import custom_jvp, custom_vjp, float0, grad, jvp, lax, linearize, value_and_grad, vjp
+from hloom import (
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+    float0,
+    grad,
+    jit,
+    jvp,
+    lax,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from hloom.custom_derivatives import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    custom_vjp_primal_tree_values,
+    linear_call,
+    zero_from_primal,
+)
 from support.grad_check import concrete
 
 X = np.array([0.3, -0.7, 1.1], np.float32)
@@ -247,3 +268,138 @@ def test_traced_rule_must_not_close_over_what_is_differentiated() -> None:
 
     with pytest.raises(UnexpectedTracerError, match="closes over a value"):
         grad(lambda y: sum_all(outer(y)))(f32(X))
+
+
+# --- options
+
+
+def test_nondiff_arguments_of_custom_vjp_are_not_differentiated_values() -> None:
+    f = custom_vjp(lambda a, x: lax.mul(a, x), nondiff_argnums=(0,))
+    f.defvjp(lambda a, x: (lax.mul(a, x), None), lambda a, _, ct: (lax.mul(ct, a),))
+    assert float(jit(lambda a: grad(lambda x: f(a, x))(f32(2)))(f32(5))) == 5.0
+    for g in (lambda a: f(a, f32(3)), lambda x: f(x, x)):
+        with pytest.raises(UnexpectedTracerError, match=r"(?s)an argument that nondiff_argnums names.*return None"):
+            grad(g)(f32(2))
+
+
+@pytest.mark.parametrize("kind", [custom_jvp, custom_vjp])
+def test_closing_over_a_differentiated_value_says_so(kind: Any) -> None:
+    def outer(y: Any) -> Any:
+        f = kind(lambda x: lax.mul(x, y))
+        if kind is custom_jvp:
+            f.defjvp(lambda p, t: (f(*p), t[0]))
+        else:
+            f.defvjp(lambda x: (lax.mul(x, y), None), lambda _, ct: (ct,))
+        return f(f32(3))
+
+    with pytest.raises(UnexpectedTracerError, match=f"(?s)in the {kind.__name__} function <lambda> .*closure_convert"):
+        grad(outer)(f32(2))
+    with pytest.raises(UnexpectedTracerError, match="closes over a value"):
+        grad(jit(outer))(f32(2))
+
+
+REFUSED: list[tuple[Any, type[Exception], str]] = [
+    (lambda: custom_jvp(identity, nondiff_argnames="q"), ValueError, "'q', which is no argument of identity at"),
+    (lambda: custom_jvp(identity, nondiff_argnums=(0,)).defjvps(None), TypeError, "defjvps with nondiff_argnums"),
+    (lambda: custom_jvp(identity, nondiff_argnames="x").defjvps(None), TypeError, "defjvps with nondiff_argnums"),
+    (lambda: _with_jvps(None, None)(f32(1)), ValueError, "given 2 rules for 1 arguments"),
+    (lambda: custom_gradient(lambda x: x)(f32(1)), TypeError, "must return a pair .result, function of the cotangent."),
+    (lambda: grad(custom_gradient(lambda x: (x, lambda ct: (ct, ct))))(f32(1)), TypeError, "got a tuple of length 2"),
+    (lambda: closure_convert(identity, f32(1))[0]((f32(1),)), TypeError, "was converted for arguments of structure"),
+    (lambda: linear_transpose(lax.sin, f32(1))(f32(1)), NotImplementedError, "sine is not supported: it is not linear"),
+    (lambda: linear_transpose(lax.neg, f32(1))((f32(1),)), TypeError, "tree does not match function output"),
+    (lambda: linear_transpose(lax.neg, f32(1))(f32(X)), TypeError, r"expected float32\[\] but got float32\[3\]"),
+    (lambda: linear_transpose(lax.neg, f32(1), reduce_axes="i"), NotImplementedError, "reduce_axes"),
+    (lambda: linear_call(_second, _pair, (), f32(1)), TypeError, "must return what is like the linear arguments"),
+    (lambda: grad(lambda r: linear_call(lax.div, lax.div, r, r))(f32(1)), TypeError, "its residual arguments"),
+    (lambda: custom_vjp_primal_tree_values([1.0]), TypeError, "is not a CustomVJPPrimal, but 1.0"),
+]
+
+
+def _second(r: Any, x: Any) -> Any:
+    return x
+
+
+def _pair(r: Any, x: Any) -> Any:
+    return x, x
+
+
+def _with_jvps(*rules: Any) -> Any:
+    f = custom_jvp(identity)
+    f.defjvps(*rules)
+    return lambda x: grad(f)(x)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_what_is_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+SOLVES: list[tuple[Any, str]] = [
+    (lambda x: lax.custom_root(lambda y: (y, y), x, _second, _second), "custom_root: the function .*structure"),
+    (lambda x: lax.custom_root(lambda y: f32(X), x, _second, _second), r"returns float32\[3\] where .* float32\[\]"),
+    (lambda x: lax.custom_root(identity, x, _pair, _second), "custom_root: the solver _pair at"),
+    (lambda x: lax.custom_root(identity, x, _second, _second, has_aux=True), "must return a pair .solution, aux."),
+    (lambda x: lax.custom_linear_solve(lambda y: f32(X), x, _second), r"custom_linear_solve: the function .*\[3\]"),
+    (lambda x: lax.custom_linear_solve(identity, x, _pair), "custom_linear_solve: the solver _pair at"),
+]
+
+
+@pytest.mark.parametrize(("solve", "message"), SOLVES)
+def test_solvers_must_fit(solve: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"(?s){message}.*test_autodiff_custom.py"):
+        jit(solve)(f32(1))
+
+
+def test_reverse_mode_of_a_linear_solve_needs_a_solver_of_the_transpose() -> None:
+    solve = lambda b: lax.custom_linear_solve(lambda x: times(x, 2), b, lambda _, b: times(b, 0.5))  # noqa: E731
+    assert float(jvp(solve, (f32(3),), (f32(1),))[1]) == 0.5
+    with pytest.raises(TypeError, match="transpose_solve required for backwards mode"):
+        grad(solve)(f32(3))
+
+
+def test_solves_run_as_they_are_where_nothing_is_traced() -> None:
+    """A solver may look at values then."""
+    steps = []
+
+    def solve(f: Any, x: Any) -> Any:
+        while abs(float(f(x))) > 1e-4:
+            x = times(lax.add(x, lax.div(f32(2), x)), 0.5)
+            steps.append(x)
+        return x
+
+    root = lax.custom_root(lambda y: lax.sub(lax.mul(y, y), f32(2)), f32(1), solve, _second)
+    np.testing.assert_allclose(root, np.sqrt(2), rtol=1e-5)
+    assert len(steps) > 2
+
+
+def test_symbolic_zeros_have_a_type() -> None:
+    zero = SymbolicZero.from_primal_value(f32(X))
+    assert (zero.shape, zero.dtype, zero.ndim, zero.size, repr(zero)) == ((3,), np.float32, 1, 3, "SymbolicZero")
+    whole = zero_from_primal({"n": np.arange(3)}, symbolic_zeros=True)["n"]
+    assert (whole.shape, whole.dtype, whole.aval.ndim, whole.size) == ((3,), float0, 1, 3)
+    np.testing.assert_array_equal(zero_from_primal(f32(X)), np.zeros(3))
+    primal = CustomVJPPrimal(f32(1), True)
+    assert custom_vjp_primal_tree_values({"a": primal})["a"] is primal.value
+    assert repr(CustomVJPPrimal(1, False)) == "CustomVJPPrimal(value=1, perturbed=False)"
+
+
+RESULTS: list[tuple[Any, str]] = [
+    (lambda x: (x, x), r"PyTreeDef\(\*\) of \['float32\[\]'\], but got PyTreeDef\(\(\*, \*\)\)"),
+    (lambda x: lax.full_like(x, 1, shape=(3,)), r"\['float32\[\]'\], but got .* of \['float32\[3\]'\]"),
+    (lambda x: lax.convert_element_type(x, np.float16), r"\['float32\[\]'\], but got .* of \['float16\[\]'\]"),
+]
+
+
+@pytest.mark.parametrize(("result", "message"), RESULTS)
+def test_rules_of_traced_functions_give_what_the_function_gives(result: Any, message: str) -> None:
+    """The program has places for the function's own result: another one would be read as it."""
+    f, g = custom_jvp(identity), custom_vjp(identity)
+    f.defjvp(lambda p, t: (result(p[0]), result(t[0])))
+    g.defvjp(lambda x: (result(x), None), lambda _, ct: (ct,))
+    like = "rule <lambda> at .*like that of the function: .*"
+    with pytest.raises(TypeError, match=f"(?s)Custom JVP {like}{message}"):
+        jvp(jit(f), (f32(2),), (f32(1),))
+    with pytest.raises(TypeError, match=f"(?s)Custom VJP fwd {like}{message}"):
+        vjp(jit(g), f32(2))

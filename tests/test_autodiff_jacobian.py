@@ -74,8 +74,8 @@ def test_hessian() -> None:
 
 @BOTH
 def test_what_is_refused(transform: Any) -> None:
-    with pytest.raises(TypeError, match=r"requires real-valued inputs.*int32"):
-        transform(lax.neg)(concrete(np.int32(1)))
+    with pytest.raises(TypeError, match=r"(?s)requires real-.*valued inputs.*int32.*for argument x\["):
+        transform(lambda x: lax.neg(x[0]))([concrete(np.int32(1))])
     with pytest.raises(TypeError, match="complex"):
         transform(lax.neg, holomorphic=True)(f32(1))
     with pytest.raises(TypeError, match="at least 2 positional"):

@@ -384,3 +384,37 @@ def test_aux_keeps_the_tangents_of_outer_transformations() -> None:
 def test_aux_has_no_tangents_of_its_own_transformation() -> None:
     _, aux = grad(lambda b: (b * b, b * 3.0), has_aux=True)(1.0)
     assert aux == 3.0
+
+
+REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
+    (grad(lambda p: p["a"]), ({"a": 1.0, "b": [1.0, 2]},), TypeError, r"got int32\. .*\n  for argument p\['b'\]\[1\]"),
+    (grad(lambda x, y: x, argnums=1), (1.0, True), TypeError, r"got bool\. .*\n  for argument y\n"),
+    (value_and_grad(lambda x, y: x), (1, 2.0), TypeError, r"value_and_grad requires .*int32\..*\n  for argument x\n"),
+    (grad(lambda x: x), ("text",), TypeError, r"not str .*for argument x\n"),
+    (grad(lambda x: 1.0), ([object()],), TypeError, r"not object .*for argument x\[0\]\n"),
+    (grad(lambda x: x, holomorphic=True), (1.0,), TypeError, r"complex dtype.*got float32\.\n  for argument x"),
+    (lambda x: grad(lax.neg, argnums="x")(x), (1.0,), TypeError, "must be an integer"),
+    (grad(lambda x: x, argnums=-2), (1.0,), ValueError, "at least 2 positional .* only 1 positional"),
+    (grad(lambda x: x), (), TypeError, "at least 1 positional .* only 0 positional"),
+    (grad(lambda x: (x, x)), (1.0,), TypeError, r"Output was a pytree: PyTreeDef\(\(\*, \*\)\)"),
+    (grad(lambda x: None), (1.0,), TypeError, "Output was a pytree"),
+    (grad(lambda x: x), (X,), TypeError, r"Output had shape: \(3,\)\.\n  differentiating <lambda> at .*test_grad"),
+    (lambda x: vjp(lambda x: (x, x), x)[1](x, x), (1.0,), TypeError, "takes one argument.* got 2: .*give a tuple"),
+    (grad(lambda x: x, has_aux=True), (1.0,), TypeError, "must return a pair"),
+]
+
+
+@pytest.mark.parametrize(("call", "args", "error", "message"), REFUSED)
+def test_errors_name_the_argument(call: Any, args: Any, error: type[Exception], message: str) -> None:
+    """The rules are those of JAX; the argument's path, the function and the line are added."""
+    with pytest.raises(error, match=f"(?s){message}"):
+        call(*args)
+
+
+def test_reduce_axes_is_refused_if_it_says_anything() -> None:
+    for transform in (grad, value_and_grad):
+        assert transform(lax.neg, reduce_axes=())(1.0) is not None
+        with pytest.raises(NotImplementedError, match=r"lax\.psum"):
+            transform(lax.neg, reduce_axes=("i",))
+    with pytest.raises(NotImplementedError, match=r"lax\.psum"):
+        vjp(lax.neg, 1.0, reduce_axes=("i",))

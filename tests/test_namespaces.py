@@ -20,6 +20,7 @@ from support import jax_names
 OURS = {
     "": {
         *("Compiled", "LocalClient", "Lowered", "extend", "hlo", "kernel_globals", "make_hlo", "run_hlo"),
+        "ad_checkpoint",  # JAX has it after `import jax.ad_checkpoint`
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
     "errors": {

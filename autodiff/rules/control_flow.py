@@ -318,7 +318,8 @@ def _while_transpose(
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
         "values: the states of all iterations would have to be kept, and their number is not known. Try lax.scan, "
-        "or fori_loop with static start/stop, or forward mode (jvp).\n"
+        "or fori_loop with static start/stop, or a rule of your own (custom_vjp, lax.custom_root), or forward mode "
+        "(jvp).\n"
         f"  at {_where() or user_line() or '<unknown>'}"
     )
 

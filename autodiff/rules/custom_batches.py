@@ -10,10 +10,13 @@ from ...tracer.core import Call, Value, bind_call
 from ..batches import Axis, to_operand
 from ..batching import Mask, batch_computation, batch_flat
 from ..custom import CUSTOM_VJP, Forward, VjpRule
-from ..remat import CHECKPOINT
+from ..operations import NAME
+from ..remat import CHECKPOINT, CHECKPOINT_TANGENT
 
 
+@CHECKPOINT_TANGENT.def_batch
 @CHECKPOINT.def_batch
+@NAME.def_batch
 def _checkpoint_batch(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
 ) -> tuple[list[Value], list[bool]]:
@@ -57,12 +60,12 @@ class _BatchedVjp:
     axis: Axis
     batched: Mask
 
-    def forward(self, primals: Sequence[Value]) -> Forward:
+    def forward(self, primals: Sequence[Value], moving: Sequence[bool]) -> Forward:
         element: Any = None
 
         def run(values: list[Value]) -> list[Value]:
             nonlocal element
-            element = self.rule.forward(values)
+            element = self.rule.forward(values, moving)
             return [*element.results, *element.residuals]
 
         values, mask = batch_flat(run, self.axis, primals, self.batched)

@@ -11,13 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
-from ...hlo.builder import make_computation, make_parameter, make_tuple
+from ...hlo.builder import make_computation, make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...tracer.scan import Scan
 from ..linearize import LinearizedComputation
-from ..residuals import INFINITE, cost_again, cost_to_stack, plain, repeatable, size_in_bytes, values_to_keep
+from ..residuals import (
+    INFINITE,
+    computed_again,
+    cost_again,
+    cost_to_stack,
+    plain,
+    repeatable,
+    size_in_bytes,
+    values_to_keep,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ class _Planner:
         self._stack(v for v in needed if v in self.varying and v not in again)
         kept = self._choose(needed, again)
         self._stack(v for v in kept if v in self.varying)
-        computation, leaves = _computed_again(needed, kept | self.found.keys())
+        computation, leaves = computed_again(needed, kept | self.found.keys())
         sources = [self._source(leaf) for leaf in leaves]
         results = self.body.root.operands[: self.count]
         parameters = self.body.parameters
@@ -227,30 +236,3 @@ def _step(before: HloInstruction, after: HloInstruction) -> HloInstruction | Non
     if after.opcode is Opcode.SUBTRACT and after.operands[0] is before:
         return after.operands[1]
     return None
-
-
-def _computed_again(
-    needed: Sequence[HloInstruction], leaves: Iterable[HloInstruction]
-) -> tuple[HloComputation, list[HloInstruction]]:
-    """A computation of the values `needed`, and those of `leaves` that it takes."""
-    stop = set(leaves)
-    taken: list[HloInstruction] = []
-    copies: dict[HloInstruction, HloInstruction] = {}
-    for value in needed:
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            missing = [] if top in stop else [o for o in top.operands if o not in copies]
-            if missing:
-                stack += missing
-                continue
-            stack.pop()
-            if top in copies:
-                continue
-            if top in stop:
-                copies[top] = make_parameter(len(taken), top.shape)
-                taken.append(top)
-            else:
-                copies[top] = top.with_operands(tuple([copies[o] for o in top.operands]))
-    parameters = [copies[value] for value in taken]
-    return make_computation("again", make_tuple([copies[v] for v in needed]), parameters), taken

@@ -8,7 +8,7 @@ from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, switch, while_loop
 from ..tracer.scan import fori_loop, map, scan
 from . import dot as _dot
-from . import elementwise, indexing, instructions, movement, parallel, special, structure
+from . import elementwise, indexing, instructions, movement, parallel, solves, special, structure
 from . import reduce as _reduce
 from .dot import (
     Precision as Precision,
@@ -147,6 +147,10 @@ from .reduce import (
     reduce_sum as reduce_sum,
     reduce_xor as reduce_xor,
 )
+from .solves import (
+    custom_linear_solve as custom_linear_solve,
+    custom_root as custom_root,
+)
 from .special import (
     erf_inv as erf_inv,
     nextafter as nextafter,
@@ -164,10 +168,11 @@ __all__ += instructions.__all__
 __all__ += movement.__all__
 __all__ += _reduce.__all__
 __all__ += parallel.__all__
+__all__ += solves.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 
 _array_functions.load_when_used()
-del elementwise, indexing, instructions, movement, parallel, special, structure
+del elementwise, indexing, instructions, movement, parallel, solves, special, structure
 
 _publish(__name__)

@@ -1,0 +1,120 @@
+"""What custom rules get with `symbolic_zeros=True`: zeros without arrays, and arguments that know whether they move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..tracer import tree
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value
+from ..tracer.ops import is_inexact
+from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
+
+
+class Float0Type(NamedTuple):
+    """The type of the tangent of an integer or boolean array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = float0
+    weak_type: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolicZero:
+    """A tangent or cotangent that is known to be zero: it has a type and no elements. JAX's `SymbolicZero`.
+
+    Rules may return it in place of an array of zeros.
+    """
+
+    aval: ShapedArray | Float0Type
+
+    @staticmethod
+    def from_primal_value(value: Any) -> SymbolicZero:
+        """The zero tangent of `value`."""
+        return symbolic_zero(as_value(value).aval)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    def __repr__(self) -> str:
+        return "SymbolicZero"
+
+
+class CustomVJPPrimal:
+    """An argument of a forward rule: its `value`, and whether it is `perturbed`, which means differentiated."""
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        self.value = value
+        self.perturbed = perturbed
+
+    def __repr__(self) -> str:
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def symbolic_zero(aval: ShapedArray) -> SymbolicZero:
+    """The zero tangent of a value of type `aval`."""
+    return SymbolicZero(aval if is_inexact(aval.dtype) else Float0Type(aval.shape))
+
+
+def tangent_for_user(tangent: Tangent | None, aval: ShapedArray, symbolic_zeros: bool) -> Any:
+    """A tangent or cotangent of a value of type `aval`, as a user's rule gets it; None is zero."""
+    if symbolic_zeros and (tangent is None or isinstance(tangent, Zero)):
+        return symbolic_zero(aval)
+    if not is_inexact(aval.dtype):
+        return float0_zeros(aval)
+    return instantiate(Zero(aval) if tangent is None else tangent)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of `val` (a pytree), as arrays or as `SymbolicZero`. JAX's `zero_from_primal`."""
+
+    def zero(leaf: Any) -> Any:
+        value: Value = as_value(leaf)
+        return tangent_for_user(None, value.aval, symbolic_zeros)
+
+    return tree.map(zero, val)
+
+
+def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
+    """The values in a tree of `CustomVJPPrimal`; TypeError if a leaf is none."""
+
+    def value(leaf: Any) -> Any:
+        if not isinstance(leaf, CustomVJPPrimal):
+            raise TypeError(f"a leaf is not a CustomVJPPrimal, but {leaf!r} of type {type(leaf).__name__}")
+        return leaf.value
+
+    return tree.map(value, tree_of_primals)
+
+
+__all__ = ["CustomVJPPrimal", "SymbolicZero", "custom_vjp_primal_tree_values", "zero_from_primal"]

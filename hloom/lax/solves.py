@@ -1,0 +1,64 @@
+"""Solutions of equations, with derivatives by the implicit function theorem. `autodiff/solves.py` has the primitives.
+
+That file needs the transformations, which are loaded when the first of them is used, and so is it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+__all__ = ["custom_linear_solve", "custom_root"]
+
+Function = Callable[..., Any]
+Solver = Callable[[Function, Any], Any]
+
+
+def _primitives() -> Any:
+    return import_module("...autodiff.solves", __name__)
+
+
+def custom_root(
+    f: Function, initial_guess: Any, solve: Solver, tangent_solve: Solver, has_aux: bool = False
+) -> Any:
+    """A root of `f` that ``solve(f, initial_guess)`` finds, differentiable in what `f` closes over. JAX's
+    `lax.custom_root`.
+
+    Args:
+      f: a function from a pytree to one of the same structure and types.
+      initial_guess: where the solver starts; the root does not depend on it.
+      solve: solve(f, initial_guess) -> root; it need not be differentiable. With `has_aux` it returns (root, aux).
+      tangent_solve: tangent_solve(g, y) -> x with ``g(x) == y`` for a linear function g, the derivative of f at the
+        root. For reverse mode x must be a transposable function of y: ``lambda g, y: y / g(1.0)`` for scalars.
+
+    Raises:
+      TreeStructureError (a TypeError and a ValueError): a function returns what is not like the initial guess.
+    """
+    return _primitives().custom_root(f, initial_guess, solve, tangent_solve, has_aux)
+
+
+def custom_linear_solve(
+    matvec: Function,
+    b: Any,
+    solve: Solver,
+    transpose_solve: Solver | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The solution x of ``matvec(x) == b`` that ``solve(matvec, b)`` finds. JAX's `lax.custom_linear_solve`.
+
+    Its derivative is the solution of the same equation with another right-hand side.
+
+    Args:
+      matvec: a linear function from a pytree like `b` to one like `b`.
+      b: the right-hand side, a pytree of arrays.
+      solve: solve(matvec, b) -> x; it need not be differentiable. With `has_aux` it returns (x, aux).
+      transpose_solve: transpose_solve(vecmat, b) -> x, for the transposed function; needed by reverse mode.
+      symmetric: matvec is its own transpose, and `solve` solves both equations.
+
+    Raises:
+      TreeStructureError (a TypeError and a ValueError): matvec or solve returns something that is not like `b`.
+      TypeError: reverse mode without `transpose_solve`.
+    """
+    return _primitives().custom_linear_solve(matvec, b, solve, transpose_solve, symmetric, has_aux)
