@@ -23,6 +23,7 @@ _NOT_TRACED = (O.BITCAST, O.FUSION, O.PARAMETER, O.CONSTANT, O.TUPLE, O.GET_TUPL
 """Made by passes only, or without operands."""
 _ELSEWHERE = (O.WHILE, O.CONDITIONAL)
 """Tested in test_autodiff_control_flow."""
+_FACTORISATIONS = (O.CHOLESKY, O.TRIANGULAR_SOLVE)
 _SINGLE = {ElementType.F32, ElementType.C64}
 _INTERVALS: dict[Opcode, tuple[float, float]] = {
     O.ACOS: (-0.8, 0.8),
@@ -48,6 +49,7 @@ def _is_differentiable(case: OpCase) -> bool:
         and all(isinstance(operand, Array) for operand in case.operands)
         and not (case.opcode is O.REDUCE and any(0 in array.dimensions for array in case.arrays))  # results: infinite
         and case.opcode not in ZERO_DERIVATIVE
+        and not (case.opcode is O.CHOLESKY and "indefinite" in case.id)
         and bool(types & _SINGLE)
         and bool(results & _SINGLE)
         and floats <= _SINGLE
@@ -62,6 +64,9 @@ def _inputs(case: OpCase) -> list[NDArray]:
     for position, (array, value) in enumerate(zip(case.arrays, given, strict=True)):
         if not array.element_type.is_inexact:
             found.append(value)
+        elif case.opcode in _FACTORISATIONS:  # positive definite, or well conditioned; NaN where it is not read
+            kind = np.complex128 if array.element_type.is_complex else np.float64
+            found.append(np.where(np.isnan(value), 0.5, value).astype(kind))
         elif case.opcode is O.REDUCE and position >= len(case.arrays) // 2:
             found.append(value.astype(np.complex128 if array.element_type.is_complex else np.float64))
         else:

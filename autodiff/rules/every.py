@@ -11,6 +11,7 @@ from . import (
     dot,
     elementwise,
     from_text,
+    linalg,
     movement,
     random,
     reduce,
@@ -21,8 +22,8 @@ from . import (
 from .tables import BATCH
 
 RULES = (
-    *(calls, control_flow, control_flow_batches, custom_batches, declared, dot, elementwise, from_text, movement),
-    *(random, reduce, scan_batches, scan_reverse, structure),
+    *(calls, control_flow, control_flow_batches, custom_batches, declared, dot, elementwise, from_text, linalg),
+    *(movement, random, reduce, scan_batches, scan_reverse, structure),
 )
 
 declared.register_declared()  # for the ops for which the families have no rule
