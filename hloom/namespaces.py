@@ -21,12 +21,22 @@ from .hlo.tracebacks import boundary, hide, inner
 _PACKAGE = __name__.partition(".")[0]
 
 
-def publish(module: str) -> None:
-    """Make a module a public namespace."""
+def publish(module: str, *submodules: str) -> None:
+    """Make a module a public namespace. `submodules` are those of its names that are loaded when they are first used.
+
+    Type checkers read their imports below `if TYPE_CHECKING:`.
+    """
     names = vars(sys.modules[module])
     for name in names["__all__"]:
-        names[name] = published(names[name], name, module)
-    names["__getattr__"] = partial(_refuse, module)
+        if name not in submodules:
+            names[name] = published(names[name], name, module)
+    names["__getattr__"] = partial(_load_or_refuse, module, submodules) if submodules else partial(_refuse, module)
+    if submodules:
+        names["__dir__"] = lambda: sorted({*names, *submodules})
+
+
+def _load_or_refuse(module: str, submodules: tuple[str, ...], name: str) -> Any:
+    return import_module(f".{name}", module) if name in submodules else _refuse(module, name)
 
 
 _published: dict[tuple[str, FunctionType], FunctionType] = {}

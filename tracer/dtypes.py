@@ -259,6 +259,13 @@ def to_inexact(dtype: DType) -> DType:
     return float64 if dtype.itemsize == 8 and not is_extended(dtype) else float32
 
 
+def to_complex(dtype: DType) -> DType:
+    """The dtype itself if it is complex; complex128 for 64-bit numbers, complex64 for others."""
+    if dtype.kind == "c":
+        return dtype
+    return complex128 if to_inexact(dtype) is float64 else complex64
+
+
 def real_of(dtype: DType) -> DType:
     """The dtype of the real part."""
     return element_type_of(dtype).real.dtype

@@ -3,12 +3,15 @@
 A family's file has the same name in every layer. Functions that promote dtypes or broadcast are in `hloom/numpy`.
 """
 
+import typing as _typing
+
 from .. import array_functions as _array_functions
 from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, switch, while_loop
 from ..tracer.scan import fori_loop, map, scan
 from . import dot as _dot
 from . import elementwise, indexing, instructions, movement, parallel, solves, special, structure
+from . import fft as _fft
 from . import reduce as _reduce
 from .dot import (
     Precision as Precision,
@@ -34,6 +37,10 @@ from .elementwise import (
     select_n as select_n,
     sign as sign,
     square as square,
+)
+from .fft import (
+    FftType as FftType,
+    fft as fft,
 )
 from .indexing import (
     GatherScatterMode as GatherScatterMode,
@@ -160,9 +167,13 @@ from .structure import (
     stop_gradient as stop_gradient,
 )
 
-__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+if _typing.TYPE_CHECKING:
+    from . import linalg
+
+__all__ = ["cond", "fori_loop", "linalg", "map", "scan", "switch", "while_loop"]
 __all__ += _dot.__all__
 __all__ += elementwise.__all__
+__all__ += _fft.__all__
 __all__ += indexing.__all__
 __all__ += instructions.__all__
 __all__ += movement.__all__
@@ -175,4 +186,4 @@ __all__ += structure.__all__
 _array_functions.load_when_used()
 del elementwise, indexing, instructions, movement, parallel, solves, special, structure
 
-_publish(__name__)
+_publish(__name__, "linalg")

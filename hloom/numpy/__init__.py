@@ -1,8 +1,10 @@
 """`hloom.numpy`: NumPy's functions on arrays and tracers, with JAX's promotion.
 
-A family's file has the same name in every layer. Functions that need sort, gather, scatter or matrix decompositions are
-missing, and using one raises an AttributeError that says so.
+A family's file has the same name in every layer. Functions that need sort, gather or scatter are missing, and using one
+raises an AttributeError that says so. `fft` and `linalg` are loaded when they are first used.
 """
+
+import typing as _typing
 
 from ..lax import broadcast_shapes
 from ..namespaces import publish as _publish
@@ -14,7 +16,6 @@ from . import (
     creation,
     elementwise,
     indexing,
-    linalg,
     methods,
     movement,
     promotion,
@@ -109,6 +110,7 @@ from .dot import (
     outer as outer,
     tensordot as tensordot,
     vdot as vdot,
+    vecdot as vecdot,
 )
 from .einsum import (
     einsum as einsum,
@@ -177,7 +179,6 @@ from .elementwise import (
     tanh as tanh,
     trunc as trunc,
 )
-from .linalg.products import vecdot
 from .movement import (
     append as append,
     array_split as array_split,
@@ -310,16 +311,19 @@ from .vectorizing import (
     vectorize as vectorize,
 )
 
+if _typing.TYPE_CHECKING:
+    from . import fft, linalg
+
 __all__ = [
     "broadcast_shapes",
     "finfo",
     "iinfo",
     "issubdtype",
+    "fft",
     "linalg",
     "ndarray",
     "promote_types",
     "result_type",
-    "vecdot",
 ]
 __all__ += binary.__all__
 __all__ += choose.__all__
@@ -337,4 +341,4 @@ __all__ += vectorizing.__all__
 del binary, choose, creation, elementwise, indexing, methods, movement, promotion, queries, reduce, repetition
 del scalar_types, vectorizing
 
-_publish(__name__)
+_publish(__name__, "fft", "linalg")

@@ -27,6 +27,7 @@ __all__ = [
     "outer",
     "tensordot",
     "vdot",
+    "vecdot",
 ]
 
 
@@ -198,3 +199,20 @@ def kron(a: ArrayLike, b: ArrayLike) -> Value:
     left = lax.broadcast_in_dim(lax.reshape(x, p), wide, range(0, 2 * rank, 2))
     right = lax.broadcast_in_dim(lax.reshape(y, q), wide, range(1, 2 * rank, 2))
     return lax.reshape(left * right, [m * n for m, n in zip(p, q)])
+
+
+@compound(static=("axis", "precision", "preferred_element_type"))
+def vecdot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
+) -> Value:
+    """Sums of products along an axis, the first ones conjugated, in the dtype of the products."""
+    check_arraylike("vecdot", x1, x2)
+    x, y = (moveaxis(v, axis, -1) for v in promote_dtypes(x1, x2))
+    if x.aval.shape[-1] != y.aval.shape[-1]:
+        types = f"{x.aval.str_short()} and {y.aval.str_short()}"
+        raise OperandError(f"vecdot of {types}: the last dimensions (axis {axis}) differ\n  at {user_line()}", "vecdot")
+    rank = max(x.aval.ndim, y.aval.ndim) - 1
+    batch = broadcast_shapes(x.aval.shape[:-1], y.aval.shape[:-1])
+    x, y = (broadcast_to_shape(v, (*batch, v.aval.shape[-1])) for v in (conj(x), y))
+    numbers = (((rank,), (rank,)), (tuple(range(rank)),) * 2)
+    return lax.dot_general(x, y, numbers, precision, preferred_element_type)

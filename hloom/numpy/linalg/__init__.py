@@ -1,6 +1,7 @@
 """`hloom.numpy.linalg`: norms and products of matrices; decompositions are missing."""
 
 from ...namespaces import publish as _publish
+from ..dot import vecdot
 from ..movement import matrix_transpose
 from . import diagonals, norms, products
 from .diagonals import (
@@ -18,10 +19,9 @@ from .norms import (
 from .products import (
     matrix_power as matrix_power,
     multi_dot as multi_dot,
-    vecdot as vecdot,
 )
 
-__all__ = ["matrix_transpose"]
+__all__ = ["matrix_transpose", "vecdot"]
 __all__ += diagonals.__all__
 __all__ += norms.__all__
 __all__ += products.__all__

@@ -17,7 +17,7 @@ from ..dot import matmul
 from ..movement import moveaxis
 from ..promotion import broadcast_to_shape, check_arraylike, promote_dtypes
 
-__all__ = ["matrix_power", "multi_dot", "vecdot"]
+__all__ = ["matrix_power", "multi_dot"]
 
 
 @compound(static=("n",))
@@ -52,20 +52,3 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     for a in rest:
         first = matmul(first, a, precision=precision)
     return first  # type: ignore[no-any-return]
-
-
-@compound(static=("axis", "precision", "preferred_element_type"))
-def vecdot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
-) -> Value:
-    """Sums of products along an axis, the first ones conjugated, in the dtype of the products."""
-    check_arraylike("vecdot", x1, x2)
-    x, y = (moveaxis(v, axis, -1) for v in promote_dtypes(x1, x2))
-    if x.aval.shape[-1] != y.aval.shape[-1]:
-        types = f"{x.aval.str_short()} and {y.aval.str_short()}"
-        raise OperandError(f"vecdot of {types}: the last dimensions (axis {axis}) differ\n  at {user_line()}", "vecdot")
-    rank = max(x.aval.ndim, y.aval.ndim) - 1
-    batch = lax.broadcast_shapes(x.aval.shape[:-1], y.aval.shape[:-1])
-    x, y = (broadcast_to_shape(v, (*batch, v.aval.shape[-1])) for v in (ew.conj(x), y))
-    numbers = (((rank,), (rank,)), (tuple(range(rank)),) * 2)
-    return lax.dot_general(x, y, numbers, precision, preferred_element_type)

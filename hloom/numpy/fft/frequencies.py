@@ -1,0 +1,52 @@
+"""The frequencies that transforms have, in the order of their results."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ... import lax
+from ...tracer import dtypes
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ...tracer.source import user_line
+from ..creation import arange
+from ..promotion import to_dtype
+
+__all__ = [
+    "fftfreq",
+    "rfftfreq",
+]
+
+
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
+    """The frequencies of `fft` of n samples, d apart, in cycles a unit: 0, 1, ..., -2, -1 divided by n d.
+
+    n: int; d: scalar; dtype: the result's, the default float's by default; `device` is ignored.
+    """
+    count = _count(n, "fftfreq")
+    places = arange(count)
+    half = count // 2
+    signed = (places + half) % max(count, 1) - half
+    return _frequencies(signed, count, d, dtype, "fftfreq")
+
+
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
+    """The frequencies of `rfft` of n samples: 0, 1, ..., n // 2 divided by n d. Arguments as those of `fftfreq`."""
+    count = _count(n, "rfftfreq")
+    return _frequencies(arange(count // 2 + 1), count, d, dtype, "rfftfreq")
+
+
+def _count(n: Any, name: str) -> int:
+    if isinstance(n, list | tuple):
+        raise ValueError(f"The n argument of fft.{name} only takes an int, got {list(n)}\n  at {user_line()}")
+    return operator.index(n)
+
+
+def _frequencies(numbers: Value, count: int, d: Any, dtype: Any, name: str) -> Value:
+    if isinstance(d, list | tuple):
+        raise ValueError(f"The d argument of fft.{name} only takes a single value, got {list(d)}\n  at {user_line()}")
+    result = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, name)
+    inexact = dtypes.to_inexact(result)
+    found: Value = to_dtype(numbers, inexact, False) / to_dtype(d * count, inexact, False)
+    return lax.convert_element_type(found, result)

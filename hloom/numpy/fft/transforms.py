@@ -1,0 +1,264 @@
+"""Discrete Fourier transforms along any axes. Source for names and meaning: NumPy, and jax.numpy.fft where they differ.
+
+`s` (for one axis `n`) are the sizes that are transformed: axes are cut or padded with zeros to them. `norm` says which
+direction divides by the number of values N: "backward" (also None) the inverse one, "forward" the other, "ortho" both,
+by sqrt(N).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ... import lax
+from ...lax.movement import canonical_axis
+from ...tracer.array import as_value
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ...tracer.source import user_line
+from .. import elementwise as ew
+from ..movement import moveaxis, pad, roll
+from ..promotion import canonical_axes, check_arraylike, index_tuple, promote_dtypes_inexact
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftn",
+]
+
+_OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+_MOST = 3
+"""How many dimensions HLO's fft transforms at once."""
+
+
+@compound(static=("n", "axis", "norm"))
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+    """The transform along one axis: `sum_j a[j] exp(-2 pi i j k / n)`. Complex."""
+    return _along_one("fft", a, n, axis, norm)
+
+
+@compound(static=("n", "axis", "norm"))
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+    """The inverse of `fft`."""
+    return _along_one("ifft", a, n, axis, norm)
+
+
+@compound(static=("n", "axis", "norm"))
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+    """The transform of real numbers along one axis: the n // 2 + 1 frequencies that are not negative."""
+    return _along_one("rfft", a, n, axis, norm)
+
+
+@compound(static=("n", "axis", "norm"))
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+    """The inverse of `rfft`, with n real values, by default 2 (m - 1) from m frequencies."""
+    return _along_one("irfft", a, n, axis, norm)
+
+
+@compound(static=("n", "axis", "norm"))
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+    """The transform of a signal with Hermitian symmetry, of which a has one half: n real values."""
+    return _along_one("irfft", ew.conj(_checked("hfft", a)), n, axis, _opposite(norm))
+
+
+@compound(static=("n", "axis", "norm"))
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+    """The inverse of `hfft`: one half of the signal of which real frequencies are given."""
+    return ew.conj(_along_one("rfft", _checked("ihfft", a), n, axis, _opposite(norm)))
+
+
+@compound(static=("s", "axes", "norm"))
+def fft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
+    """`fftn` of two axes, by default the last ones."""
+    return _transform("fft", a, s, _two("fft2", axes), norm)
+
+
+@compound(static=("s", "axes", "norm"))
+def ifft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
+    """The inverse of `fft2`."""
+    return _transform("ifft", a, s, _two("ifft2", axes), norm)
+
+
+@compound(static=("s", "axes", "norm"))
+def rfft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
+    """`rfftn` of two axes, by default the last ones."""
+    return _transform("rfft", a, s, _two("rfft2", axes), norm)
+
+
+@compound(static=("s", "axes", "norm"))
+def irfft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
+    """The inverse of `rfft2`."""
+    return _transform("irfft", a, s, _two("irfft2", axes), norm)
+
+
+@compound(static=("s", "axes", "norm"))
+def fftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
+    """The transform along several axes: all of them, or the last ones if only `s` is given."""
+    return _transform("fft", a, s, axes, norm)
+
+
+@compound(static=("s", "axes", "norm"))
+def ifftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
+    """The inverse of `fftn`."""
+    return _transform("ifft", a, s, axes, norm)
+
+
+@compound(static=("s", "axes", "norm"))
+def rfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
+    """`fftn` of real numbers: along the last axis only the frequencies that are not negative."""
+    return _transform("rfft", a, s, axes, norm)
+
+
+@compound(static=("s", "axes", "norm"))
+def irfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
+    """The inverse of `rfftn`. Without `s`, the last axis gets 2 (m - 1) values from m frequencies."""
+    return _transform("irfft", a, s, axes, norm)
+
+
+def fftshift(x: ArrayLike, axes: Any = None) -> Value:
+    """Frequency 0 moved from the front to the middle of the axes (all by default)."""
+    return _shifted("fftshift", x, axes, 1)
+
+
+def ifftshift(x: ArrayLike, axes: Any = None) -> Value:
+    """The inverse of `fftshift`."""
+    return _shifted("ifftshift", x, axes, -1)
+
+
+def _shifted(name: str, x: ArrayLike, axes: Any, direction: int) -> Value:
+    """For an odd size n, the two directions move by n // 2 and by -(n // 2)."""
+    value = _checked(name, x)
+    shape = value.aval.shape
+    places = range(len(shape)) if axes is None else [canonical_axis(a, len(shape)) for a in index_tuple("axes", axes)]
+    if not places:
+        return value
+    return roll(value, tuple(direction * (shape[d] // 2) for d in places), tuple(places))
+
+
+# ---- what they have in common
+
+
+def _checked(name: str, a: ArrayLike) -> Value:
+    check_arraylike(f"fft.{name}", a)
+    return as_value(a)
+
+
+def _opposite(norm: str | None) -> str:
+    """The norm of the other direction."""
+    _check_norm(norm)
+    return _OPPOSITE[norm]
+
+
+def _check_norm(norm: str | None) -> None:
+    if norm not in _OPPOSITE:
+        raise ValueError(f'Invalid norm value {norm!r}: it is "backward", "ortho" or "forward"\n  at {user_line()}')
+
+
+def _two(name: str, axes: Any) -> tuple[int, ...]:
+    given = index_tuple("axes", axes)
+    if len(given) != 2:
+        raise ValueError(f"fft.{name} only supports 2 axes, not {axes}\n  at {user_line()}\n  fft.fftn takes others.")
+    return given
+
+
+def _along_one(kind: str, a: ArrayLike, n: int | None, axis: Any, norm: str | None) -> Value:
+    if isinstance(axis, tuple | list):
+        raise ValueError(
+            f"fft.{kind} does not support multiple axes, got axis={axis}\n  at {user_line()}\n"
+            f"  fft.{kind}n takes several."
+        )
+    return _transform(kind, a, None if n is None else (n,), (axis,), norm)
+
+
+def _transform(kind: str, a: ArrayLike, s: Any, axes: Any, norm: str | None) -> Value:
+    """The transform `kind`: fft, ifft, rfft or irfft."""
+    _check_norm(norm)
+    x = _checked(kind, a)
+    rank = x.aval.ndim
+    given = None if s is None else index_tuple("s", s)
+    if given is not None and any(size <= 0 for size in given):
+        raise ValueError(f"fft.{kind}: the sizes {given} must be positive\n  at {user_line()}")
+    places = _places(kind, rank, given, axes)
+    last = range(rank - len(places), rank)
+    x = moveaxis(x, places, last)
+    lengths = given if given is not None else x.aval.shape[rank - len(places) :]
+    if kind == "irfft" and given is None and lengths:
+        lengths = (*lengths[:-1], max(0, 2 * (lengths[-1] - 1)))
+    if kind == "rfft":
+        (x,) = promote_dtypes_inexact(x)
+    x = _resized(x, kind, lengths)
+    x = _nested(kind, x, lengths)
+    factor = _factor(kind, norm, math.prod(lengths))
+    return moveaxis(x if factor == 1 else x * factor, last, places)
+
+
+def _places(kind: str, rank: int, s: tuple[int, ...] | None, axes: Any) -> tuple[int, ...]:
+    """The transformed axes. ValueError if they repeat, or are not as many as the sizes."""
+    if axes is None:
+        count = rank if s is None else len(s)
+        if count > rank:
+            raise ValueError(f"fft.{kind}: {count} sizes {s} for an array of {rank} dimensions\n  at {user_line()}")
+        return tuple(range(rank - count, rank))
+    given = index_tuple("axes", axes)
+    if s is not None and len(s) != len(given):
+        raise ValueError(f"Shape and axes have different lengths: {s} and {given}\n  at {user_line()}")
+    places = tuple(canonical_axis(axis, rank) for axis in given)
+    if len(set(places)) != len(places):
+        raise ValueError(f"fft.{kind} does not support repeated axes, got {given}\n  at {user_line()}")
+    return places
+
+
+def _resized(x: Value, kind: str, lengths: Sequence[int]) -> Value:
+    """The last axes cut, or padded with zeros, to what transforms of `lengths` take."""
+    wanted = list(lengths)
+    if kind == "irfft" and wanted:
+        wanted[-1] = wanted[-1] // 2 + 1 if wanted[-1] else 0
+    shape = x.aval.shape
+    lead = len(shape) - len(wanted)
+    sizes = [*shape[:lead], *wanted]
+    x = lax.slice(x, [0] * len(shape), [min(a, b) for a, b in zip(shape, sizes)])
+    missing = [(0, b - a) for a, b in zip(x.aval.shape, sizes)]
+    return pad(x, missing) if any(after for _, after in missing) else x
+
+
+def _nested(kind: str, x: Value, lengths: Sequence[int]) -> Value:
+    """The transform of the last axes, three at a time.
+
+    The real side of rfft and irfft is the last axis: rfft begins there, irfft ends there; the others are complex.
+    """
+    if len(lengths) <= _MOST:
+        return lax.fft(x, kind, lengths)
+    rank, count = x.aval.ndim, len(lengths)
+    others = range(rank - count, rank - _MOST)
+    rest = {"rfft": "fft", "irfft": "ifft"}.get(kind, kind)
+    if not kind.startswith("i"):
+        x = lax.fft(x, kind, lengths[-_MOST:])
+    x = moveaxis(x, others, range(rank - len(others), rank))
+    x = _nested(rest, x, lengths[:-_MOST])
+    x = moveaxis(x, range(rank - len(others), rank), others)
+    if kind.startswith("i"):
+        x = lax.fft(x, kind, lengths[-_MOST:])
+    return x
+
+
+def _factor(kind: str, norm: str | None, count: int) -> float:
+    """What `norm` multiplies by, after HLO's transforms, which are those of "backward"."""
+    if norm in (None, "backward") or not count:
+        return 1
+    divided = 1 / count if norm == "forward" else 1 / math.sqrt(count)
+    return 1 / divided if kind.startswith("i") else divided
