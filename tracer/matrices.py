@@ -112,6 +112,12 @@ def compare_places(dimensions: Sequence[int], direction: str, offset: int = 0) -
     return broadcast(found, dimensions, (len(dimensions) - 2, len(dimensions) - 1))
 
 
+def places(dimensions: Sequence[int]) -> Value:
+    """Numbers that count along the last dimension. int32."""
+    integers = array_shape(dtypes.int32, dimensions)
+    return bind(Opcode.IOTA, (), IotaAttributes(len(dimensions) - 1), shape=integers)
+
+
 def lower_part(x: Value, offset: int = 0) -> Value:
     """The elements on and below the diagonal `offset`, zeros above."""
     return select(compare_places(x.aval.shape, "LE", offset), x, zeros(x.aval))

@@ -152,12 +152,18 @@ class Primitive(SharedValue):
         self._core.evaluate = run
         return evaluate
 
-    def def_jvp(self, rule: F) -> F:
+    def def_jvp(self, rule: F, *, symbolic_zeros: bool = False) -> F:
         """Set the derivative: rule(primals, tangents, **params) -> (result, tangent of the result).
 
         `tangents` has an array for each operand, zeros where it has no tangent; for integers and booleans `float0`
-        zeros. The tangent has the structure of the result; None is zero.
+        zeros. With `symbolic_zeros` it has None in both cases. The tangent has the structure of the result; None is
+        zero.
         """
+
+        def direction(aval: ShapedArray, tangent: Tangent) -> Any:
+            if symbolic_zeros:
+                return None if isinstance(tangent, Zero) else tangent
+            return instantiate(tangent) if is_inexact(aval.dtype) else float0_zeros(aval)
 
         def jvp(
             call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
@@ -165,7 +171,7 @@ class Primitive(SharedValue):
             given: _Given = call.params
             self._refuse_captured(tangents[len(given.avals) :])
             own = zip(given.avals, tangents)
-            directions = [instantiate(t) if is_inexact(a.dtype) else float0_zeros(a) for a, t in own]
+            directions = [direction(a, t) for a, t in own]
             result, moved = rule(given.operands(primals), tuple(directions), **given.params)
             results = self._checked("jvp", result, _types(call))
             if moved is None:

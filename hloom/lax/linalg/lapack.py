@@ -1,0 +1,101 @@
+"""How functions of this folder call LAPACK, and what they check of their operands.
+
+`lapack("getrf", [a], [...], ...)` is the custom call `lapack_sgetrf_ffi`, the one that JAX's programs have, for the
+element type of the first operand. `hlo/custom_call_targets/` says what each target does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.element_type import ElementType, element_type_of
+from ...hlo.errors import UnsupportedError
+from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from ...tracer import dtypes
+from ...tracer.array import as_value
+from ...tracer.core import Value, bind, bind_multi
+from ...tracer.errors import OperandError
+from ...tracer.ops import array_shape, broadcast, compare, convert, full_like, select, zeros
+from ...tracer.source import user_line
+
+_LETTERS = {ElementType.F32: "s", ElementType.F64: "d", ElementType.C64: "c", ElementType.C128: "z"}
+_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
+"""Routines with another name for complex numbers."""
+
+Result = tuple[Sequence[int], Any]
+"""Dimensions and dtype."""
+
+
+def lapack(routine: str, operands: Sequence[Value], results: Sequence[Result], **config: str | int | bool) -> list[Value]:
+    """The results of a routine, named as the one for real numbers. A letter in `config` is a character code."""
+    dtype = operands[0].aval.dtype
+    letter = _LETTERS[element_type_of(dtype)]
+    if dtype.kind == "c":
+        routine = _COMPLEX.get(routine, routine)
+    written = ", ".join(f"{key} = {_written(value)}" for key, value in config.items())
+    attributes = CustomCallAttributes(
+        f"lapack_{letter}{routine}_ffi", f"{{{written}}}", CustomCallApiVersion.TYPED_FFI
+    )
+    shapes = [array_shape(d, dims) for dims, d in results]
+    if len(shapes) == 1:
+        return [bind(Opcode.CUSTOM_CALL, operands, attributes, shape=shapes[0], weak_type=False)]
+    return bind_multi(Opcode.CUSTOM_CALL, operands, attributes, shape=Shape.tuple(shapes))
+
+
+def _written(value: str | int | bool) -> str:
+    """A number as MLIR writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{ord(value)} : ui8" if isinstance(value, str) else f"{value} : i32"
+
+
+def nan_unless(is_ok: Value, x: Value) -> Value:
+    """x, with NaN where `is_ok`, which has one element for each item of the batch, is false."""
+    nan = complex(np.nan, np.nan) if x.aval.dtype.kind == "c" else np.nan
+    return select(broadcast(is_ok, x.aval.shape, tuple(range(len(is_ok.aval.shape)))), x, full_like(x, nan))
+
+
+def succeeded(info: Value) -> Value:
+    """Where LAPACK says that all went well."""
+    return compare(info, "EQ", zeros(info.aval))
+
+
+# ---- operands
+
+
+def matrices(name: str, x: Any, *, square: bool = False) -> Value:
+    """The argument as matrices of a type that LAPACK has. Integers and booleans become floats.
+
+    OperandError (a TypeError and ValueError) unless they are matrices; UnsupportedError for 16-bit floats.
+    """
+    value = inexact(name, x)
+    if value.aval.ndim < 2:
+        fail(name, [value], "it must have at least 2 dimensions", "rank")
+    if square and value.aval.shape[-1] != value.aval.shape[-2]:
+        fail(name, [value], "the last two dimensions must be equal", "square")
+    return value
+
+
+def inexact(name: str, x: Any) -> Value:
+    """The argument as floats or complex numbers of 32 bits or more, strongly typed."""
+    value = as_value(x)
+    if value.aval.is_extended:
+        fail(name, [value], "it must be an array of numbers", "dtype")
+    value = convert(value, dtypes.to_inexact(value.aval.dtype), False)
+    if element_type_of(value.aval.dtype) not in _LETTERS:
+        raise UnsupportedError(
+            f"{name} of {value.aval.str_short()}: LAPACK has no routine for this dtype\n  at {user_line()}\n"
+            "  Convert the argument, as in x.astype('float32')."
+        )
+    return value
+
+
+def fail(name: str, operands: Sequence[Value], why: str, rule: str) -> Any:
+    """Raise OperandError: what rule of the function `name` the operands violate."""
+    types = " and ".join(o.aval.str_short() for o in operands)
+    raise OperandError(f"{name} of {types}: {why}\n  at {user_line()}", f"{name}_{rule}")
