@@ -19,7 +19,6 @@ from ...tracer.core import Value, bind
 from ...tracer.matrices import (
     ADJOINT,
     NO_TRANSPOSE,
-    TRANSPOSE as TRANSPOSED,
     applied,
     compare_places,
     conjugated,
@@ -27,6 +26,9 @@ from ...tracer.matrices import (
     matmul,
     solve_triangular,
     triangle,
+)
+from ...tracer.matrices import (
+    TRANSPOSE as TRANSPOSED,
 )
 from ...tracer.ops import add, array_shape, compare, conjugate, full_like, mul, neg, scale, select, sub, zeros
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate

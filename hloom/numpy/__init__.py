@@ -316,10 +316,10 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "broadcast_shapes",
+    "fft",
     "finfo",
     "iinfo",
     "issubdtype",
-    "fft",
     "linalg",
     "ndarray",
     "promote_types",

@@ -1,11 +1,34 @@
 """`hloom.lax.linalg`: factorisations and solvers of matrices, most of them by LAPACK."""
 
 from ...namespaces import publish as _publish
+from . import eigen, reduced, triangular
 from . import lu as _lu
-from . import triangular
+from . import qr as _qr
+from . import svd as _svd
+from .eigen import (
+    EigImplementation as EigImplementation,
+    EighImplementation as EighImplementation,
+    eig as eig,
+    eigh as eigh,
+)
 from .lu import (
     lu as lu,
     lu_pivots_to_permutation as lu_pivots_to_permutation,
+)
+from .qr import (
+    householder_product as householder_product,
+    ormqr as ormqr,
+    qr as qr,
+)
+from .reduced import (
+    hessenberg as hessenberg,
+    schur as schur,
+    tridiagonal as tridiagonal,
+    tridiagonal_solve as tridiagonal_solve,
+)
+from .svd import (
+    SvdAlgorithm as SvdAlgorithm,
+    svd as svd,
 )
 from .triangular import (
     cholesky as cholesky,
@@ -15,9 +38,13 @@ from .triangular import (
 )
 
 __all__: list[str] = []
+__all__ += eigen.__all__
 __all__ += _lu.__all__
+__all__ += _qr.__all__
+__all__ += reduced.__all__
+__all__ += _svd.__all__
 __all__ += triangular.__all__
 
-del triangular
+del eigen, reduced, triangular
 
 _publish(__name__)

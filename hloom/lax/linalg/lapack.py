@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...extend.core import Primitive
 from ...hlo.element_type import ElementType, element_type_of
 from ...hlo.errors import UnsupportedError
-from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ...hlo.opcode import Opcode
+from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ...hlo.shape import Shape
 from ...tracer import dtypes
 from ...tracer.array import as_value
@@ -31,16 +32,16 @@ Result = tuple[Sequence[int], Any]
 """Dimensions and dtype."""
 
 
-def lapack(routine: str, operands: Sequence[Value], results: Sequence[Result], **config: str | int | bool) -> list[Value]:
+def lapack(
+    routine: str, operands: Sequence[Value], results: Sequence[Result], **config: str | int | bool
+) -> list[Value]:
     """The results of a routine, named as the one for real numbers. A letter in `config` is a character code."""
     dtype = operands[0].aval.dtype
     letter = _LETTERS[element_type_of(dtype)]
     if dtype.kind == "c":
         routine = _COMPLEX.get(routine, routine)
     written = ", ".join(f"{key} = {_written(value)}" for key, value in config.items())
-    attributes = CustomCallAttributes(
-        f"lapack_{letter}{routine}_ffi", f"{{{written}}}", CustomCallApiVersion.TYPED_FFI
-    )
+    attributes = CustomCallAttributes(f"lapack_{letter}{routine}_ffi", f"{{{written}}}", CustomCallApiVersion.TYPED_FFI)
     shapes = [array_shape(d, dims) for dims, d in results]
     if len(shapes) == 1:
         return [bind(Opcode.CUSTOM_CALL, operands, attributes, shape=shapes[0], weak_type=False)]
@@ -99,3 +100,14 @@ def fail(name: str, operands: Sequence[Value], why: str, rule: str) -> Any:
     """Raise OperandError: what rule of the function `name` the operands violate."""
     types = " and ".join(o.aval.str_short() for o in operands)
     raise OperandError(f"{name} of {types}: {why}\n  at {user_line()}", f"{name}_{rule}")
+
+
+def no_derivative(primitive: Primitive, instead: str) -> None:
+    """Make a derivative of the primitive an UnsupportedError. `instead`: which derivative there is."""
+
+    @primitive.def_jvp
+    def refuse(primals: Any, tangents: Any, **params: Any) -> Any:
+        raise UnsupportedError(
+            f"{primitive.name} has no derivative: {instead} defined\n  at {user_line()}\n"
+            "  hloom.lax.stop_gradient makes its operand a constant."
+        )

@@ -1,4 +1,4 @@
-"""Cholesky factors, triangular solves, and products that stay symmetric. Source for names and meaning: jax.lax.linalg."""
+"""Cholesky factors, triangular solves, symmetric products. Source for names and meaning: jax.lax.linalg."""
 
 from __future__ import annotations
 
@@ -106,5 +106,3 @@ def symmetric_product(
     if not symmetrize_output:
         return result  # type: ignore[no-any-return]
     return select(compare_places(result.aval.shape, "LE"), result, transposed(result))
-
-

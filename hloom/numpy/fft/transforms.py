@@ -20,7 +20,7 @@ from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from ..movement import moveaxis, pad, roll
-from ..promotion import canonical_axes, check_arraylike, index_tuple, promote_dtypes_inexact
+from ..promotion import check_arraylike, index_tuple, promote_dtypes_inexact
 
 __all__ = [
     "fft",

@@ -12,10 +12,8 @@ from ...tracer.core import Value
 from ...tracer.errors import OperandError, UnsupportedError
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
-from .. import elementwise as ew
 from ..dot import matmul
-from ..movement import moveaxis
-from ..promotion import broadcast_to_shape, check_arraylike, promote_dtypes
+from ..promotion import check_arraylike
 
 __all__ = ["matrix_power", "multi_dot"]
 
