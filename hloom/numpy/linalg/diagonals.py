@@ -10,7 +10,8 @@ from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
-from .. import dot, movement
+from .. import movement
+from ..dot import matmul as any_matmul, outer as any_outer, tensordot as any_tensordot
 from ..promotion import check_arraylike
 
 __all__ = ["diagonal", "matmul", "outer", "tensordot", "trace"]
@@ -28,14 +29,14 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Value:
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """`hloom.numpy.matmul`."""
-    return dot.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
+    return any_matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def tensordot(
     x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
     """`hloom.numpy.tensordot`."""
-    return dot.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
+    return any_tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
@@ -49,4 +50,4 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
             "  hloom.numpy.outer flattens its arguments.",
             "outer",
         )
-    return dot.outer(x, y)
+    return any_outer(x, y)

@@ -6,26 +6,30 @@ import math
 from typing import Any
 
 from ... import lax
+from ...lax.linalg.lapack import fail
 from ...tracer import dtypes
 from ...tracer.array import as_value
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.errors import UnsupportedError
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from .. import reduce as red
+from ..choose import where
+from ..movement import moveaxis
 from ..promotion import Axis, canonical_axes, check_arraylike, promote_dtypes_inexact, to_dtype
+from .decompositions import svdvals
+from .solving import inv
 
-__all__ = ["matrix_norm", "norm", "vector_norm"]
+__all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
 
 @compound(static=("ord", "axis", "keepdims"))
 def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Value:
     """A vector norm (one axis, or ord None over all elements) or a matrix norm (two axes). Real.
 
-    Vectors: any number, inf, -inf, 0. Matrices: "fro", 1, -1, inf, -inf; UnsupportedError for 2, -2 and "nuc", which
-    need singular values.
+    Vectors: any number, inf, -inf, 0. Matrices: "fro", "nuc" (the sum of the singular values), 1, -1, inf, -inf, 2
+    and -2 (the largest and the smallest singular value).
     """
     (a,) = promote_dtypes_inexact(x)
     if axis is None and ord is None:
@@ -86,8 +90,38 @@ def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> V
         result = _largest(sums, second, True) if ord > 0 else red.min(sums, second, keepdims=True)
         return result if keepdims else lax.squeeze(result, axes)
     if ord in (2, -2, "nuc"):
-        raise UnsupportedError(f"norm: the matrix norm {ord!r} needs singular values\n  at {user_line()}")
-    raise ValueError(f"norm: unknown matrix norm {ord!r}\n  at {user_line()}")
+        s = svdvals(moveaxis(a, axes, (-2, -1)))
+        if ord == "nuc":
+            result = red.sum(s, -1)
+        else:
+            result = _largest(s, (s.aval.ndim - 1,), False) if ord == 2 else red.min(s, -1)
+        if not keepdims:
+            return result
+        return lax.reshape(result, [1 if d in axes else size for d, size in enumerate(a.aval.shape)])
+    raise ValueError(f"norm: Invalid order {ord!r} for matrix norm\n  at {user_line()}")
+
+
+@compound(static=("p",))
+def cond(x: ArrayLike, p: Any = None) -> Value:
+    """The condition numbers of matrices: the product of the norms `p` of x and of its inverse. None and 2: the largest
+    singular value over the smallest; -2: the other way round. Infinite for singular matrices."""
+    check_arraylike("linalg.cond", x)
+    (a,) = promote_dtypes_inexact(x)
+    if a.aval.ndim < 2:
+        fail("cond", [a], "input array must be at least 2D", "rank")
+    if not a.aval.size:
+        fail("cond", [a], "input array must not be empty", "size")
+    if p in (None, 2, -2):
+        s: Any = svdvals(a)
+        result = s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
+    else:
+        if a.aval.shape[-1] != a.aval.shape[-2]:
+            fail("cond", [a], f"for p={p!r}, array must be square", "square")
+        result = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
+        p = None
+    if p is not None and p < 0:
+        return result  # type: ignore[no-any-return]
+    return where(ew.isnan(result) & ~red.any(ew.isnan(a), (-2, -1)), math.inf, result)
 
 
 @compound(static=("axis", "keepdims", "ord"))

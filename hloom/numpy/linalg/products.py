@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
-from ... import lax
+from ...lax.linalg.lapack import fail
+from ...lax.movement import canonical_axis
 from ...tracer.array import as_value
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.errors import OperandError, UnsupportedError
+from ...tracer.matrices import identity
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
-from ..dot import matmul
+from ..dot import cross as any_cross, matmul
 from ..promotion import check_arraylike
+from .solving import inv
 
-__all__ = ["matrix_power", "multi_dot"]
+__all__ = ["cross", "matrix_power", "multi_dot"]
 
 
 @compound(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Value:
-    """A square matrix multiplied n times with itself; n is not negative (that would need an inverse)."""
-    check_arraylike("matrix_power", a)
+    """A square matrix multiplied n times with itself; its inverse -n times for a negative n."""
+    check_arraylike("linalg.matrix_power", a)
     x = as_value(a)
-    count = operator.index(n)
-    if count < 0:
-        raise UnsupportedError(f"matrix_power: a negative power needs the inverse\n  at {user_line()}")
     if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
-        raise OperandError(f"matrix_power: {x.aval.str_short()} is not square\n  at {user_line()}", "matrix_power")
+        fail("matrix_power", [x], "Last 2 dimensions of the array must be square", "square")
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}\n  at {user_line()}") from None
     if count == 0:
-        size = x.aval.shape[-1]
-        row, column = (lax.broadcasted_iota("int32", (size, size), d) for d in (0, 1))
-        unit = lax.convert_element_type(row == column, x.dtype)
-        return lax.broadcast_in_dim(unit, x.aval.shape, (x.aval.ndim - 2, x.aval.ndim - 1))
+        return identity(x.aval.shape, x.aval.dtype)
+    if count < 0:
+        x, count = inv(x), -count
     result: Value | None = None
     while count:
         if count & 1:
@@ -45,8 +49,51 @@ def matrix_power(a: ArrayLike, n: int) -> Value:
 
 
 def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
-    """The product of several matrices, from left to right."""
-    first, *rest = arrays
-    for a in rest:
-        first = matmul(first, a, precision=precision)
-    return first  # type: ignore[no-any-return]
+    """The product of two or more matrices in the order that takes the fewest operations; the first and the last may be
+    vectors."""
+    given = list(arrays)
+    check_arraylike("linalg.multi_dot", *given)
+    values = [as_value(a) for a in given]
+    shapes = [v.aval.shape for v in values]
+    if len(values) < 2:
+        raise ValueError(f"multi_dot requires at least two arrays; got {len(values)}\n  at {user_line()}")
+    if any(len(s) != 2 for s in shapes[1:-1]) or any(len(s) not in (1, 2) for s in (shapes[0], shapes[-1])):
+        fail("multi_dot", values, "all must be two-dimensional; the first and the last may be vectors", "rank")
+    if any(a[-1] != b[0] for a, b in itertools.pairwise(shapes)):
+        fail("multi_dot", values, "last dimension of each array must match first dimension of following array", "sizes")
+    rows = 1 if len(shapes[0]) == 1 else shapes[0][0]
+    columns = 1 if len(shapes[-1]) == 1 else shapes[-1][1]
+    cuts = _best_cuts([rows, *(s[0] for s in shapes[1:]), columns])
+
+    def product(first: int, last: int) -> Value:
+        if first == last:
+            return values[first]
+        cut = cuts[first, last]
+        return matmul(product(first, cut), product(cut + 1, last), precision=precision)
+
+    return product(0, len(values) - 1)
+
+
+def _best_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """For matrices first to last of a chain: after which one to cut it. Matrix i is sizes[i] x sizes[i + 1]."""
+    count = len(sizes) - 1
+    costs = {(i, i): 0 for i in range(count)}
+    cuts = {}
+    for length in range(1, count):
+        for first in range(count - length):
+            last = first + length
+            options = [
+                (costs[first, c] + costs[c + 1, last] + sizes[first] * sizes[c + 1] * sizes[last + 1], c)
+                for c in range(first, last)
+            ]
+            costs[first, last], cuts[first, last] = min(options)
+    return cuts
+
+
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
+    """The cross products of vectors of three elements along `axis`."""
+    check_arraylike("linalg.cross", x1, x2)
+    x, y = as_value(x1), as_value(x2)
+    if any(v.aval.shape[canonical_axis(axis, v.aval.ndim)] != 3 for v in (x, y)):
+        fail("cross", [x, y], f"both must have vectors of 3 elements along axis {axis}", "size")
+    return any_cross(x, y, axis=axis)

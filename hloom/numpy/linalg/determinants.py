@@ -1,0 +1,185 @@
+"""Determinants and ranks. Source for names and meaning: NumPy, and jax.numpy.linalg where they differ."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ... import lax
+from ...extend.core import Primitive
+from ...hlo.errors import UnsupportedError
+from ...lax import linalg
+from ...lax.linalg.lapack import fail
+from ...lax.linalg.lu import permuted, solve
+from ...lax.linalg.qr import geqrf
+from ...tracer import dtypes
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.matrices import diagonal, places, real_part, solve_triangular, with_diagonal
+from ...tracer.operators import ArrayLike
+from ...tracer.source import user_line
+from .. import elementwise as ew
+from .. import reduce as red
+from ..choose import where
+from ..promotion import check_arraylike, promote_dtypes_inexact, to_dtype
+from .decompositions import svd
+
+__all__ = [
+    "det",
+    "matrix_rank",
+    "slogdet",
+]
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Value
+    logabsdet: Value
+
+
+def _square(name: str, a: ArrayLike) -> tuple[Value, Any]:
+    """The matrices, in a type that LAPACK has, and the result's dtype."""
+    check_arraylike(f"linalg.{name}", a)
+    (x,) = promote_dtypes_inexact(a)
+    if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
+        fail(name, [x], f"Argument to {name} must have shape [..., n, n]", "square")
+    dtype = x.aval.dtype
+    return to_dtype(x, dtypes.float32 if dtype.itemsize < 4 else dtype, False), dtype
+
+
+@compound()
+def det(a: ArrayLike) -> Value:
+    """The determinants of square matrices [..., n, n].
+
+    For n > 3 by LU factors. Its derivative is exact also for singular matrices of which the factors have one pivot that
+    is zero, the last one; it is 0 if another one is.
+    """
+    x, dtype = _square("det", a)
+    n = x.aval.shape[-1]
+    found = _small(x) if n <= 3 else _det.bind(x)
+    return to_dtype(found, dtype, False)
+
+
+def _small(x: Any) -> Any:
+    """The sum over permutations; it has derivatives everywhere."""
+    n = x.aval.shape[-1]
+    if not n:
+        return red.prod(x, (-2, -1))
+    if n == 1:
+        return x[..., 0, 0]
+    if n == 2:
+        return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+    a, b, c = (x[..., 0, k] for k in range(3))
+    d, e, f = (x[..., 1, k] for k in range(3))
+    g, h, i = (x[..., 2, k] for k in range(3))
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+
+
+_det = Primitive("det")
+
+
+@_det.def_meaning
+def _det_meaning(x: Value) -> Value:
+    factors, pivots, _ = linalg.lu(x)
+    return red.prod(_signed(diagonal(factors), pivots), -1)
+
+
+def _signed(pivots: Any, exchanges: Any) -> Any:
+    """Pivots whose product is the determinant: each exchange of rows turns the sign of one."""
+    return where(exchanges != places(exchanges.aval.shape), -pivots, pivots)
+
+
+@_det.def_jvp
+def _det_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
+    """The trace of det(x) x^-1 dx, which is finite where the last pivot is zero.
+
+    Of U = [U1 u; 0 p], let D be the determinant over p, and Y = L^-1 P dx. The last row of det(x) U^-1 Y is D times
+    that of Y, and the others follow by U1 from D p Y - u (that row): one solve, with 1 in place of p.
+    """
+    (x,), (dx,) = primals, tangents
+    factors, pivots, order = linalg.lu(x)
+    n = x.aval.shape[-1]
+    own: Any = diagonal(factors)
+    signed: Any = _signed(own, pivots)
+    rest = red.prod(signed[..., :-1], -1, keepdims=True)
+    rest = where(pivots[..., -1:] != n - 1, -rest, rest)
+    y: Any = solve_triangular(factors, permuted(dx, order), lower=True, unit=True)
+    is_last = places((n,)) == n - 1
+    weights = where(is_last, rest, rest * own[..., -1:])
+    ones = where(is_last, 1, own).astype(own.dtype)
+    found = solve_triangular(with_diagonal(factors, ones), y * weights[..., None], lower=False)
+    trace = red.sum(diagonal(found), -1)
+    is_zero = red.any(own[..., :-1] == 0, -1)
+    return red.prod(signed, -1), where(is_zero, 0, trace).astype(x.dtype)
+
+
+@compound(static=("method",))
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
+    """(sign, log |det|) of square matrices [..., n, n]; of singular ones 0 and -infinity.
+
+    The sign of a complex determinant has magnitude 1. `method`: "lu" (also None) or, for real matrices, "qr".
+    """
+    x, dtype = _square("slogdet", a)
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"Unknown slogdet method {method!r}; there are 'lu' (None) and 'qr'\n  at {user_line()}")
+    if method == "qr":
+        if dtypes.is_complex(dtype):
+            raise UnsupportedError(f"slogdet: method 'qr' is for real matrices\n  at {user_line()}")
+        return SlogdetResult(*(to_dtype(v, dtype, False) for v in _by_qr(x)))
+    sign, logarithm = _slogdet.bind(x)
+    return SlogdetResult(to_dtype(sign, dtype, False), to_dtype(logarithm, dtypes.real_of(dtype), False))
+
+
+def _by_qr(x: Value) -> tuple[Any, Any]:
+    """Each reflection turns the sign, unless its tau is zero."""
+    _, r = linalg.qr(x)
+    _, taus = geqrf(lax.stop_gradient(x))
+    on_diagonal: Any = diagonal(r)
+    sign = red.prod(ew.sign(on_diagonal * where(taus != 0, -1, 1)), -1)
+    return sign, red.sum(ew.log(ew.abs(on_diagonal)), -1)
+
+
+_slogdet = Primitive("slogdet")
+
+
+@_slogdet.def_meaning
+def _slogdet_meaning(x: Value) -> tuple[Value, Value]:
+    factors, pivots, _ = linalg.lu(x)
+    pivots_signed: Any = _signed(diagonal(factors), pivots)
+    magnitude = ew.abs(pivots_signed)
+    is_singular = red.any(magnitude == 0, -1)
+    sign = red.prod(pivots_signed / where(magnitude == 0, 1, magnitude).astype(x.dtype), -1)
+    sign = where(is_singular, 0, sign).astype(x.dtype)
+    return sign, red.sum(ew.log(magnitude), -1)
+
+
+@_slogdet.def_jvp
+def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+    """The trace of x^-1 dx is the derivative of log det."""
+    (x,), (dx,) = primals, tangents
+    sign, logarithm = _slogdet.bind(x)
+    moved: Any = red.sum(diagonal(solve(x, dx)), -1)
+    turned = (moved - ew.real(moved).astype(x.dtype)) * sign if dtypes.is_complex(x.aval.dtype) else None
+    return (sign, logarithm), (turned, real_part(moved))
+
+
+@compound(static=("hermitian",))
+def matrix_rank(M: ArrayLike, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Value:
+    """How many singular values of matrices [..., m, n] are larger than a limit.
+
+    The limit is `tol`, or `rtol` times the largest one, by default max(m, n) eps times it. An array of fewer dimensions
+    has rank 1 unless it is zero.
+    """
+    check_arraylike("linalg.matrix_rank", M)
+    if tol is not None and rtol is not None:
+        raise ValueError(f"matrix_rank: only one of tol or rtol may be specified\n  at {user_line()}")
+    (x,) = promote_dtypes_inexact(M)
+    if x.aval.ndim < 2:
+        return lax.convert_element_type(red.any(x != 0), dtypes.int32)
+    s: Any = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    if not s.aval.shape[-1]:
+        return red.sum(s, -1, dtype=dtypes.default_int())
+    if tol is None:
+        factor = max(x.aval.shape[-2:]) * float(dtypes.finfo(s.aval.dtype).eps) if rtol is None else rtol
+        tol = to_dtype(factor, s.aval.dtype, False) * s[..., 0]
+    return red.sum(s > to_dtype(tol, s.aval.dtype, False)[..., None], -1)
