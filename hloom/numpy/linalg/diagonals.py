@@ -11,7 +11,9 @@ from ...tracer.errors import OperandError
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import movement
-from ..dot import matmul as any_matmul, outer as any_outer, tensordot as any_tensordot
+from ..dot import matmul as any_matmul
+from ..dot import outer as any_outer
+from ..dot import tensordot as any_tensordot
 from ..promotion import check_arraylike
 
 __all__ = ["diagonal", "matmul", "outer", "tensordot", "trace"]

@@ -15,7 +15,8 @@ from ...tracer.core import Value
 from ...tracer.matrices import identity
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
-from ..dot import cross as any_cross, matmul
+from ..dot import cross as any_cross
+from ..dot import matmul
 from ..promotion import check_arraylike
 from .solving import inv
 
