@@ -155,6 +155,11 @@ def is_built_in(name: str) -> bool:
     return name in BUILT_IN and name not in _registered
 
 
+def is_batched_target(name: str) -> bool:
+    """True for a target of this library that takes any number of batch dimensions before those it works on."""
+    return is_built_in(name) and BUILT_IN[name].is_batched
+
+
 def native_function(name: str) -> NativeFunction | None:
     """The native function that is registered as `name`, or None."""
     function = _registered.get(name)

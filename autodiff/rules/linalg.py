@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...hlo.custom_calls import is_batched_target
 from ...hlo.opcode import Opcode
+from ...hlo.ops.custom_call import CustomCallAttributes
 from ...hlo.ops.linalg import CholeskyAttributes, FftAttributes, FftType, TriangularSolveAttributes
 from ...hlo.ops.movement import IotaAttributes
 from ...hlo.shape import Shape
@@ -31,8 +33,10 @@ from ...tracer.matrices import (
     TRANSPOSE as TRANSPOSED,
 )
 from ...tracer.ops import add, array_shape, compare, conjugate, full_like, mul, neg, scale, select, sub, zeros
+from ..batching import Axis, all_with_batch
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
-from .tables import JVP, TRANSPOSE, not_linear
+from .declared import bind_batch, by_elements
+from .tables import BATCH, JVP, TRANSPOSE, not_linear
 
 _O = Opcode
 
@@ -130,3 +134,13 @@ def _weights(like: Value, length: int, with_partner: float, alone: float) -> Val
     if length % 2 == 0:
         is_own = bind(_O.OR, (is_own, compare(place, "EQ", full_like(place, dimensions[last] - 1))))
     return select(is_own, full_like(like, alone), full_like(like, with_partner))
+
+
+@BATCH.register(_O.CUSTOM_CALL)
+def _custom_call_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: CustomCallAttributes, shape: Shape
+) -> Any:
+    """LAPACK's targets take batches in front of the dimensions that they work on; others run once for each element."""
+    if is_batched_target(attributes.custom_call_target):
+        return bind_batch(axis, _O.CUSTOM_CALL, all_with_batch(axis, operands, batched), attributes, shape)
+    return by_elements(_O.CUSTOM_CALL, axis, operands, batched, attributes, shape)

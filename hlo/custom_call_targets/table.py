@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -44,6 +45,12 @@ class BuiltIn:
     function: str
     signature: str = ""
     element_type: ElementType | None = None
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether all operands and results may have batch dimensions in front."""
+        parts = re.findall(r"\[(.)", self.signature)
+        return bool(parts) and set(parts) == {"*"}
 
     def bind(self, call: Call) -> Run:
         """What computes `call`. ShapeError (`custom-call_target`) if the target cannot be called so."""

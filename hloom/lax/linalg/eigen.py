@@ -41,7 +41,7 @@ from ...tracer.ops import (
 )
 from ...tracer.source import user_line
 from ..reduce import argmax
-from .lapack import lapack, matrices, nan_unless, succeeded
+from .lapack import lapack, matrices, nan_unless, succeeded, takes_batches
 from .lu import solve
 
 __all__ = [
@@ -102,6 +102,7 @@ def eigh_of(a: Value, *, lower: bool = True, vectors: bool = True) -> list[Value
 
 
 _eigh = Primitive("eigh")
+takes_batches(_eigh)
 
 
 @_eigh.def_meaning
@@ -173,6 +174,7 @@ def eig(
 
 
 _eig = Primitive("eig")
+takes_batches(_eig)
 
 
 @_eig.def_meaning

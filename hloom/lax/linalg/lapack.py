@@ -17,7 +17,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ...hlo.shape import Shape
-from ...tracer import dtypes
+from ...tracer import dtypes, tree
 from ...tracer.array import as_value
 from ...tracer.core import Value, bind, bind_multi
 from ...tracer.errors import OperandError
@@ -111,3 +111,17 @@ def no_derivative(primitive: Primitive, instead: str) -> None:
             f"{primitive.name} has no derivative: {instead} defined\n  at {user_line()}\n"
             "  hloom.lax.stop_gradient makes its operand a constant."
         )
+
+
+def takes_batches(primitive: Primitive) -> None:
+    """Say that the operands may have any number of batch dimensions in front, the same ones, and the results then have
+    them too: vmap binds the primitive to whole batches."""
+
+    @primitive.def_batch
+    def batch(axis_size: int, batched: Sequence[bool], *operands: Value, **params: Any) -> Any:
+        whole = [
+            v if b else broadcast(v, (axis_size, *v.aval.shape), range(1, v.aval.ndim + 1))
+            for v, b in zip(operands, batched, strict=True)
+        ]
+        found = primitive.bind(*whole, **params)
+        return found, tree.map(lambda _: True, found)

@@ -42,15 +42,18 @@ from ...tracer.ops import (
     convert,
     full_like,
     neg,
+    read_block,
     reduce_sum,
+    reshape,
     select,
     slice_,
     sub,
+    write_block,
     zeros,
 )
 from ...tracer.scan import fori_loop
 from ..structure import stop_gradient
-from .lapack import fail, lapack, matrices, nan_unless
+from .lapack import fail, lapack, matrices, nan_unless, takes_batches
 
 __all__ = [
     "lu",
@@ -70,6 +73,7 @@ def lu(x: Any) -> tuple[Value, Value, Value]:
 
 
 _lu = Primitive("lu")
+takes_batches(_lu)
 
 
 @_lu.def_meaning
@@ -135,6 +139,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Value:
 
 
 _permutation = Primitive("lu_pivots_to_permutation")
+takes_batches(_permutation)
 
 
 @_permutation.def_meaning
@@ -145,8 +150,15 @@ def _permutation_meaning(pivots: Value, *, permutation_size: int) -> Value:
         return start
     position = places(pivots.aval.shape)
 
+    def exchange_one(i: Value, order: Value) -> Value:
+        """Elements i and pivots[i] exchanged."""
+        i = convert(i, dtypes.int32, False)
+        pivot = reshape(read_block(pivots, (i,), (1,)), ())
+        mine, its = read_block(order, (i,), (1,)), read_block(order, (pivot,), (1,))
+        return write_block(write_block(order, its, (i,)), mine, (pivot,))
+
     def exchange(i: Value, order: Value) -> Value:
-        """Elements i and pivots[i] exchanged, for all of the batch at once."""
+        """The same for all of the batch at once."""
         i = convert(i, dtypes.int32, False)
         pivot = _at(pivots, position, i)
         here = compare(start, "EQ", broadcast(i, start.aval.shape, ()))
@@ -154,7 +166,7 @@ def _permutation_meaning(pivots: Value, *, permutation_size: int) -> Value:
         mine, its = _chosen(order, here), _chosen(order, there)
         return select(there, _along(mine, start), select(here, _along(its, start), order))
 
-    found: Value = fori_loop(0, count, exchange, start)
+    found: Value = fori_loop(0, count, exchange_one if pivots.aval.ndim == 1 else exchange, start)
     return found
 
 
@@ -179,6 +191,7 @@ def permuted(x: Value, permutation: Value, *, inverse: bool = False) -> Value:
 
 
 _permute_rows = Primitive("permute_rows")
+takes_batches(_permute_rows)
 
 
 @_permute_rows.def_meaning
@@ -240,6 +253,7 @@ def solve(a: Value, b: Value) -> Value:
 
 
 _solve = Primitive("solve")
+takes_batches(_solve)
 """Operands: a, its factors and permutation, b. What x is follows from a and b, so the factors do not move."""
 
 

@@ -34,7 +34,7 @@ from ...tracer.ops import (
     sub,
     zeros,
 )
-from .lapack import fail, inexact, lapack, matrices, no_derivative
+from .lapack import fail, inexact, lapack, matrices, no_derivative, takes_batches
 from .lu import permuted, solve
 
 __all__ = [
@@ -63,6 +63,7 @@ def geqrf(x: Any) -> tuple[Value, Value]:
 
 
 _geqrf = Primitive("geqrf")
+takes_batches(_geqrf)
 no_derivative(_geqrf, "those of qr are")
 
 
@@ -74,6 +75,7 @@ def _geqrf_meaning(x: Value) -> tuple[Value, Value]:
 
 
 _qr = Primitive("qr")
+takes_batches(_qr)
 
 
 @_qr.def_meaning
@@ -178,6 +180,7 @@ def householder_product(a: Any, taus: Any) -> Value:
 
 
 _householder_product = Primitive("householder_product")
+takes_batches(_householder_product)
 no_derivative(_householder_product, "that of qr is")
 
 
@@ -202,6 +205,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
 
 _ormqr = Primitive("ormqr")
+takes_batches(_ormqr)
 no_derivative(_ormqr, "that of qr is")
 
 

@@ -15,7 +15,7 @@ from ...tracer.core import Value, bind
 from ...tracer.matrices import batch_of, rows_scaled, sizes
 from ...tracer.ops import array_shape, concatenate, is_complex, neg, slice_, sub, zeros
 from ...tracer.source import user_line
-from .lapack import fail, inexact, lapack, matrices, nan_unless, no_derivative, succeeded
+from .lapack import fail, inexact, lapack, matrices, nan_unless, no_derivative, succeeded, takes_batches
 
 __all__ = [
     "hessenberg",
@@ -44,6 +44,7 @@ def schur(
 
 
 _schur = Primitive("schur")
+takes_batches(_schur)
 no_derivative(_schur, "those of eigh and eigvals are")
 
 
@@ -66,6 +67,7 @@ def hessenberg(a: Any) -> tuple[Value, Value]:
 
 
 _hessenberg = Primitive("hessenberg")
+takes_batches(_hessenberg)
 no_derivative(_hessenberg, "those of eigh and eigvals are")
 
 
@@ -91,6 +93,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Value, Value, Value, Val
 
 
 _tridiagonal = Primitive("tridiagonal")
+takes_batches(_tridiagonal)
 no_derivative(_tridiagonal, "that of eigh is")
 
 
@@ -126,6 +129,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 
 
 _tridiagonal_solve = Primitive("tridiagonal_solve")
+takes_batches(_tridiagonal_solve)
 
 
 @_tridiagonal_solve.def_meaning

@@ -34,7 +34,7 @@ from ...tracer.ops import (
     zeros,
 )
 from ...tracer.source import user_line
-from .lapack import fail, lapack, matrices, nan_unless, succeeded
+from .lapack import fail, lapack, matrices, nan_unless, succeeded, takes_batches
 
 __all__ = [
     "SvdAlgorithm",
@@ -94,6 +94,7 @@ def svd(
 
 
 _svd = Primitive("svd")
+takes_batches(_svd)
 """Results: s, and with `compute_uv` u and v^H."""
 
 

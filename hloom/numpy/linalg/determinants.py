@@ -8,7 +8,7 @@ from ... import lax
 from ...extend.core import Primitive
 from ...hlo.errors import UnsupportedError
 from ...lax import linalg
-from ...lax.linalg.lapack import fail
+from ...lax.linalg.lapack import fail, takes_batches
 from ...lax.linalg.lu import permuted, solve
 from ...lax.linalg.qr import geqrf
 from ...tracer import dtypes
@@ -76,6 +76,7 @@ def _small(x: Any) -> Any:
 
 
 _det = Primitive("det")
+takes_batches(_det)
 
 
 @_det.def_meaning
@@ -140,6 +141,7 @@ def _by_qr(x: Value) -> tuple[Any, Any]:
 
 
 _slogdet = Primitive("slogdet")
+takes_batches(_slogdet)
 
 
 @_slogdet.def_meaning

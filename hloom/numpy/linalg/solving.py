@@ -8,7 +8,7 @@ from typing import Any
 
 from ...extend.core import Primitive
 from ...lax import linalg
-from ...lax.linalg.lapack import fail, matrices
+from ...lax.linalg.lapack import fail, matrices, takes_batches
 from ...lax.linalg.lu import solve as solve_matrices
 from ...lax.movement import broadcast_shapes, canonical_axis
 from ...tracer import dtypes
@@ -100,6 +100,7 @@ def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any 
 
 
 _pinv = Primitive("pinv")
+takes_batches(_pinv)
 
 
 @_pinv.def_meaning
