@@ -28,6 +28,7 @@ if _typing.TYPE_CHECKING:
         nn,
         numpy,
         random,
+        scipy,
         tree,
         tree_util,
         typing,
@@ -76,7 +77,7 @@ __version__ = "0.1.0"
 _MODULES = (
     *("ad_checkpoint", "custom_batching", "custom_derivatives", "dtypes", "errors", "experimental", "extend", "hlo"),
     *("lax", "nn", "numpy", "random"),
-    *("flatten_util", "tree", "tree_util", "typing"),
+    *("flatten_util", "scipy", "tree", "tree_util", "typing"),
 )
 _NAMES = {
     **dict.fromkeys(("grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff.api"),
@@ -161,6 +162,7 @@ __all__ = [
     "registered_custom_calls",
     "remat",
     "run_hlo",
+    "scipy",
     "tree",
     "tree_util",
     "typing",

@@ -14,6 +14,7 @@ import scipy.linalg
 import hloom
 import hloom.numpy as jnp
 from hloom.lax import linalg
+from support.batch_check import check_batches
 from support.grad_check import check_derivatives
 
 NDArray = np.ndarray[Any, Any]
@@ -277,6 +278,7 @@ def _derivatives() -> dict[str, Case]:
 
 
 DERIVATIVES = _derivatives()
+BATCHED = [name for name in DERIVATIVES if "(" not in name or "(3, 3)" in name or "(2, 4)" in name]
 
 
 @pytest.mark.parametrize("name", DERIVATIVES)
@@ -289,6 +291,32 @@ def test_derivatives(name: str) -> None:
 
     with hloom.enable_x64(True):
         check_derivatives(flat, inputs, tolerance=1e-5, step=1e-5)
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_batches(name: str) -> None:
+    function, inputs = DERIVATIVES[name]
+    with hloom.enable_x64(True):
+        check_batches(function, inputs)
+
+
+def test_batches_of_derivatives_and_derivatives_of_batches() -> None:
+    a, b = matrix(3, 4, 4), matrix(3, 4, 2)
+
+    def loss(x: Any, y: Any) -> Any:
+        _, logarithm = jnp.linalg.slogdet(x)
+        q, r = linalg.qr(x)
+        return (jnp.linalg.solve(x, y) ** 2).sum() + logarithm + (q @ r**2).sum() + linalg.eigh(x)[0][0, 0] ** 2
+
+    gradient = hloom.grad(loss, (0, 1))
+    with hloom.enable_x64(True):
+        expected = [np.stack(parts) for parts in zip(*[gradient(x, y) for x, y in zip(a, b)])]
+        inside = hloom.vmap(gradient)(a, b)
+        outside = hloom.grad(lambda x, y: hloom.vmap(loss)(x, y).sum(), (0, 1))(a, b)
+        again = hloom.vmap(hloom.vmap(gradient))(a[None], b[None])
+        for k, wanted in enumerate(expected):
+            for found in (inside[k], outside[k], again[k][0]):
+                np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-7, atol=1e-9)
 
 
 def test_derivatives_of_one_operand_touch_no_other() -> None:

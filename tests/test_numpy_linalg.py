@@ -10,6 +10,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
+from support.batch_check import check_batches
 from support.grad_check import check_derivatives
 
 NDArray = np.ndarray[Any, Any]
@@ -182,6 +183,13 @@ def test_derivatives(name: str) -> None:
     with hloom.enable_x64(True):
         order = 1 if "pivot 0" in name else 2
         check_derivatives(flat, inputs, tolerance=1e-4, step=1e-6, order=order)
+
+
+@pytest.mark.parametrize("name", [name for name in DERIVATIVES if "c16" not in name])
+def test_batches(name: str) -> None:
+    function, inputs = DERIVATIVES[name]
+    with hloom.enable_x64(True):
+        check_batches(function, inputs)
 
 
 def test_solve_factors_its_matrix_once() -> None:

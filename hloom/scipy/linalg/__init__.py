@@ -1,0 +1,46 @@
+"""`hloom.scipy.linalg`: linear algebra with SciPy's arguments."""
+
+from ...namespaces import publish as _publish
+from . import construction, factorizations, functions
+from .construction import (
+    block_diag as block_diag,
+    hankel as hankel,
+    hilbert as hilbert,
+    toeplitz as toeplitz,
+)
+from .factorizations import (
+    cho_factor as cho_factor,
+    cho_solve as cho_solve,
+    cholesky as cholesky,
+    det as det,
+    eigh as eigh,
+    hessenberg as hessenberg,
+    inv as inv,
+    lu as lu,
+    lu_factor as lu_factor,
+    lu_solve as lu_solve,
+    qr as qr,
+    qr_multiply as qr_multiply,
+    schur as schur,
+    solve as solve,
+    solve_triangular as solve_triangular,
+    svd as svd,
+)
+from .functions import (
+    expm as expm,
+    expm_frechet as expm_frechet,
+    funm as funm,
+    polar as polar,
+    rsf2csf as rsf2csf,
+    solve_sylvester as solve_sylvester,
+    sqrtm as sqrtm,
+)
+
+__all__: list[str] = []
+__all__ += construction.__all__
+__all__ += factorizations.__all__
+__all__ += functions.__all__
+
+del construction, factorizations, functions
+
+_publish(__name__)

@@ -1,0 +1,369 @@
+"""Factorisations, eigenvalues and systems with SciPy's arguments. Source for names and meaning: scipy.linalg, and
+jax.scipy.linalg where they differ.
+
+Leading dimensions are batch dimensions. `overwrite_a` and the like, `check_finite`, `lwork`, `turbo` and `debug` are
+accepted and ignored: arrays are immutable, and values are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import lax
+from ...hlo.errors import UnsupportedError
+from ...lax import linalg
+from ...lax.linalg.eigen import eigh_of
+from ...lax.linalg.lapack import fail, matrices
+from ...lax.linalg.lu import lu_solve as solve_by_factors
+from ...lax.linalg.lu import permuted
+from ...lax.movement import broadcast_shapes
+from ...numpy import linalg as np_linalg
+from ...numpy.choose import where
+from ...numpy.movement import reshape
+from ...numpy.promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact
+from ...tracer import dtypes
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.matrices import (
+    ADJOINT,
+    NO_TRANSPOSE,
+    TRANSPOSE,
+    adjoint,
+    batch_of,
+    identity,
+    lower_part,
+    matmul,
+    sizes,
+    symmetrized,
+    upper_part,
+)
+from ...tracer.matrices import (
+    solve_triangular as solve_with_triangle,
+)
+from ...tracer.operators import ArrayLike
+from ...tracer.source import user_line
+
+__all__ = [
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "eigh",
+    "hessenberg",
+    "inv",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "qr",
+    "qr_multiply",
+    "schur",
+    "solve",
+    "solve_triangular",
+    "svd",
+]
+
+
+def _given(name: str, a: ArrayLike, *, square: bool = False) -> Value:
+    check_arraylike(name, a)
+    (x,) = promote_dtypes_inexact(a)
+    return matrices(name, x, square=square)
+
+
+@compound(static=("lower", "overwrite_a", "check_finite"))
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Value:
+    """The upper triangular U of a = U^H U, or with `lower` L of a = L L^H. NaN if a is not positive definite."""
+    return np_linalg.cholesky(_given("cholesky", a, square=True), upper=not lower)
+
+
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Value, bool]:
+    """What `cho_solve` takes: (the factor of `cholesky`, lower)."""
+    return cholesky(a, lower=lower), lower
+
+
+def cho_solve(
+    c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
+) -> Value:
+    """x of a x = b, from `cho_factor` of a; b: [n], or [..., n, k]."""
+    factor, lower = c_and_lower
+    return _cho_solve(factor, b, bool(lower))
+
+
+@compound(static=("lower",))
+def _cho_solve(c: ArrayLike, b: ArrayLike, lower: bool) -> Value:
+    factor, right, is_vector = _system("cho_solve", c, b)
+    first, second = (NO_TRANSPOSE, ADJOINT) if lower else (ADJOINT, NO_TRANSPOSE)
+    x = solve_with_triangle(factor, right, lower=lower, kind=first)
+    return _result(solve_with_triangle(factor, x, lower=lower, kind=second), is_vector)
+
+
+def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value, bool]:
+    """The matrices and right-hand sides of one dtype and with the same batch dimensions; whether b was a vector."""
+    check_arraylike(name, a, b)
+    x, y = promote_dtypes_inexact(a, b)
+    x = matrices(name, x, square=True)
+    is_vector = y.aval.ndim == 1
+    if is_vector:
+        y = reshape(y, (-1, 1))
+    y = matrices(name, y)
+    if y.aval.shape[-2] != x.aval.shape[-1]:
+        fail(name, [x, y], "b must have as many rows as a", "rows")
+    batch = broadcast_shapes(batch_of(x), batch_of(y))
+    x, y = (broadcast_to_shape(v, (*batch, *sizes(v))) for v in (x, y))
+    return x, y, is_vector
+
+
+def _result(x: Value, is_vector: bool) -> Value:
+    return reshape(x, x.aval.shape[:-1]) if is_vector else x
+
+
+@compound(static=("lower", "unit_diagonal", "trans", "overwrite_b", "debug", "check_finite"))
+def solve_triangular(
+    a: ArrayLike,
+    b: ArrayLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+) -> Value:
+    """x of op(a) x = b, a triangular; `trans`: 0 or "N" a itself, 1 or "T" its transpose, 2 or "C" its adjoint."""
+    kinds = {0: NO_TRANSPOSE, "N": NO_TRANSPOSE, 1: TRANSPOSE, "T": TRANSPOSE, 2: ADJOINT, "C": ADJOINT}
+    if trans not in kinds:
+        raise ValueError(f"Invalid 'trans' value {trans!r}: it is 0, 1, 2, 'N', 'T' or 'C'\n  at {user_line()}")
+    x, y, is_vector = _system("solve_triangular", a, b)
+    found = solve_with_triangle(x, y, lower=bool(lower), unit=bool(unit_diagonal), kind=kinds[trans])
+    return _result(found, is_vector)
+
+
+_ASSUMED = ("gen", "sym", "her", "pos")
+
+
+@compound(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
+def solve(
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Value:
+    """x of a x = b; with `assume_a` "pos" by Cholesky factors, else ("gen", "sym", "her") by LU."""
+    if assume_a not in _ASSUMED:
+        raise ValueError(f"Expected assume_a to be one of {list(_ASSUMED)}; got {assume_a!r}\n  at {user_line()}")
+    if assume_a != "pos":
+        return np_linalg.solve(a, b)
+    x, y, is_vector = _system("solve", a, b)
+    factor = linalg.cholesky(x if lower else adjoint(x))
+    first = solve_with_triangle(factor, y, lower=True)
+    return _result(solve_with_triangle(factor, first, lower=True, kind=ADJOINT), is_vector)
+
+
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Value:
+    """The inverses of square matrices."""
+    return np_linalg.inv(a)
+
+
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Value:
+    """The determinants of square matrices."""
+    return np_linalg.det(a)
+
+
+# ---- LU
+
+
+@compound(static=("overwrite_a", "check_finite"))
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Value, Value]:
+    """What `lu_solve` takes: (factors in one matrix, pivots); row i was exchanged with row pivots[i]."""
+    factors, pivots, _ = linalg.lu(_given("lu_factor", a))
+    return factors, pivots
+
+
+def lu_solve(
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Value:
+    """x of a x = b from `lu_factor` of a; `trans` 1: of a^T x = b, 2: of a^H x = b."""
+    factors, pivots = lu_and_piv
+    return _lu_solve(factors, pivots, b, trans)
+
+
+@compound(static=("trans",))
+def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, trans: int) -> Value:
+    if trans not in (0, 1, 2):
+        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}\n  at {user_line()}")
+    x, y, is_vector = _system("lu_solve", factors, b)
+    order = linalg.lu_pivots_to_permutation(lax.convert_element_type(pivots, dtypes.int32), x.aval.shape[-1])
+    order = broadcast_to_shape(order, x.aval.shape[:-1])
+    return _result(solve_by_factors(x, order, y, trans), is_vector)
+
+
+@compound(static=("permute_l", "overwrite_a", "check_finite"))
+def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """(P, L, U) with a = P L U, or with `permute_l` (P L, U)."""
+    x = _given("lu", a)
+    factors, _, order = linalg.lu(x)
+    (m, n), batch, none = sizes(x), batch_of(x), [0] * x.aval.ndim
+    k = min(m, n)
+    lower = lower_part(lax.slice(factors, none, (*batch, m, k)), -1)
+    lower = lax.add(lower, identity(lower.aval.shape, lower.aval.dtype))
+    upper = upper_part(lax.slice(factors, none, (*batch, k, n)))
+    if permute_l:
+        return permuted(lower, order, inverse=True), upper
+    real = dtypes.real_of(x.aval.dtype)
+    return permuted(identity((*batch, m, m), real), order, inverse=True), lower, upper
+
+
+# ---- QR
+
+
+@compound(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """a = Q R: (Q, R), (R,) with mode "r", and with `pivoting` the permutation p of a[..., p] = Q R.
+
+    mode: "full" Q [..., m, m]; "economic" Q [..., m, min(m, n)]; "r" R alone, as in full.
+    """
+    if mode not in ("full", "r", "economic"):
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}\n  at {user_line()}")
+    q, r, *order = linalg.qr(_given("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
+    return (r, *order) if mode == "r" else (q, r, *order)
+
+
+@compound(static=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
+def qr_multiply(
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:
+    """(c Q, R), or with mode "left" (Q c, R), for the economic Q of a; with `pivoting` and p. `conjugate` Q."""
+    if mode not in ("left", "right"):
+        raise ValueError(f"Mode argument should be 'left' or 'right', not {mode!r}\n  at {user_line()}")
+    check_arraylike("qr_multiply", a, c)
+    x, y = promote_dtypes_inexact(a, c)
+    q, r, *order = linalg.qr(matrices("qr_multiply", x), pivoting=pivoting, full_matrices=False)
+    is_vector = y.aval.ndim == 1
+    if is_vector:
+        y = reshape(y, (-1, 1) if mode == "left" else (1, -1))
+    y = matrices("qr_multiply", y)
+    q = lax.conj(q) if conjugate and dtypes.is_complex(q.aval.dtype) else q
+    wanted, found = (sizes(q)[1], sizes(y)[0]) if mode == "left" else (sizes(q)[0], sizes(y)[1])
+    if wanted != found:
+        fail("qr_multiply", [x, y], f"c must have {wanted} {'rows' if mode == 'left' else 'columns'}", "sizes")
+    product = matmul(q, y) if mode == "left" else matmul(y, q)
+    return (reshape(product, (-1,)) if is_vector else product, r, *order)
+
+
+# ---- eigenvalues and singular values
+
+
+@compound(static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver"))
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """(U, s, Vh) of a = U diag(s) Vh; s alone unless `compute_uv`. `lapack_driver`: "gesdd" or "gesvd"."""
+    drivers = {"gesdd": linalg.SvdAlgorithm.DEFAULT, "gesvd": linalg.SvdAlgorithm.QR}
+    if lapack_driver not in drivers:
+        raise ValueError(f"lapack_driver must be one of {list(drivers)}, not {lapack_driver!r}\n  at {user_line()}")
+    x = _given("svd", a)
+    return linalg.svd(x, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=drivers[lapack_driver])
+
+
+@compound(static=("lower", "eigvals_only", "overwrite_a", "overwrite_b", "turbo", "eigvals", "type", "check_finite"))
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """(w, v) of Hermitian matrices, w ascending; w alone with `eigvals_only`.
+
+    With b, positive definite, of a v = b v w (`type` 1), a b v = v w (2) or b a v = v w (3); then v^H b v = 1, in type
+    3 v^H b^-1 v = 1.
+    """
+    if eigvals is not None:
+        raise UnsupportedError(f"eigh: a part of the eigenvalues (eigvals) is not supported\n  at {user_line()}")
+    if type not in (1, 2, 3):
+        raise ValueError(f"'type' must be 1, 2, or 3, not {type}\n  at {user_line()}")
+    if b is None:
+        x = _given("eigh", a, square=True)
+        found = eigh_of(symmetrized(x), lower=lower, vectors=not eigvals_only)
+        return found[0] if eigvals_only else (found[1], found[0])
+    x, y, _ = _system("eigh", a, b)
+    factor = linalg.cholesky(y)
+    if type == 1:
+        reduced = solve_with_triangle(factor, symmetrized(x), lower=True)
+        reduced = solve_with_triangle(factor, reduced, left=False, lower=True, kind=ADJOINT)
+    else:
+        reduced = matmul(adjoint(factor), matmul(symmetrized(x), factor))
+    if eigvals_only:
+        return eigh_of(symmetrized(reduced), vectors=False)[0]
+    v, w = eigh_of(symmetrized(reduced))
+    if type == 3:
+        return w, matmul(factor, v)
+    return w, solve_with_triangle(factor, v, lower=True, kind=ADJOINT)
+
+
+@compound(static=("output",))
+def schur(a: ArrayLike, output: str = "real") -> tuple[Value, Value]:
+    """(T, Z) with a = Z T Z^H; `output` "complex" makes T triangular also for a real matrix."""
+    if output not in ("real", "complex"):
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output!r}\n  at {user_line()}")
+    x = _given("schur", a, square=True)
+    if output == "complex":
+        x = lax.convert_element_type(x, dtypes.to_complex(x.aval.dtype))
+    t, z = linalg.schur(x)
+    return t, z
+
+
+@compound(static=("calc_q", "overwrite_a", "check_finite"))
+def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """H of a = Q H Q^H, zero below the first subdiagonal; with `calc_q` (H, Q)."""
+    x = _given("hessenberg", a, square=True)
+    n, batch, none = sizes(x)[0], batch_of(x), [0] * x.aval.ndim
+    if n <= 1:
+        return (x, identity(x.aval.shape, x.aval.dtype)) if calc_q else x
+    found, taus = linalg.hessenberg(x)
+    h = upper_part(found, -1)
+    if not calc_q:
+        return h
+    inner = linalg.householder_product(lax.slice(found, [*none[2:], 1, 0], (*batch, n, n - 1)), taus)
+    zero = lax.full_like(inner, 0, shape=())
+    edges = [(0, 0, 0)] * len(batch) + [(1, 0, 0)] * 2
+    q = lax.add(lax.pad(inner, zero, edges), _corner(x))
+    return h, q
+
+
+def _corner(x: Value) -> Value:
+    """1 at [..., 0, 0], 0 elsewhere."""
+    unit = identity(x.aval.shape, x.aval.dtype)
+    first = lax.broadcasted_iota(dtypes.int32, x.aval.shape, x.aval.ndim - 1) == 0
+    return where(first, unit, 0).astype(x.aval.dtype)

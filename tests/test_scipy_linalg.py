@@ -1,0 +1,190 @@
+"""`hloom.scipy.linalg` against SciPy, its derivatives against finite differences, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import hloom
+import hloom.numpy as jnp
+import hloom.scipy.linalg as linalg
+from support.batch_check import check_batches
+from support.grad_check import check_derivatives
+
+NDArray = np.ndarray[Any, Any]
+RNG = np.random.default_rng(0)
+A, B, TALL, V = RNG.standard_normal((4, 4)), RNG.standard_normal((4, 2)), RNG.standard_normal((4, 3)), np.arange(4.0)
+Z = A + 1j * RNG.standard_normal((4, 4))
+H, HZ = A @ A.T + 4 * np.eye(4), Z @ Z.conj().T + 4 * np.eye(4)
+P = A + A.T + 20 * np.eye(4)
+
+CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "cholesky": (lambda m, x, y: (m.cholesky(x), m.cholesky(y, lower=True)), [H, HZ]),
+    "cho_solve": (lambda m, x, y: (m.cho_solve(m.cho_factor(x), y), m.cho_solve(m.cho_factor(x, True), y)), [HZ, Z]),
+    "solve_triangular": (
+        lambda m, x, y: [
+            m.solve_triangular(x, y, trans=t, lower=low, unit_diagonal=u)
+            for t in (0, 1, 2, "N", "T", "C")
+            for low in (True, False)
+            for u in (True, False)
+        ],
+        [HZ, Z],
+    ),
+    "solve_triangular of a vector": (lambda m, x, y: m.solve_triangular(x, y), [H, V]),
+    "solve": (lambda m, x, y: [m.solve(x, y, assume_a=a) for a in ("gen", "sym", "her", "pos")], [H, B]),
+    "solve lower": (lambda m, x, y: m.solve(x, y, lower=True, assume_a="pos"), [HZ, V]),
+    "inv": (lambda m, x: (m.inv(x), m.det(x)), [Z]),
+    "lu": (lambda m, x: (*m.lu(x), *m.lu(x, permute_l=True)), [Z]),
+    "lu tall": (lambda m, x: (*m.lu(x), *m.lu(x.T)), [TALL]),
+    "lu_factor": (lambda m, x: m.lu_factor(x), [Z]),
+    "lu_solve": (lambda m, x, y: [m.lu_solve(m.lu_factor(x), y, trans=t) for t in (0, 1, 2)], [Z, B]),
+    "qr": (lambda m, x: (*m.qr(x), *m.qr(x, mode="economic"), *m.qr(x, mode="r")), [TALL]),
+    "qr pivoting": (lambda m, x: (*m.qr(x, pivoting=True), *m.qr(x, mode="r", pivoting=True)), [TALL]),
+    "qr_multiply": (lambda m, x, y: m.qr_multiply(x, y), [TALL, A]),
+    "qr_multiply left": (lambda m, x, y: m.qr_multiply(x, y, "left"), [TALL, A[:3]]),
+    "qr_multiply vector": (lambda m, x, y: m.qr_multiply(x, y, conjugate=True), [Z, V]),
+    "svd": (lambda m, x: [m.svd(x, compute_uv=False, lapack_driver=d) for d in ("gesdd", "gesvd")], [TALL]),
+    "eigh": (lambda m, x: (m.eigh(x)[0], m.eigh(x, eigvals_only=True)), [HZ]),
+    "eigh generalized": (lambda m, x, y: [m.eigh(x, y, type=t, eigvals_only=True) for t in (1, 2, 3)], [A + A.T, H]),
+    "schur": (lambda m, x: m.schur(x), [A]),
+    "hessenberg": (lambda m, x: (m.hessenberg(x), *m.hessenberg(x, calc_q=True)), [Z]),
+    "expm": (lambda m, x, y: (m.expm(x), m.expm(y), m.expm(x * 30)), [A, Z]),
+    "expm of a batch": (lambda m, x: m.expm(x), [np.stack([A, 0 * A, A * 100, A / 100])]),
+    "expm_frechet": (lambda m, x, y: m.expm_frechet(x, y), [A, H]),
+    "sqrtm": (lambda m, x, y: (m.sqrtm(x), m.sqrtm(y)), [A, Z]),
+    "funm": (lambda m, x: m.funm(x, lambda w: w**2 + 1), [A]),
+    "polar": (lambda m, x: (*m.polar(x), *m.polar(x, side="left"), *m.polar(x.T)), [TALL]),
+    "solve_sylvester": (lambda m, x, y, z: m.solve_sylvester(x, y, z), [A, H[:2, :2], B]),
+    "block_diag": (lambda m, x, y: (m.block_diag(x, y, 2.0, y[0]), m.block_diag()), [A, B]),
+    "toeplitz": (lambda m, x, y: (m.toeplitz(x), m.toeplitz(x, y), m.toeplitz(y, x), m.toeplitz(x[:1])), [Z[0], V[:3]]),
+    "hankel": (lambda m, x, y: (m.hankel(x), m.hankel(x, y), m.hankel(y, x)), [V, V[:3] + 1]),
+    "hilbert": (lambda m, x: m.hilbert(3), [V]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_in_scipy(name: str) -> None:
+    function, inputs = CASES[name]
+    expected = function(scipy.linalg, *inputs)
+    with hloom.enable_x64(True):
+        found = function(linalg, *inputs)
+        compiled = hloom.jit(lambda *xs: function(linalg, *xs))(*inputs)
+        for leaves in (hloom.tree.leaves(found), hloom.tree.leaves(compiled)):
+            for a, b in zip(leaves, hloom.tree.leaves(expected), strict=True):
+                assert a.shape == np.shape(b)
+                np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-9)
+
+
+def test_generalized_eigenvectors() -> None:
+    x = A + A.T
+    with hloom.enable_x64(True):
+        for kind, check in {
+            1: lambda w, v: (x @ v, H @ v * w),
+            2: lambda w, v: (x @ H @ v, v * w),
+            3: lambda w, v: (H @ x @ v, v * w),
+        }.items():
+            w, v = linalg.eigh(x, H, type=kind)
+            left, right = check(np.asarray(w), np.asarray(v))
+            np.testing.assert_allclose(left, right, atol=1e-9)
+            metric = np.linalg.inv(H) if kind == 3 else H
+            np.testing.assert_allclose(np.asarray(v.T @ metric @ v), np.eye(4), atol=1e-9)
+
+
+def test_complex_schur_and_the_eigen_method() -> None:
+    with hloom.enable_x64(True):
+        for form in (linalg.schur(A, output="complex"), linalg.rsf2csf(*linalg.schur(A))):
+            t, z = (np.asarray(r) for r in form)
+            np.testing.assert_allclose(z @ t @ z.conj().T, A, atol=1e-12)
+            np.testing.assert_allclose(z @ z.conj().T, np.eye(4), atol=1e-12)
+            np.testing.assert_allclose(t, np.triu(t), atol=1e-14)
+        x = np.asarray(linalg.solve_sylvester(A, H[:2, :2], B, method="eigen"))
+        np.testing.assert_allclose(A @ x + x @ H[:2, :2], B, atol=1e-10)
+        result, error = linalg.funm(A, jnp.exp, disp=False)
+        np.testing.assert_allclose(np.asarray(result), scipy.linalg.expm(A), atol=1e-9)
+        assert 0 < float(error) <= 1
+
+
+def test_expm_of_a_triangular_matrix_and_of_large_ones() -> None:
+    upper = np.triu(A).astype(np.float32)
+    found = linalg.expm(upper, upper_triangular=True)
+    np.testing.assert_allclose(np.asarray(found), scipy.linalg.expm(upper), rtol=1e-4)
+    assert np.isnan(np.asarray(linalg.expm(upper * 1e9))).all()
+    assert np.isnan(np.asarray(linalg.expm(np.full((2, 2), np.nan, np.float32)))).all()
+    assert linalg.expm(np.zeros((2, 2), int)).dtype == "float32"
+    assert linalg.expm(np.zeros((0, 0), np.float32)).shape == (0, 0)
+
+
+DERIVATIVES: dict[str, tuple[Callable[..., Any], list[NDArray]]] = {
+    "cholesky": (linalg.cholesky, [H]),
+    "cho_solve": (lambda x, y: linalg.cho_solve(linalg.cho_factor(x), y), [H, B]),
+    "solve pos": (lambda x, y: linalg.solve(x, y, assume_a="pos"), [H, V]),
+    "lu_solve": (lambda x, y: linalg.lu_solve(linalg.lu_factor(x), y, trans=1), [A, B]),
+    "lu": (lambda x: list(linalg.lu(x)[1:]), [A]),
+    "expm": (linalg.expm, [A]),
+    "expm complex": (linalg.expm, [Z[:2, :2]]),
+    "polar": (lambda x: list(linalg.polar(x)), [TALL]),
+    "eigh generalized": (lambda x, y: linalg.eigh(x, y, eigvals_only=True), [A + A.T, H]),
+    "qr_multiply": (lambda x, y: list(linalg.qr_multiply(x, y)), [TALL, A]),
+    "toeplitz": (linalg.toeplitz, [V, V + 1]),
+    "block_diag": (linalg.block_diag, [A, B]),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives(name: str) -> None:
+    function, inputs = DERIVATIVES[name]
+
+    def flat(xs: list[Any]) -> list[Any]:
+        found = function(*xs)
+        return found if isinstance(found, list) else [found]
+
+    with hloom.enable_x64(True):
+        check_derivatives(flat, inputs, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_batches(name: str) -> None:
+    function, inputs = DERIVATIVES[name]
+    with hloom.enable_x64(True):
+        check_batches(function, inputs)
+
+
+@pytest.mark.parametrize("name", ["sqrtm", "solve_sylvester", "schur"])
+def test_batches_without_derivatives(name: str) -> None:
+    inputs = [A, H, A] if name == "solve_sylvester" else [A]
+    with hloom.enable_x64(True):
+        check_batches(getattr(linalg, name), inputs)
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "trans": (lambda: linalg.solve_triangular(A, B, trans=5), ValueError, "Invalid 'trans' value 5"),
+    "lu trans": (lambda: linalg.lu_solve(linalg.lu_factor(A), B, trans=4), ValueError, "must be 0, 1, or 2, got 4"),
+    "assume_a": (lambda: linalg.solve(A, B, assume_a="x"), ValueError, "Expected assume_a to be one of"),
+    "rows": (lambda: linalg.cho_solve((A, True), B[:3]), ValueError, "as many rows"),
+    "mode": (lambda: linalg.qr(A, mode="x"), ValueError, "Unsupported QR decomposition mode 'x'"),
+    "output": (lambda: linalg.schur(A, output="x"), ValueError, "either 'real' or 'complex'"),
+    "type": (lambda: linalg.eigh(A, type=4), ValueError, "must be 1, 2, or 3"),
+    "part": (lambda: linalg.eigh(A, eigvals=(0, 1)), NotImplementedError, "eigvals"),  # type: ignore[arg-type]
+    "driver": (lambda: linalg.svd(A, lapack_driver="x"), ValueError, "lapack_driver"),
+    "sylvester": (lambda: linalg.solve_sylvester(A, A, A, method="x"), ValueError, "Unrecognized method 'x'"),
+    "sylvester shape": (lambda: linalg.solve_sylvester(A, A, B), ValueError, "columns of B"),
+    "polar": (lambda: linalg.polar(A, method="x"), ValueError, "Unknown polar decomposition method 'x'"),
+    "side": (lambda: linalg.polar(A, "x"), ValueError, "'right' or 'left'"),
+    "blocks": (lambda: linalg.block_diag(np.ones((1, 1, 1))), ValueError, "at most 2 dimensions"),
+    "blocksize": (lambda: linalg.sqrtm(A, 2), NotImplementedError, "block size of 2"),
+    "square": (lambda: linalg.expm(TALL), ValueError, "must be equal"),
+    "frechet": (lambda: linalg.expm_frechet(A, TALL), ValueError, "one shape"),
+    "qr_multiply": (lambda: linalg.qr_multiply(TALL, TALL), ValueError, "c must have 4 columns"),
+    "derivative": (lambda: hloom.jvp(linalg.sqrtm, (A,), (A,)), NotImplementedError, "schur has no derivative"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str) -> None:
+    call, kind, message = REFUSED[name]
+    with hloom.enable_x64(True), pytest.raises(kind, match=message):
+        call()
