@@ -91,6 +91,12 @@ split_p sqrt sqrt_p square square_p squeeze squeeze_p stack stack_p stage stage_
 sub_p switch tan tan_p tanh tanh_p tile tile_p top_k top_k_p transpose transpose_p unstack unstack_p while_loop while_p
 with_sharding_constraint xor_p zeta zeta_p
 """,
+    "lax.linalg": """
+EigImplementation EighImplementation SvdAlgorithm cholesky cholesky_p cholesky_update cholesky_update_p eig eig_p eigh
+eigh_p hessenberg hessenberg_p householder_product householder_product_p lu lu_p lu_pivots_to_permutation
+lu_pivots_to_permutation_p ormqr ormqr_p qdwh qr qr_p schur schur_p svd svd_p symmetric_product symmetric_product_p
+triangular_solve triangular_solve_p tridiagonal tridiagonal_p tridiagonal_solve tridiagonal_solve_p
+""",
     "nn": """
 celu dot_product_attention elu gelu get_scaled_dot_general_config glu hard_sigmoid hard_silu hard_swish hard_tanh
 identity initializers leaky_relu log1mexp log_sigmoid log_softmax logmeanexp logsumexp mish one_hot relu relu6
@@ -135,6 +141,9 @@ true_divide trunc ufunc uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 union1
 unique_inverse unique_values unpackbits unravel_index unsignedinteger unstack unwrap vander var vdot vecdot vecmat
 vectorize vsplit vstack where zeros zeros_like
 """,
+    "numpy.fft": """
+fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn
+""",
     "numpy.linalg": """
 cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power matrix_rank
 matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv tensorsolve trace vecdot
@@ -145,6 +154,15 @@ PRNGKey ball bernoulli beta binomial bits categorical cauchy chisquare choice cl
 exponential f fold_in gamma generalized_normal geometric gumbel key key_data key_dtype key_impl laplace loggamma
 logistic lognormal maxwell multinomial multivariate_normal normal orthogonal pareto permutation poisson rademacher
 randint random_gamma_p rayleigh split t triangular truncated_normal uniform wald weibull_min wrap_key_data
+""",
+    "scipy": """
+cluster fft integrate interpolate linalg ndimage signal sparse special stats
+""",
+    "scipy.linalg": """
+block_diag cho_factor cho_solve cholesky circulant companion convolution_matrix det dft eigh eigh_tridiagonal expm
+expm_frechet fiedler fiedler_companion funm hadamard hankel helmert hessenberg hilbert inv invhilbert invpascal leslie
+lu lu_factor lu_solve pascal polar qr qr_multiply rsf2csf schur solve solve_sylvester solve_triangular sqrtm svd
+toeplitz
 """,
     "tree": """
 all broadcast flatten flatten_with_path leaves leaves_with_path map map_with_path reduce reduce_associative static
@@ -183,7 +201,7 @@ ADVICE = {
     ),
     **dict.fromkeys(
         (
-            *("lax.conv_general_dilated", "lax.fft", "lax.gather", "lax.reduce_window", "lax.scatter"),
+            *("lax.conv_general_dilated", "lax.gather", "lax.reduce_window", "lax.scatter"),
             *("lax.scatter_add", "lax.sort", "lax.top_k"),
         ),
         _IN_HLO,
@@ -193,7 +211,6 @@ ADVICE = {
     "default_backend": "hloom.config.hloom_backend names the backend",
     "errors.JaxRuntimeError": "a program that cannot be run raises hloom.errors.ExecutionError",
     "make_jaxpr": "hloom.make_hlo(f)(*args) shows the program as HLO",
-    "scipy": "outside of jit and grad, SciPy's own functions take concrete arrays",
     "stages": "the stages of a function are hloom.Lowered and hloom.Compiled",
 }
 """What to do without a name: by namespace and name. The other messages follow from the lists of names."""

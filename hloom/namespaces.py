@@ -138,12 +138,13 @@ def _elsewhere(space: str, name: str, jax_names: Any) -> str | None:
 
 
 def _numpy_has(space: str, name: str) -> str | None:
-    """NumPy's function of this name, for arrays that are not traced."""
-    if space.partition(".")[0] != "numpy":
+    """NumPy's or SciPy's function of this name, for arrays that are not traced."""
+    if space.partition(".")[0] not in ("numpy", "scipy"):
         return None
-    found: Any = import_module("numpy")
-    for part in space.split(".")[1:]:
-        found = getattr(found, part)
+    try:
+        found = import_module(space)
+    except ImportError:
+        return None
     if name not in dir(found):
         return None
     return f"outside of jit and grad, {space}.{name} takes concrete arrays"

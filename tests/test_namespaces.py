@@ -67,8 +67,8 @@ MESSAGES = {
     # what JAX has, and what to use
     "numpy.sort": "jax.numpy has 'sort', hloom.numpy does not have it yet: outside of jit and grad, numpy.sort takes "
     "concrete arrays",
-    "numpy.linalg.inv": "jax.numpy.linalg has 'inv', hloom.numpy.linalg does not have it yet: outside of jit and grad, "
-    "numpy.linalg.inv takes concrete arrays",
+    "scipy.linalg.circulant": "jax.scipy.linalg has 'circulant', hloom.scipy.linalg does not have it yet: outside of "
+    "jit and grad, scipy.linalg.circulant takes concrete arrays",
     "random.choice": "jax.random has 'choice', hloom.random does not have it yet",
     "lax.top_k": "jax.lax has 'top_k', hloom.lax does not have it yet: hloom.run_hlo runs HLO text that has this "
     "operation",

@@ -33,7 +33,7 @@ from ...tracer.matrices import (
     TRANSPOSE as TRANSPOSED,
 )
 from ...tracer.ops import add, array_shape, compare, conjugate, full_like, mul, neg, scale, select, sub, zeros
-from ..batching import Axis, all_with_batch
+from ..batches import Axis, all_with_batch
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from .declared import bind_batch, by_elements
 from .tables import BATCH, JVP, TRANSPOSE, not_linear

@@ -25,8 +25,8 @@ PATH = Path(__file__).resolve().parent.parent / "data" / "jax_signatures.json"
 VERSION = "0.10.2"
 """The JAX whose signatures are recorded."""
 NAMESPACES = (
-    *("", "dtypes", "flatten_util", "lax", "nn", "nn.initializers", "numpy", "numpy.linalg", "random", "tree"),
-    "tree_util",
+    *("", "dtypes", "flatten_util", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft"),
+    *("numpy.linalg", "random", "scipy.linalg", "tree", "tree_util"),
 )
 METHODS = "Array"
 """The key of the methods of arrays."""

@@ -1,7 +1,7 @@
 """`hloom.lax.linalg`: factorisations and solvers of matrices, most of them by LAPACK."""
 
 from ...namespaces import publish as _publish
-from . import eigen, reduced, triangular
+from . import eigen, lapack, reduced, triangular
 from . import lu as _lu
 from . import qr as _qr
 from . import svd as _svd
@@ -45,6 +45,6 @@ __all__ += reduced.__all__
 __all__ += _svd.__all__
 __all__ += triangular.__all__
 
-del eigen, reduced, triangular
+del eigen, lapack, reduced, triangular
 
 _publish(__name__)
