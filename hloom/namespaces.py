@@ -14,7 +14,7 @@ import sys
 from functools import partial
 from importlib import import_module
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import Any
 
 from .hlo.tracebacks import boundary, hide, inner
 
@@ -30,13 +30,9 @@ def publish(module: str, *submodules: str) -> None:
     for name in names["__all__"]:
         if name not in submodules:
             names[name] = published(names[name], name, module)
-    names["__getattr__"] = partial(_load_or_refuse, module, submodules) if submodules else partial(_refuse, module)
+    names["__getattr__"] = partial(_find, module, submodules)
     if submodules:
         names["__dir__"] = lambda: sorted({*names, *submodules})
-
-
-def _load_or_refuse(module: str, submodules: tuple[str, ...], name: str) -> Any:
-    return import_module(f".{name}", module) if name in submodules else _refuse(module, name)
 
 
 _published: dict[tuple[str, FunctionType], FunctionType] = {}
@@ -95,7 +91,10 @@ def missing(module: str, name: str) -> AttributeError:
     return _Missing(module, name)
 
 
-def _refuse(module: str, name: str) -> NoReturn:
+def _find(module: str, submodules: tuple[str, ...], name: str) -> Any:
+    """A namespace's `__getattr__`: one of its modules that are loaded when they are first used, or an error."""
+    if name in submodules:
+        return import_module(f".{name}", module)
     error = missing(module, name)
     try:
         raise error

@@ -159,8 +159,7 @@ def svd(
     x = _matrices("svd", a, square=hermitian)
     if hermitian:
         return _svd_of_hermitian(x, compute_uv)
-    options = {"full_matrices": full_matrices, "compute_uv": compute_uv, "subset_by_index": subset_by_index}
-    found = linalg.svd(x, **options)
+    found = linalg.svd(x, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
     return SVDResult(*found) if compute_uv else found
 
 

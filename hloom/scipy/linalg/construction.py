@@ -75,4 +75,5 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Value:
 def hilbert(n: int) -> Value:
     """1 / (i + j + 1)."""
     places: Any = arange(n, dtype=dtypes.default_float())
-    return 1 / (places[:, None] + places + 1)
+    found: Value = 1 / (places[:, None] + places + 1)
+    return found
