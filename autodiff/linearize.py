@@ -136,8 +136,9 @@ class Linearized:
     """record(linear trace, tangents of the moving operands) -> tangents of the moving results. Called if any moves."""
 
 
-LinearizeRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], Linearized]
-"""rule(primals, tangents, attributes, result shape): of the tangents, only which of them are Zero matters."""
+LinearizeRule = Callable[[Sequence[Value], Sequence[Tangent], Any, Shape], "Linearized | None"]
+"""rule(primals, tangents, attributes, result shape): of the tangents, only which of them are Zero matters. None: the
+JVP rule does this case."""
 
 LINEARIZE: dict[Opcode, LinearizeRule] = {}
 """For ops that run computations: one computation computes everything that the primals alone determine, another one is
@@ -160,7 +161,10 @@ class LinearizeTrace(JVPTrace):
             return super().op_rule(opcode, primals, tangents, attributes, shape)
         with set_current_trace(self.parent):
             found = rule(primals, tangents, attributes, shape)
-        return self._recorded(found, tangents)
+        if found is None:
+            return super().op_rule(opcode, primals, tangents, attributes, shape)
+        results, moved = self._recorded(found, tangents)
+        return (results, moved) if shape.is_tuple else (results[0], moved[0])
 
     def call_rule(
         self, call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
@@ -243,6 +247,18 @@ def linearize_flat(
         [None if isinstance(t, Zero) else linear.lift(t) for t in tangents],
     )
     return outputs, program
+
+
+def linearized(fun: FlatFunction, primals: Sequence[Value], moving: Sequence[bool], name: str) -> Linearized:
+    """The answer of a rule that is a function of values: how `fun`, run here, moves with the inputs that move. The
+    linear program is recorded as one call, named `name`."""
+    results, program = linearize_flat(fun, primals, moving)
+    linear, residuals = program.computation(f"linear_{name}")
+
+    def record(trace: LinearTrace, directions: list[Value]) -> list[Value]:
+        return trace.record_call(jit_call(linear, name), [*directions, *residuals])
+
+    return Linearized(results, tuple(o is not None for o in program.outputs), record)
 
 
 # --- linearised computations

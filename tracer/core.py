@@ -358,7 +358,8 @@ def repeat_instruction(instruction: HloInstruction, operands: list[Any]) -> Any:
         case Opcode.GET_TUPLE_ELEMENT:
             return operands[0][attributes.index]
         case Opcode.CALL:
-            return bind_call(call_of(attributes), operands)
+            results = bind_call(call_of(attributes), operands)
+            return results if instruction.shape.is_tuple else results[0]
         case Opcode.WHILE:
             return bind_while(attributes.condition, attributes.body, operands[0])
         case Opcode.CONDITIONAL:

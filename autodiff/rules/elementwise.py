@@ -58,6 +58,7 @@ zero_derivative(
     _O.SHIFT_RIGHT_ARITHMETIC,
     _O.SHIFT_RIGHT_LOGICAL,
     _O.SIGN,
+    _O.STOCHASTIC_CONVERT,
     _O.XOR,
 )
 
@@ -179,6 +180,21 @@ def _imag_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes:
 def _imag_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
     """imag(z) = real(-i z), so that the cotangent is -i ct."""
     return [make_complex(zeros(ct.aval), neg(ct)) if operands[0].aval.dtype.kind == "c" else None]
+
+
+@JVP.register(_O.REDUCE_PRECISION)
+def _reduce_precision_jvp(
+    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
+) -> Any:
+    """Taken to be linear: tangents and cotangents are rounded in the same way."""
+    return bind(_O.REDUCE_PRECISION, primals, attributes), bind(
+        _O.REDUCE_PRECISION, (instantiate(tangents[0]),), attributes
+    )
+
+
+@TRANSPOSE.register(_O.REDUCE_PRECISION)
+def _reduce_precision_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    return [bind(_O.REDUCE_PRECISION, (ct,), attributes)]
 
 
 @JVP.register(_O.CONVERT)

@@ -6,24 +6,29 @@ from . import (
     calls,
     control_flow,
     control_flow_batches,
+    convolution,
     custom_batches,
     declared,
     dot,
     elementwise,
     from_text,
+    indexing,
     linalg,
     movement,
+    normalization,
     random,
     reduce,
     scan_batches,
     scan_reverse,
+    sort,
     structure,
+    window,
 )
 from .tables import BATCH
 
 RULES = (
-    *(calls, control_flow, control_flow_batches, custom_batches, declared, dot, elementwise, from_text, linalg),
-    *(movement, random, reduce, scan_batches, scan_reverse, structure),
+    *(calls, control_flow, control_flow_batches, convolution, custom_batches, declared, dot, elementwise, from_text),
+    *(indexing, linalg, movement, normalization, random, reduce, scan_batches, scan_reverse, sort, structure, window),
 )
 
 declared.register_declared()  # for the ops for which the families have no rule

@@ -1,4 +1,5 @@
-"""Random bits are integers: they have no derivative. For a batch of states they are drawn one after the other."""
+"""Random bits and states are integers: they have no derivative. For a batch of states they are drawn one after the
+other. A draw from HLO's hidden generator is no function of its operands."""
 
 from __future__ import annotations
 
@@ -6,7 +7,12 @@ from functools import partial
 
 from ...hlo.opcode import Opcode
 from .declared import by_elements
-from .tables import BATCH, zero_derivative
+from .tables import BATCH, JVP, TRANSPOSE, zero_derivative
 
-zero_derivative(Opcode.RNG_BIT_GENERATOR)
-BATCH[Opcode.RNG_BIT_GENERATOR] = partial(by_elements, Opcode.RNG_BIT_GENERATOR)
+_O = Opcode
+
+zero_derivative(_O.RNG_BIT_GENERATOR, _O.RNG_GET_AND_UPDATE_STATE)
+BATCH[_O.RNG_BIT_GENERATOR] = partial(by_elements, _O.RNG_BIT_GENERATOR)
+BATCH.unsupported([_O.RNG_GET_AND_UPDATE_STATE], "it has no operands")
+for _table in (JVP, TRANSPOSE, BATCH):
+    _table.unsupported([_O.RNG], "it draws anew at every use: scale and shift standard draws, which depend on nothing")

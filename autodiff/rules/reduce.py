@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...hlo.errors import UnsupportedError
-from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
-from ...hlo.ops.movement import ConcatenateAttributes
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from ...tracer.array import Array
@@ -32,22 +29,14 @@ from ...tracer.ops import (
     reduce_with,
     reshape,
     scalar,
-    slice_,
     sum_all,
 )
 from ..jvp import jvp_flat
 from ..tangents import Linear, Operand, Tangent, Zero
+from .computations import apply_to_arrays, reduce_in_halves, reducer_opcode
 from .tables import JVP, TRANSPOSE
 
 _O = Opcode
-
-
-def reducer_opcode(reducer: HloComputation) -> Opcode | None:
-    """ADD, MULTIPLY, MAXIMUM... where the reducer is just that op on its two parameters, else None."""
-    root = reducer.root
-    if len(root.operands) == 2 and len(reducer.parameters) == 2 and set(root.operands) == set(reducer.parameters):
-        return root.opcode
-    return None
 
 
 @JVP.register(_O.REDUCE)
@@ -62,7 +51,7 @@ def _reduce_jvp(
     if opcode is _O.ADD:
         return bind(_O.REDUCE, primals, attributes), _sum_tangent(t, t_init, dims, shape)
     if opcode in (_O.MAXIMUM, _O.MINIMUM):
-        if isinstance(t_init, Zero) and _never_wins(init, opcode):
+        if isinstance(t_init, Zero) and never_wins(init, opcode):
             assert not isinstance(t, Zero)
             return _extremum_jvp(opcode, x, t, init, dims)
         worst = scalar(-np.inf if opcode is _O.MAXIMUM else np.inf, x.aval.dtype)
@@ -98,7 +87,7 @@ def _reduce_transpose(ct: Any, operands: Sequence[Operand], attributes: ReduceAt
     ]
 
 
-def _never_wins(init: Value, opcode: Opcode) -> bool:
+def never_wins(init: Value, opcode: Opcode) -> bool:
     """True when the init value is known to be the identity of max or min."""
     if not isinstance(init, Array):
         return False
@@ -128,55 +117,15 @@ def _tree_reduce(values: Sequence[Value], attributes: ReduceAttributes) -> list[
     """The reduction of `values` (N arrays, N init values) as elementwise applications of the reducer."""
     count = len(values) // 2
     arrays, inits = list(values[:count]), values[count:]
+    reducer = attributes.to_apply
     for d in attributes.dimensions:
-        while arrays[0].aval.shape[d] > 1:
-            size = arrays[0].aval.shape[d]
-            half = size // 2
-            first = [_part(a, d, 0, half) for a in arrays]
-            second = [_part(a, d, half, 2 * half) for a in arrays]
-            merged = _apply_reducer(attributes.to_apply, [*first, *second])
-            if size % 2:
-                join = ConcatenateAttributes(d)
-                rest = [_part(a, d, size - 1, size) for a in arrays]
-                merged = [bind(_O.CONCATENATE, (m, r), join) for m, r in zip(merged, rest, strict=True)]
-            arrays = merged
+        arrays = reduce_in_halves(arrays, d, lambda first, second: apply_to_arrays(reducer, [*first, *second]))
     sizes = arrays[0].aval.shape
     kept = tuple(size for d, size in enumerate(sizes) if d not in attributes.dimensions)
     starts = [broadcast(init, kept, ()) for init in inits]
     if any(sizes[d] == 0 for d in attributes.dimensions):
         return starts
     arrays = [reshape(a, kept) for a in arrays]
-    if reducer_opcode(attributes.to_apply) is _O.MULTIPLY and isinstance(inits[0], Array) and np.asarray(inits[0]) == 1:
+    if reducer_opcode(reducer) is _O.MULTIPLY and isinstance(inits[0], Array) and np.asarray(inits[0]) == 1:
         return arrays
-    return _apply_reducer(attributes.to_apply, [*starts, *arrays])
-
-
-def _part(x: Value, d: int, start: int, stop: int) -> Value:
-    starts, limits = [0] * len(x.aval.shape), list(x.aval.shape)
-    starts[d], limits[d] = start, stop
-    return slice_(x, starts, limits)
-
-
-def _apply_reducer(reducer: HloComputation, operands: Sequence[Value]) -> list[Value]:
-    """The scalar computation `reducer` on arrays, element by element."""
-    sizes = operands[0].aval.shape
-    known: dict[HloInstruction, Any] = {}
-    for i in reducer.instructions:
-        inputs = [known[o] for o in i.operands]
-        if i.opcode is _O.PARAMETER:
-            known[i] = operands[i.attributes.number]
-        elif i.opcode is _O.CONSTANT:
-            known[i] = broadcast(scalar(i.attributes.literal.array.item(), i.attributes.literal.array.dtype), sizes, ())
-        elif i.opcode is _O.TUPLE:
-            known[i] = inputs
-        elif i.opcode is _O.GET_TUPLE_ELEMENT:
-            known[i] = inputs[0][i.attributes.index]
-        elif i.opcode is _O.CALL:
-            results = _apply_reducer(i.attributes.to_apply, inputs)
-            known[i] = results if i.shape.is_tuple else results[0]
-        elif has_trait(i.opcode, Trait.ELEMENTWISE):
-            known[i] = bind(i.opcode, inputs, i.attributes, shape=Shape.array(i.shape.element, sizes))
-        else:
-            raise UnsupportedError(f"derivative of a reduce whose reducer {reducer.name} contains {i.opcode.value}")
-    result = known[reducer.root]
-    return result if isinstance(result, list) else [result]
+    return apply_to_arrays(reducer, [*starts, *arrays])

@@ -14,7 +14,7 @@ from .tables import BATCH, JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 
-zero_derivative(_O.CONSTANT)
+zero_derivative(_O.CONSTANT, _O.GET_DIMENSION_SIZE)
 for _table in (JVP, TRANSPOSE, BATCH):
     _table.unsupported([_O.PARAMETER], "the caller's values take its place before any rule is asked")
     _table.unsupported([_O.TUPLE, _O.GET_TUPLE_ELEMENT], "traces see flat lists of values, never tuples")
