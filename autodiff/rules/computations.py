@@ -15,7 +15,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind, eval_computation
-from ...tracer.ops import broadcast, concatenate, scalar, slice_
+from ...tracer.ops import broadcast, concatenate, reshape, scalar, slice_, transpose
 from .tables import JVP, TRANSPOSE
 
 _O = Opcode
@@ -78,6 +78,30 @@ def _part(x: Value, d: int, start: int, stop: int) -> Value:
     starts[d], limits[d] = start, stop
     return slice_(x, starts, limits)
 
+
+# --- dimensions
+
+
+def split(x: Value, d: int, count: int, members: int | None = None) -> Value:
+    """x with dimension d as two: `count` groups, and the members of a group (which follow, unless there is none)."""
+    sizes = x.aval.shape
+    return reshape(x, (*sizes[:d], count, sizes[d] // count if members is None else members, *sizes[d + 1 :]))
+
+
+def move(x: Value, source: int, target: int) -> Value:
+    """x with its dimension `source` as dimension `target`, the others in their order."""
+    order = [d for d in range(len(x.aval.shape)) if d != source]
+    order.insert(target, source)
+    return transpose(x, order)
+
+
+def merge(x: Value, d: int) -> Value:
+    """x with dimensions d and d + 1 as one, d major."""
+    sizes = x.aval.shape
+    return reshape(x, (*sizes[:d], sizes[d] * sizes[d + 1], *sizes[d + 2 :]))
+
+
+# --- meanings
 
 Expansion = Callable[[HloInstruction], HloInstruction]
 """An expansion of `hlo/passes/expand`: an instruction as simpler ones."""

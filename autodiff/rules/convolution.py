@@ -16,9 +16,11 @@ from ...hlo.ops.convolution import ConvolutionAttributes
 from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers, WindowDimension, dilated
 from ...tracer.core import Value, bind
-from ...tracer.ops import array_shape, convert, is_inexact, reshape, reverse, transpose, zeros
+from ...tracer.ops import array_shape, convert, is_inexact, reverse, zeros
+from ..batching import Axis
 from ..tangents import Linear, Operand, Tangent, Zero, add_tangents
-from .tables import JVP, TRANSPOSE
+from .computations import merge, move, split
+from .tables import BATCH, JVP, TRANSPOSE
 from .window import transposed_window
 
 _O = Opcode
@@ -58,26 +60,6 @@ def _toward(rule: Any, operand: Linear, other: Value, ct: Value, attributes: Con
         element = other.aval.dtype
     ct, other = convert(ct, element), convert(other, element)
     return convert(rule(operand.aval.shape, other, ct, attributes), operand.aval.dtype)
-
-
-def split(x: Value, d: int, count: int, inner: bool = False) -> Value:
-    """x with dimension d as two, `count` groups and the members of a group; `inner`: the groups come second."""
-    sizes = x.aval.shape
-    parts = (sizes[d] // count, count) if inner else (count, sizes[d] // count)
-    return reshape(x, (*sizes[:d], *parts, *sizes[d + 1 :]))
-
-
-def move(x: Value, source: int, target: int) -> Value:
-    """x with its dimension `source` as dimension `target`, the others in their order."""
-    order = [d for d in range(len(x.aval.shape)) if d != source]
-    order.insert(target, source)
-    return transpose(x, order)
-
-
-def merge(x: Value, d: int) -> Value:
-    """x with dimensions d and d + 1 as one, d major."""
-    sizes = x.aval.shape
-    return reshape(x, (*sizes[:d], sizes[d] * sizes[d + 1], *sizes[d + 2 :]))
 
 
 def split_into(x: Value, source: int, count: int, target: int) -> Value:
@@ -145,3 +127,51 @@ def _to_kernel(sizes: Sequence[int], source: Value, ct: Value, a: ConvolutionAtt
 
 def reverse_dimensions(x: Value, dimensions: Sequence[int]) -> Value:
     return reverse(x, dimensions) if dimensions else x
+
+
+# --- batching
+
+
+@BATCH.register(_O.CONVOLUTION)
+def _convolution_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], a: ConvolutionAttributes, shape: Shape
+) -> tuple[Value, bool]:
+    """A batch of inputs is a larger batch; a batch of kernels has more output features. Both: each element is a group.
+    """
+    n = a.dimension_numbers
+    (x, y), (of_input, of_kernel) = operands, batched
+    size = axis.size
+    batch_groups, feature_groups = a.batch_group_count, a.feature_group_count
+    new = a
+    if of_input and not of_kernel:  # (groups, elements, members) of the batch
+        x = _merged_within(x, n.input_batch, batch_groups)
+        target, groups = n.output_batch, 1
+    elif of_kernel and not of_input:
+        groups = batch_groups * feature_groups
+        y = _merged_within(y, n.kernel_output_feature, groups)
+        target = n.output_feature
+    else:
+        y = merge(move(y, 0, n.kernel_output_feature), n.kernel_output_feature)
+        groups, target = 1, n.output_feature
+        if batch_groups > 1:
+            x = merge(move(x, 0, n.input_batch), n.input_batch)
+            new = replace(a, batch_group_count=batch_groups * size)
+        else:
+            x = merge(move(x, 0, n.input_feature), n.input_feature)
+            new = replace(a, feature_group_count=feature_groups * size)
+    sizes = list(shape.dimensions)
+    sizes[target] *= size
+    found = bind(_O.CONVOLUTION, (x, y), new, shape=array_shape(shape.element.dtype, sizes))
+    members = shape.dimensions[target] // groups
+    if groups == 1:
+        return move(split(found, target, size, members), target, 0), True
+    found = split(split(found, target, groups), target + 1, size, members)
+    return merge(move(found, target + 1, 0), target + 1), True
+
+
+def _merged_within(x: Value, d: int, groups: int) -> Value:
+    """x without its dimension 0, whose elements become a part of dimension d: each in every one of its groups."""
+    if groups == 1:
+        return merge(move(x, 0, d), d)
+    x = move(split(x, d + 1, groups), 0, d + 1)  # (groups, elements, members)
+    return merge(merge(x, d), d)

@@ -21,7 +21,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray
-from ...tracer.core import Value, bind
+from ...tracer.core import Value, bind, bind_multi
 from ...tracer.indices import clamped, fits, gather_of, index_dtype, iota, scatter_of, starts, where_fits
 from ...tracer.ops import (
     broadcast,
@@ -43,11 +43,12 @@ from ...tracer.ops import (
     zeros,
 )
 from ...tracer.scan import scan
+from ..batching import Axis, all_with_batch
 from ..jvp import FlatFunction, jvp_flat, moving_mask
 from ..linearize import LINEARIZE, Linearized, linearized
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from .computations import apply_to_arrays, reducer_opcode
-from .tables import ADD_TO, JVP, TRANSPOSE
+from .tables import ADD_TO, BATCH, JVP, TRANSPOSE
 
 _O = Opcode
 
@@ -294,3 +295,75 @@ def _is_last(indices: Value, array: Sequence[int], updates: Sequence[int], attri
     by_number = replace(attributes, to_apply=update_computation(element_type_of(dtype)))
     winner = bind(_O.SCATTER, (nobody, indices, numbers), by_number)
     return compare(_gather_scattered(winner, indices, updates, attributes, -1), "EQ", numbers)
+
+
+# --- batching
+
+
+def _raised(dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple([d + 1 for d in dims])
+
+
+@BATCH.register(_O.GATHER)
+def _gather_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], a: GatherAttributes, shape: Shape
+) -> tuple[Value, bool]:
+    """A batch of arrays: slices have all of it. A batch of indices: more indices. Both: a batching dimension."""
+    of_array, of_indices = batched
+    whole, index_dims = axis.size, (0, *_raised(a.start_indices_batching_dims))
+    new = replace(a, offset_dims=_raised(a.offset_dims))
+    if of_array:
+        new = replace(
+            new,
+            collapsed_slice_dims=_raised(a.collapsed_slice_dims),
+            start_index_map=_raised(a.start_index_map),
+            operand_batching_dims=_raised(a.operand_batching_dims),
+            slice_sizes=(whole, *a.slice_sizes),
+        )
+    if of_indices:
+        new = replace(
+            new,
+            index_vector_dim=a.index_vector_dim + 1,
+            start_indices_batching_dims=index_dims[1:],
+            indices_are_sorted=False,
+        )
+    if of_array and of_indices:
+        new = replace(
+            new,
+            operand_batching_dims=(0, *new.operand_batching_dims),
+            start_indices_batching_dims=index_dims,
+            slice_sizes=(min(whole, 1), *a.slice_sizes),
+        )
+    elif of_array:
+        new = replace(new, offset_dims=(0, *new.offset_dims))
+    return bind(_O.GATHER, operands, new), True
+
+
+@BATCH.register(_O.SCATTER)
+def _scatter_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], a: ScatterAttributes, shape: Shape
+) -> tuple[Any, Any]:
+    """A batch of arrays and updates: windows have all of it. With a batch of indices, a batching dimension."""
+    count = len(operands) // 2
+    given = all_with_batch(axis, operands, batched)
+    given[count] = operands[count]
+    new = replace(
+        a,
+        update_window_dims=_raised(a.update_window_dims),
+        inserted_window_dims=_raised(a.inserted_window_dims),
+        scatter_dims_to_operand_dims=_raised(a.scatter_dims_to_operand_dims),
+        input_batching_dims=_raised(a.input_batching_dims),
+    )
+    if batched[count]:
+        new = replace(
+            new,
+            index_vector_dim=a.index_vector_dim + 1,
+            input_batching_dims=(0, *new.input_batching_dims),
+            scatter_indices_batching_dims=(0, *_raised(a.scatter_indices_batching_dims)),
+            indices_are_sorted=False,
+        )
+    else:
+        new = replace(new, update_window_dims=(0, *new.update_window_dims))
+    if not shape.is_tuple:
+        return bind(_O.SCATTER, given, new), True
+    return bind_multi(_O.SCATTER, given, new), [True] * count

@@ -8,15 +8,17 @@ from typing import Any
 
 from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
+from ...hlo.ops.normalization import BatchNormAttributes
 from ...hlo.passes.expand.dot import ragged_dot, scaled_dot
 from ...hlo.passes.expand.map import mapped
 from ...hlo.passes.expand.normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from ...hlo.shape import Shape
-from ...tracer.core import Value
+from ...tracer.core import Value, bind, bind_multi
+from ..batching import Axis, all_with_batch, batch_flat
 from ..jvp import jvp_flat
 from ..tangents import Tangent
-from .computations import Expansion, in_other_ops, run_expanded
-from .tables import JVP
+from .computations import Expansion, in_other_ops, merge, move, run_expanded, split
+from .tables import BATCH, JVP
 
 _O = Opcode
 
@@ -38,9 +40,51 @@ def _register_expanded(opcode: Opcode, expand: Expansion) -> None:
         results, moved = jvp_flat(run, primals, tangents)
         return (results, moved) if shape.is_tuple else (results[0], moved[0])
 
+    def batch(
+        axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: Any, shape: Shape
+    ) -> tuple[Any, Any]:
+        def run(values: list[Value]) -> list[Value]:
+            return run_expanded(expand, opcode, values, attributes, shape)
+
+        results, mask = batch_flat(run, axis, operands, batched)
+        return (results, mask) if shape.is_tuple else (results[0], mask[0])
+
     JVP[opcode] = jvp
+    if opcode in (_O.RAGGED_DOT, _O.SCALED_DOT):
+        BATCH[opcode] = batch
     in_other_ops(opcode, "it is differentiated as the ops that it stands for")
 
 
 for _opcode, _expand in EXPANDED.items():
     _register_expanded(_opcode, _expand)
+
+
+def _register_batch_norm(opcode: Opcode) -> None:
+    def batch(
+        axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: BatchNormAttributes, shape: Shape
+    ) -> tuple[Any, Any]:
+        """Features do not depend on each other: those of all elements are the features of one array."""
+        array = shape.elements[0] if shape.is_tuple else shape
+
+        def feature(rank: int) -> int:
+            return attributes.feature_index if rank == array.rank else 0
+
+        def with_all_features(x: Value) -> Value:
+            d = feature(x.aval.ndim - 1)
+            return merge(move(x, 0, d), d)
+
+        def apart(x: Value, part: Shape) -> Value:
+            d = feature(part.rank)
+            return move(split(x, d, axis.size, part.dimensions[d]), d, 0)
+
+        given = [with_all_features(x) for x in all_with_batch(axis, operands, batched)]
+        if not shape.is_tuple:
+            return apart(bind(opcode, given, attributes), shape), True
+        results = bind_multi(opcode, given, attributes)
+        return [apart(r, part) for r, part in zip(results, shape.elements, strict=True)], [True] * len(results)
+
+    BATCH[opcode] = batch
+
+
+for _opcode in (_O.BATCH_NORM_TRAINING, _O.BATCH_NORM_INFERENCE, _O.BATCH_NORM_GRAD):
+    _register_batch_norm(_opcode)

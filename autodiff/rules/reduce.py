@@ -1,4 +1,4 @@
-"""Derivatives of reduce. Sums are linear; extrema share a cotangent among ties; all else is differentiated as a tree.
+"""Derivatives and batches of reduce. Sums are linear; extrema share a cotangent among ties; all else is a tree.
 
 The tree for a general reducer (products, argmax-like pairs, user-written ones) applies the reducer to halves of the
 array, elementwise, log2(n) times. It is an ordinary program of elementwise ops, so their rules do the rest. The results
@@ -8,6 +8,7 @@ themselves still come from the reduce: where only they are needed (an argmax), t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ...tracer.ops import (
     compare,
     convert,
     div,
+    is_inexact,
     mul,
     reduce_sum,
     reduce_with,
@@ -31,10 +33,12 @@ from ...tracer.ops import (
     scalar,
     sum_all,
 )
+from ..batching import Axis, with_batch
 from ..jvp import jvp_flat
 from ..tangents import Linear, Operand, Tangent, Zero
 from .computations import apply_to_arrays, reduce_in_halves, reducer_opcode
-from .tables import JVP, TRANSPOSE
+from .declared import aligned
+from .tables import BATCH, JVP, TRANSPOSE
 
 _O = Opcode
 
@@ -129,3 +133,45 @@ def _tree_reduce(values: Sequence[Value], attributes: ReduceAttributes) -> list[
     if reducer_opcode(reducer) is _O.MULTIPLY and isinstance(inits[0], Array) and np.asarray(inits[0]) == 1:
         return arrays
     return apply_to_arrays(reducer, [*starts, *arrays])
+
+
+# --- batching
+
+
+def reduced_batch(
+    opcode: Opcode, axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: Any, shape: Shape
+) -> tuple[Any, Any]:
+    """Reductions, of windows too. An init value for each element is combined with the result at the end, if the reducer
+    is known to have an identity from which to start."""
+    count = len(operands) // 2
+    start = None
+    if count == 1 and batched[1]:
+        start = _identity(reducer_opcode(attributes.to_apply), operands[0].aval.dtype)
+    if start is None:
+        return aligned(opcode, axis, operands, batched, attributes, shape)
+    x, init = operands
+    result, is_batched = x, batched[0]
+    if is_batched:
+        result, _ = aligned(opcode, axis, (x, start), (True, False), attributes, shape)
+    else:
+        result = bind(opcode, (x, start), attributes, shape=shape)
+    inits = broadcast(init, (axis.size, *shape.dimensions), (0,))
+    return bind(attributes.to_apply.root.opcode, (inits, with_batch(axis, result, is_batched))), True
+
+
+def _identity(opcode: Opcode | None, dtype: np.dtype[Any]) -> Value | None:
+    """What `opcode` combines with x to x; None if that is not known."""
+    kind = dtype.kind
+    if opcode is _O.ADD:
+        return scalar(False if kind == "b" else -0.0 if is_inexact(dtype) else 0, dtype)
+    if opcode is _O.MULTIPLY:
+        return scalar(1, dtype)
+    if opcode in (_O.OR, _O.XOR):
+        return scalar(0, dtype)
+    if opcode in (_O.MAXIMUM, _O.MINIMUM) and kind == "f":
+        return scalar(-np.inf if opcode is _O.MAXIMUM else np.inf, dtype)
+    return None
+
+
+for _opcode in (_O.REDUCE, _O.REDUCE_WINDOW):
+    BATCH[_opcode] = partial(reduced_batch, _opcode)

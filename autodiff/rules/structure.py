@@ -7,8 +7,10 @@ from typing import Any
 
 from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
+from ...hlo.ops.dynamic_size import DimensionAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
+from ..batching import Axis
 from ..tangents import Operand, Tangent, instantiate
 from .tables import BATCH, JVP, TRANSPOSE, zero_derivative
 
@@ -31,3 +33,11 @@ def _opt_barrier_jvp(
 @TRANSPOSE.register(_O.OPT_BARRIER)
 def _opt_barrier_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
     return [bind(_O.OPT_BARRIER, (ct,))]
+
+
+@BATCH.register(_O.GET_DIMENSION_SIZE)
+def _size_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: DimensionAttributes, shape: Shape
+) -> tuple[Value, bool]:
+    """All elements of a batch have one size."""
+    return bind(_O.GET_DIMENSION_SIZE, operands, DimensionAttributes(attributes.dimension + 1)), False

@@ -35,11 +35,13 @@ from ...tracer.ops import (
     zeros,
 )
 from ...tracer.recording import trace_to_computation
+from ..batching import Axis, batch_flat
 from ..jvp import FlatFunction, jvp_flat, moving_mask
 from ..linearize import LINEARIZE, Linearized, linearized
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from .computations import apply_to_arrays, in_other_ops, reduce_in_halves, reducer_opcode
-from .tables import JVP, TRANSPOSE
+from .declared import aligned
+from .tables import BATCH, JVP, TRANSPOSE
 
 _O = Opcode
 
@@ -253,3 +255,19 @@ def _linearize_select_and_scatter(
 
 LINEARIZE[_O.SELECT_AND_SCATTER] = _linearize_select_and_scatter
 in_other_ops(_O.SELECT_AND_SCATTER, "its tangent is a scatter to the selected elements")
+
+
+# --- batching
+
+
+@BATCH.register(_O.SELECT_AND_SCATTER)
+def _select_and_scatter_batch(
+    axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: SelectAndScatterAttributes, shape: Shape
+) -> tuple[Any, Any]:
+    """With an init value for each element, a scatter into these."""
+    if not batched[2]:
+        return aligned(_O.SELECT_AND_SCATTER, axis, operands, batched, attributes, shape)
+    (found,), (is_batched,) = batch_flat(
+        lambda values: _scattered(values[0], attributes)(values[1:]), axis, operands, batched
+    )
+    return found, is_batched

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import hloom.tracer.config  # noqa: F401 - the process's settings
+import hloom.tracer.config
 import numpy as np
 from hloom.hlo import ElementType, HloComputation, HloInstruction, Literal, Shape
 from hloom.hlo.ir import NO_ATTRIBUTES
