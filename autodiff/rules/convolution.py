@@ -15,6 +15,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.convolution import ConvolutionAttributes
 from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers, WindowDimension, dilated
+from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
 from ...tracer.ops import array_shape, convert, is_inexact, reverse, zeros
 from ..batching import Axis
@@ -141,6 +142,8 @@ def _convolution_batch(
     n = a.dimension_numbers
     (x, y), (of_input, of_kernel) = operands, batched
     size = axis.size
+    if not size:  # no groups either
+        return zeros(ShapedArray((0, *shape.dimensions), shape.element.dtype)), True
     batch_groups, feature_groups = a.batch_group_count, a.feature_group_count
     new = a
     if of_input and not of_kernel:  # (groups, elements, members) of the batch
