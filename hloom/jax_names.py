@@ -188,7 +188,6 @@ SEARCHED = ("", "numpy", "lax", "nn", "random", "tree", "numpy.linalg", "nn.init
 """Namespaces in which a name is looked for that another one lacks."""
 
 _ONE_CPU = "hloom runs on one CPU: there are no devices to choose, and no shardings"
-_IN_HLO = "hloom.run_hlo runs HLO text that has this operation"
 _CALLBACK = "HLO text can call a Python function, registered with hloom.register_custom_call"
 ADVICE = {
     **dict.fromkeys(
@@ -198,13 +197,6 @@ ADVICE = {
             *("shard_map", "sharding", "experimental.shard_map", "lax.with_sharding_constraint"),
         ),
         _ONE_CPU,
-    ),
-    **dict.fromkeys(
-        (
-            *("lax.conv_general_dilated", "lax.gather", "lax.reduce_window", "lax.scatter"),
-            *("lax.scatter_add", "lax.sort", "lax.top_k"),
-        ),
-        _IN_HLO,
     ),
     **dict.fromkeys(("pure_callback", "experimental.io_callback"), _CALLBACK),
     "debug": "with hloom.disable_jit(): runs jitted functions as plain Python, where print and debuggers work",

@@ -9,15 +9,41 @@ from .. import array_functions as _array_functions
 from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, switch, while_loop
 from ..tracer.scan import fori_loop, map, scan
+from . import (
+    convolution,
+    elementwise,
+    indexing,
+    instructions,
+    movement,
+    parallel,
+    solves,
+    special,
+    structure,
+    window,
+)
 from . import dot as _dot
-from . import elementwise, indexing, instructions, movement, parallel, solves, special, structure
 from . import fft as _fft
+from . import gather as _gather
 from . import reduce as _reduce
+from . import sort as _sort
+from .convolution import (
+    ConvDimensionNumbers as ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+    conv as conv,
+    conv_dimension_numbers as conv_dimension_numbers,
+    conv_general_dilated as conv_general_dilated,
+    conv_general_permutations as conv_general_permutations,
+    conv_transpose as conv_transpose,
+    conv_with_general_padding as conv_with_general_padding,
+)
 from .dot import (
     Precision as Precision,
+    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
     batch_matmul as batch_matmul,
     dot as dot,
     dot_general as dot_general,
+    ragged_dot as ragged_dot,
+    ragged_dot_general as ragged_dot_general,
 )
 from .elementwise import (
     RoundingMethod as RoundingMethod,
@@ -33,6 +59,7 @@ from .elementwise import (
     pow as pow,
     real as real,
     reciprocal as reciprocal,
+    reduce_precision as reduce_precision,
     round as round,
     select_n as select_n,
     sign as sign,
@@ -41,6 +68,18 @@ from .elementwise import (
 from .fft import (
     FftType as FftType,
     fft as fft,
+)
+from .gather import (
+    GatherDimensionNumbers as GatherDimensionNumbers,
+    ScatterDimensionNumbers as ScatterDimensionNumbers,
+    gather as gather,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_apply as scatter_apply,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_sub as scatter_sub,
 )
 from .indexing import (
     GatherScatterMode as GatherScatterMode,
@@ -158,6 +197,13 @@ from .solves import (
     custom_linear_solve as custom_linear_solve,
     custom_root as custom_root,
 )
+from .sort import (
+    approx_max_k as approx_max_k,
+    approx_min_k as approx_min_k,
+    sort as sort,
+    sort_key_val as sort_key_val,
+    top_k as top_k,
+)
 from .special import (
     erf_inv as erf_inv,
     nextafter as nextafter,
@@ -166,12 +212,18 @@ from .structure import (
     optimization_barrier as optimization_barrier,
     stop_gradient as stop_gradient,
 )
+from .window import (
+    padtype_to_pads as padtype_to_pads,
+    reduce_window as reduce_window,
+)
 
 if _typing.TYPE_CHECKING:
     from . import linalg
 
 __all__ = ["cond", "fori_loop", "linalg", "map", "scan", "switch", "while_loop"]
+__all__ += convolution.__all__
 __all__ += _dot.__all__
+__all__ += _gather.__all__
 __all__ += elementwise.__all__
 __all__ += _fft.__all__
 __all__ += indexing.__all__
@@ -180,10 +232,12 @@ __all__ += movement.__all__
 __all__ += _reduce.__all__
 __all__ += parallel.__all__
 __all__ += solves.__all__
+__all__ += _sort.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
+__all__ += window.__all__
 
 _array_functions.load_when_used()
-del elementwise, indexing, instructions, movement, parallel, solves, special, structure
+del convolution, elementwise, indexing, instructions, movement, parallel, solves, special, structure, window
 
 _publish(__name__, "linalg")

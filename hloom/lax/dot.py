@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..hlo.builder import check_shape
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
-from ..hlo.ops.dot import DotAttributes
+from ..hlo.ops.dot import DotAttributes, RaggedDotAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.config import MATMUL_PRECISIONS
 from ..tracer.context import current_context
 from ..tracer.core import Value, bind
-from ..tracer.errors import OperandError, TypePromotionError
+from ..tracer.errors import OperandError, TypePromotionError, UnsupportedError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
+from .instructions import all_weak
 
 __all__ = [
     "Precision",
+    "RaggedDotDimensionNumbers",
     "batch_matmul",
     "dot",
     "dot_general",
+    "ragged_dot",
+    "ragged_dot_general",
 ]
 
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -45,7 +51,7 @@ class Precision(Enum):
 PrecisionLike: TypeAlias = "Precision | str | tuple[Any, Any] | None"
 
 
-def _operand_precision(precision: PrecisionLike) -> tuple[str, str]:
+def operand_precision(precision: PrecisionLike) -> tuple[str, str]:
     lhs, rhs = precision if isinstance(precision, tuple) else (precision, precision)
     return _precision(lhs), _precision(rhs)
 
@@ -80,7 +86,7 @@ def dot_general(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     attributes = DotAttributes(
         *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
-        operand_precision=_operand_precision(precision),
+        operand_precision=operand_precision(precision),
     )
     if preferred_element_type is None:
         return bind(Opcode.DOT, (x, y), attributes)
@@ -169,3 +175,71 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Value:
         )
     batch = tuple(range(rank - 2))
     return dot_general(x, y, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)
+
+
+@dataclass(frozen=True)
+class RaggedDotDimensionNumbers:
+    """Those of `dot_general`, the ragged dimension of the lhs, and that of the groups in the rhs, if the ragged
+    one is neither contracting nor batch."""
+
+    dot_dimension_numbers: DotDimensionNumbers
+    lhs_ragged_dimensions: Sequence[int]
+    rhs_group_dimensions: Sequence[int]
+
+
+_BASIC_RAGGED = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: None = None,
+    out_sharding: None = None,
+) -> Value:
+    """A product [m, k] x [g, k, n] to [m, n]: the first ``group_sizes[0]`` rows with the first matrix, and so on.
+
+    Rows after the last group are zero.
+    """
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, _BASIC_RAGGED, precision, preferred_element_type, group_offset, out_sharding
+    )
+
+
+def ragged_dot_general(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: None = None,
+    out_sharding: None = None,
+) -> Value:
+    """`dot_general` of groups that follow each other along one dimension of the lhs.
+
+    If that is a free dimension, each group has a separate rhs; if it is contracted, the result has a first dimension of
+    groups; if it is a batch dimension, groups make no difference.
+    """
+    if group_offset is not None:
+        raise UnsupportedError(f"ragged_dot with group_offset\n  at {user_line()}\n  Slice group_sizes and rhs.")
+    x, y, sizes = as_value(lhs), as_value(rhs), as_value(group_sizes)
+    if x.aval.dtype is not y.aval.dtype:
+        x, y, preferred_element_type = _mixed(x, y, preferred_element_type)
+    numbers = ragged_dot_dimension_numbers
+    ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)) = numbers.dot_dimension_numbers
+    dot_attributes = DotAttributes(
+        *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
+        operand_precision=operand_precision(precision),
+    )
+    attributes = RaggedDotAttributes(
+        dot_attributes, tuple(numbers.lhs_ragged_dimensions), tuple(numbers.rhs_group_dimensions)
+    )
+    if preferred_element_type is None:
+        return bind(Opcode.RAGGED_DOT, (x, y, sizes), attributes, weak_type=all_weak(x, y))
+    dtype = dtypes.requested_dtype(preferred_element_type, "a product")
+    dims = check_shape(Opcode.RAGGED_DOT, [v.aval.hlo for v in (x, y, sizes)], attributes, None).dimensions
+    shape = Shape.array(element_type_of(dtype), dims)
+    return bind(Opcode.RAGGED_DOT, (x, y, sizes), attributes, shape=shape, weak_type=False)

@@ -8,6 +8,7 @@ Source for names and argument meaning: jax.lax. Names here shadow Python's (`abs
 from __future__ import annotations
 
 import math
+import operator as operators
 from enum import IntEnum
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
+from ..hlo.ops.elementwise import ReducePrecisionAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.array import as_value
@@ -40,6 +42,7 @@ __all__ = [
     "pow",
     "real",
     "reciprocal",
+    "reduce_precision",
     "round",
     "select_n",
     "sign",
@@ -207,3 +210,10 @@ def bitcast_convert_type(operand: Any, new_dtype: DTypeLike) -> Value:
     elif wide < narrow:
         shape = shape[:-1]
     return bind(Opcode.BITCAST_CONVERT, (x,), shape=Shape.array(element_type_of(dtype), shape), weak_type=False)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Value:
+    """Floats rounded to the nearest ones with so many bits in exponent and mantissa; the dtype remains."""
+    x = as_value(operand)
+    attributes = ReducePrecisionAttributes(operators.index(exponent_bits), operators.index(mantissa_bits))
+    return bind(Opcode.REDUCE_PRECISION, (x,), attributes)

@@ -221,17 +221,21 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     arrays = [as_value(a) for a in leaves]
     starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
     dims = tuple(canonical_axis(d, arrays[0].aval.ndim) for d in dimensions)
-    ordered = computation in _EXTREMA and dtypes.is_complex(arrays[0].aval.dtype)  # HLO's op is not this function
-    if computation in _MONOIDS and len(arrays) == 1 and not ordered:
-        reducer = _monoid(_MONOIDS[computation], element_type_of(arrays[0].aval.dtype))
-    else:
-        reducer = _traced_reducer(computation, treedef, [ShapedArray((), a.aval.dtype) for a in arrays])
+    reducer = reducer_of(computation, treedef, [a.aval.dtype for a in arrays])
     attributes = ReduceAttributes(dims, reducer)
     if len(arrays) == 1:
         results = [bind(Opcode.REDUCE, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
     else:
         results = bind_multi(Opcode.REDUCE, (*arrays, *starts), attributes)
     return tree.unflatten(treedef, results)
+
+
+def reducer_of(computation: Callable[[Any, Any], Any], treedef: Any, types: Sequence[np.dtype[Any]]) -> HloComputation:
+    """`computation` on scalars of `types` as a reducer of HLO: one op, or traced."""
+    ordered = computation in _EXTREMA and dtypes.is_complex(types[0])  # HLO's op is not this function
+    if computation in _MONOIDS and len(types) == 1 and not ordered:
+        return _monoid(_MONOIDS[computation], element_type_of(types[0]))
+    return _traced_reducer(computation, treedef, [ShapedArray((), t) for t in types])
 
 
 def _traced_reducer(

@@ -1,0 +1,297 @@
+"""Gather and scatter: windows at computed indices, many at a time. Source for names and argument meaning: jax.lax.
+
+An index is a vector along the last dimension of the indices. `GatherScatterMode` says what becomes of windows that do
+not fit into the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..hlo.builder import make_computation, make_instruction, make_parameter
+from ..hlo.element_type import ElementType, element_type_of
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
+from ..hlo.shape import Shape
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, bind
+from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.indices import clamped, gather_of, where_fits
+from ..tracer.ops import convert, full
+from ..tracer.recording import returns_element, trace_to_computation
+from ..tracer.source import function_line, user_line
+from .indexing import GatherScatterMode
+from .movement import canonical_shape
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "ScatterDimensionNumbers",
+    "gather",
+    "scatter",
+    "scatter_add",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+]
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which dimensions of operand, indices and result correspond in a `gather`.
+
+    The result has the operand's slices along `offset_dims`, without `collapsed_slice_dims` (slices of size 1) and
+    batching dimensions; its other dimensions are those of the indices. Component k of an index is a start along
+    dimension ``start_index_map[k]``. Along `operand_batching_dims` the slice is where the index itself is, along
+    `start_indices_batching_dims`.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """Which dimensions of operand, indices and updates correspond in a `scatter`: a `gather` backwards.
+
+    The updates have windows of the operand along `update_window_dims`, without `inserted_window_dims` (of size 1) and
+    batching dimensions; their other dimensions are those of the indices.
+    """
+
+    update_window_dims: Sequence[int]
+    inserted_window_dims: Sequence[int]
+    scatter_dims_to_operand_dims: Sequence[int]
+    operand_batching_dims: Sequence[int] = ()
+    scatter_indices_batching_dims: Sequence[int] = ()
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: GatherScatterMode | str | None = None,
+    fill_value: Any = None,
+) -> Value:
+    """The slices of `slice_sizes` that begin at `start_indices`.
+
+    A slice that does not fit is moved into the operand, or with mode "fill" consists of `fill_value` (by default NaN,
+    the lowest signed or the highest unsigned integer, True). `unique_indices`: a promise that is not needed here.
+    """
+    x, indices = as_value(operand), as_value(start_indices)
+    handled = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    offset, collapsed, index_map, batching, index_batching = map(tuple, dimension_numbers)
+    attributes = GatherAttributes(
+        offset, collapsed, index_map, _vector_dimension("gather", indices), canonical_shape(slice_sizes),
+        batching, index_batching, bool(indices_are_sorted),
+    )  # fmt: skip
+    found = bind(Opcode.GATHER, (x, indices), attributes, weak_type=x.aval.weak_type)
+    if handled is not GatherScatterMode.FILL_OR_DROP:
+        return found
+    fill = _fill_value(x.aval.dtype) if fill_value is None else fill_value
+    return where_fits(found, indices, x.aval.shape, attributes, fill)
+
+
+def _fill_value(dtype: np.dtype[Any]) -> Any:
+    if dtypes.is_inexact(dtype):
+        return np.nan
+    if dtype == np.bool_:
+        return True
+    low, high = element_type_of(dtype).limits
+    return high if dtypes.is_unsigned(dtype) else low
+
+
+def _vector_dimension(name: str, indices: Value) -> int:
+    if not indices.aval.ndim or not dtypes.is_integer(indices.aval.dtype):
+        raise OperandError(
+            f"lax.{name}: indices must be integers, an index along their last dimension, not "
+            f"{indices.aval.str_short()}\n  at {user_line()}\n  indices[..., None] makes scalars vectors.",
+            f"{name}_indices",
+        )
+    return indices.aval.ndim - 1
+
+
+def _scatter(
+    name: str, combiner: HloComputation, x: Value, scatter_indices: Any, updates: Value,
+    dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool,
+    mode: GatherScatterMode | str | None,
+) -> Value:  # fmt: skip
+    indices = as_value(scatter_indices)
+    if updates.aval.weak_type:
+        updates = convert(updates, x.aval.dtype, False)
+    window, inserted, index_map, batching, index_batching = map(tuple, dimension_numbers)
+    attributes = ScatterAttributes(
+        window, inserted, index_map, _vector_dimension(name, indices), combiner, batching, index_batching,
+        bool(indices_are_sorted), bool(unique_indices),
+    )  # fmt: skip
+    if GatherScatterMode.from_any(mode) is GatherScatterMode.CLIP:
+        # Binding checks the operands; nothing uses its result.
+        bind(Opcode.SCATTER, (x, indices, updates), attributes)
+        places = gather_of(attributes, x.aval.shape, updates.aval.shape)
+        indices = clamped(indices, x.aval.shape, places)
+        attributes = replace(attributes, unique_indices=False)
+    return bind(Opcode.SCATTER, (x, indices, updates), attributes, weak_type=x.aval.weak_type)
+
+
+@lru_cache(maxsize=256)
+def _combiner(opcode: Opcode | None, element_type: ElementType) -> HloComputation:
+    """The computation of an element and an update: the update, or `opcode` on both."""
+    x, y = (make_parameter(k, Shape.array(element_type)) for k in range(2))
+    root = y if opcode is None else make_instruction(opcode, (x, y))
+    name = "update" if opcode is None else opcode.value
+    return make_computation(f"{name}_{element_type.value}", root, (x, y))
+
+
+def _by(opcode: Opcode | None, x: Value) -> HloComputation:
+    return _combiner(opcode, element_type_of(x.aval.dtype))
+
+
+def scatter(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: GatherScatterMode | str | None = None,
+) -> Value:
+    """The operand with windows replaced by `updates`; of several at one element the last remains.
+
+    A window that does not fit is dropped, or with mode "clip" moved into the operand.
+    """
+    x, u = as_value(operand), as_value(updates)
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter("scatter", _by(None, x), x, scatter_indices, u, *options)
+
+
+def scatter_add(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: GatherScatterMode | str | None = None,
+) -> Value:
+    """The operand with `updates` added to windows of it. Modes: see `scatter`."""
+    x, u = as_value(operand), as_value(updates)
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter("scatter_add", _by(Opcode.ADD, x), x, scatter_indices, u, *options)
+
+
+def scatter_sub(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: GatherScatterMode | str | None = None,
+) -> Value:
+    """The operand with `updates` subtracted from windows of it. Modes: see `scatter`."""
+    x, u = as_value(operand), as_value(updates)
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter("scatter_sub", _by(Opcode.SUBTRACT, x), x, scatter_indices, u, *options)
+
+
+def scatter_mul(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: GatherScatterMode | str | None = None,
+) -> Value:
+    """The operand with windows of it multiplied by `updates`. Modes: see `scatter`."""
+    x, u = as_value(operand), as_value(updates)
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter("scatter_mul", _by(Opcode.MULTIPLY, x), x, scatter_indices, u, *options)
+
+
+def scatter_min(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: GatherScatterMode | str | None = None,
+) -> Value:
+    """The smaller ones of `updates` and windows of the operand. Modes: see `scatter`."""
+    x, u = as_value(operand), as_value(updates)
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter("scatter_min", _by(Opcode.MINIMUM, x), x, scatter_indices, u, *options)
+
+
+def scatter_max(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: GatherScatterMode | str | None = None,
+) -> Value:
+    """The larger ones of `updates` and windows of the operand. Modes: see `scatter`."""
+    x, u = as_value(operand), as_value(updates)
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter("scatter_max", _by(Opcode.MAXIMUM, x), x, scatter_indices, u, *options)
+
+
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: GatherScatterMode | str | None = None,
+) -> Value:
+    """The operand with `func`, a function of a scalar, applied to windows of it, as often as an index occurs.
+
+    `update_shape`: the dimensions that updates would have. `func` may use constants only from outside.
+    """
+    x = as_value(operand)
+    scalar = ShapedArray((), x.aval.dtype)
+
+    def apply(values: list[Value]) -> list[Value]:
+        found = as_value(func(values[0]))
+        if found.aval.shape:
+            raise OperandError(
+                f"scatter_apply: {function_line(func)} returns {found.aval.str_short()}, not a scalar\n"
+                f"  at {user_line()}",
+                "scatter_c10",
+            )
+        return [convert(found, x.aval.dtype, False)]
+
+    traced = trace_to_computation(apply, [scalar, scalar], getattr(func, "__name__", "func"))
+    if traced.captured:
+        raise UnsupportedError(
+            f"scatter_apply: {function_line(func)} uses values from outside; it may use constants only\n"
+            f"  at {user_line()}"
+        )
+    unused = full(ShapedArray(canonical_shape(update_shape), x.aval.dtype), 0)
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter("scatter_apply", returns_element(traced.computation), x, scatter_indices, unused, *options)

@@ -1,0 +1,166 @@
+"""Sorting, and the k largest. Source for names and argument meaning: jax.lax."""
+
+from __future__ import annotations
+
+import math
+import operator as operators
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
+from ..hlo.ops.sort import SortAttributes, TopKAttributes
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, bind, bind_multi
+from ..tracer.errors import OperandError
+from ..tracer.ops import compare, full_like, reinterpret_weak, select, unary
+from ..tracer.recording import returns_element, trace_to_computation
+from ..tracer.source import user_line
+from .instructions import neg
+from .movement import canonical_axis, transpose
+
+__all__ = [
+    "approx_max_k",
+    "approx_min_k",
+    "sort",
+    "sort_key_val",
+    "top_k",
+]
+
+_D = ComparisonDirection
+
+
+@lru_cache(maxsize=256)
+def _by_keys(types: tuple[np.dtype[Any], ...], num_keys: int) -> HloComputation:
+    """Is a before b, for operands (a0, b0, a1, b1, ...)? By the first `num_keys`, one after the other."""
+
+    def before(values: list[Value]) -> list[Value]:
+        pairs = [pair for k in range(num_keys) for pair in _compared(values[2 * k], values[2 * k + 1])]
+        found: Value | None = None
+        for a, b in reversed(pairs):
+            less = _in_order(a, _D.LT, b)
+            if found is not None:
+                less = bind(Opcode.OR, (less, bind(Opcode.AND, (_in_order(a, _D.EQ, b), found))))
+            found = less
+        assert found is not None, "there is a key"
+        return [found]
+
+    scalars = [ShapedArray((), t) for t in types for _ in range(2)]
+    return returns_element(trace_to_computation(before, scalars, "by_keys").computation)
+
+
+def _compared(a: Value, b: Value) -> list[tuple[Value, Value]]:
+    """What is compared, one after the other: real and imaginary parts; one zero and one NaN instead of several."""
+    if dtypes.is_complex(a.aval.dtype):
+        return [(_canonical(unary(o, a)), _canonical(unary(o, b))) for o in (Opcode.REAL, Opcode.IMAG)]
+    return [(_canonical(a), _canonical(b)) if dtypes.is_floating(a.aval.dtype) else (a, b)]
+
+
+def _canonical(x: Value) -> Value:
+    zero = full_like(x, 0)
+    number = select(compare(x, "EQ", zero), zero, x)
+    return select(compare(x, "NE", x), full_like(x, math.nan), number)
+
+
+def _in_order(a: Value, direction: ComparisonDirection, b: Value) -> Value:
+    """Floats in their total order: NaN is last."""
+    kind = ComparisonType.TOTALORDER if dtypes.is_floating(a.aval.dtype) else None
+    return bind(Opcode.COMPARE, (a, b), CompareAttributes(direction, kind))
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """The elements along a dimension in ascending order; -0.0 is 0.0, NaN is last, complex numbers as pairs.
+
+    Several arrays of equal dimensions are permuted in the same way: by the first one, equal elements by the second and
+    so on, up to `num_keys`.
+    """
+    if not isinstance(operand, Sequence):
+        if num_keys != 1:
+            raise ValueError(f"num_keys={num_keys} must be 1 for a single operand\n  at {user_line()}")
+        return _sorted([operand], dimension, is_stable, 1)[0]
+    if not operand:
+        raise TypeError(f"sort needs at least one operand\n  at {user_line()}")
+    if not 1 <= num_keys <= len(operand):
+        raise ValueError(f"num_keys={num_keys} must be between 1 and {len(operand)}\n  at {user_line()}")
+    return tuple(_sorted(operand, dimension, is_stable, num_keys))
+
+
+def _sorted(operands: Sequence[Any], dimension: int, is_stable: bool, num_keys: int) -> list[Value]:
+    arrays = [as_value(x) for x in operands]
+    comparator = _by_keys(tuple([x.aval.dtype for x in arrays]), num_keys)
+    attributes = SortAttributes(canonical_axis(dimension, arrays[0].aval.ndim), comparator, bool(is_stable))
+    if len(arrays) == 1:
+        return [bind(Opcode.SORT, arrays, attributes)]
+    results = bind_multi(Opcode.SORT, arrays, attributes)
+    return [reinterpret_weak(r, x.aval.weak_type) for r, x in zip(results, arrays, strict=True)]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Value, Value]:
+    """`keys` in ascending order along a dimension, and `values` permuted in the same way."""
+    found = _sorted([keys, values], dimension, is_stable, 1)
+    return found[0], found[1]
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Value, Value]:
+    """The k largest elements along an axis, the largest first, and their indices (int32); NaN counts as largest.
+
+    Of equal elements those with lower indices come first.
+    """
+    x, k = as_value(operand), operators.index(k)
+    if k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}\n  at {user_line()}")
+    if not x.aval.ndim:
+        raise OperandError(f"top_k needs an array of one dimension at least\n  at {user_line()}", "topk_c1")
+    axis = canonical_axis(axis, x.aval.ndim)
+    if k > x.aval.shape[axis]:
+        raise ValueError(
+            f"k argument to top_k must be no larger than size along axis; got k={k} with shape={x.aval.shape} and "
+            f"axis={axis}\n  at {user_line()}"
+        )
+    order = [d for d in range(x.aval.ndim) if d != axis] + [axis]
+    back = [order.index(d) for d in range(x.aval.ndim)]
+    values, indices = bind_multi(Opcode.TOPK, (transpose(x, order),), TopKAttributes(k))
+    return reinterpret_weak(transpose(values, back), x.aval.weak_type), transpose(indices, back)
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Value, Value]:
+    """The k largest elements along a dimension, and their indices. The exact ones: a recall of 1, in order."""
+    _check_approximate("approx_max_k", operand, recall_target)
+    return top_k(operand, k, axis=reduction_dimension)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Value, Value]:
+    """The k smallest elements along a dimension, and their indices. The exact ones: a recall of 1, in order."""
+    _check_approximate("approx_min_k", operand, recall_target)
+    values, indices = top_k(neg(operand), k, axis=reduction_dimension)
+    return neg(values), indices
+
+
+def _check_approximate(name: str, operand: Any, recall_target: float) -> None:
+    x = as_value(operand)
+    if not dtypes.is_floating(x.aval.dtype):
+        raise OperandError(f"lax.{name} takes floats, not {x.aval.str_short()}\n  at {user_line()}", name)
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"recall_target={recall_target} must be above 0 and at most 1\n  at {user_line()}")
+
+

@@ -1,0 +1,132 @@
+"""Reductions of windows that slide over an array, and the padding that a word such as "SAME" stands for.
+
+Source for names and argument meaning: jax.lax.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ..hlo.opcode import Opcode
+from ..hlo.ops.window import ReduceWindowAttributes
+from ..hlo.window import Window, WindowDimension, dilated
+from ..tracer import tree
+from ..tracer.array import as_value
+from ..tracer.core import bind, bind_multi
+from ..tracer.errors import OperandError
+from ..tracer.ops import convert
+from ..tracer.source import user_line
+from .reduce import reducer_of
+
+__all__ = [
+    "padtype_to_pads",
+    "reduce_window",
+]
+
+Padding: TypeAlias = "str | Sequence[tuple[int, int]]"
+"""Elements before and after each dimension, or "VALID", "SAME", "SAME_LOWER"."""
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
+    """The padding before and after each dimension. "VALID": none. "SAME": so that there is a result for each stride,
+    with an odd element at the end; "SAME_LOWER": with an odd element at the start."""
+    if not isinstance(padding, str):
+        raise TypeError(f"Unknown padding type: {padding!r}\n  at {user_line()}")
+    name = padding.upper()
+    if name == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.\n  at {user_line()}"
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        less, more = total // 2, total - total // 2
+        pads.append((less, more) if name == "SAME" else (more, less))
+    return [(int(low), int(high)) for low, high in pads]
+
+
+def window_of(
+    name: str,
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: Padding,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> Window:
+    """HLO's window over an array of dimensions `sizes`. OperandError if an argument has not one entry a dimension."""
+    rank = len(sizes)
+
+    def numbers(what: str, values: Sequence[int] | None) -> list[int]:
+        found = [1] * rank if values is None else [operator.index(v) for v in values]
+        _check_length(name, what, found, rank)
+        return found
+
+    extents, steps = numbers("window_dimensions", window), numbers("window_strides", strides)
+    base, holes = numbers("base_dilation", base_dilation), numbers("window_dilation", window_dilation)
+    if isinstance(padding, str):
+        around = padtype_to_pads(sizes, [dilated(e, h) for e, h in zip(extents, holes, strict=True)], steps, padding)
+    else:
+        try:
+            around = [(operator.index(low), operator.index(high)) for low, high in padding]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name}: padding is a string or a sequence of (low, high) pairs, not {padding!r}\n  at {user_line()}"
+            ) from None
+        _check_length(name, "padding", around, rank)
+    return tuple(
+        WindowDimension(extents[d], steps[d], *around[d], base_dilation=base[d], window_dilation=holes[d])
+        for d in range(rank)
+    )
+
+
+def _check_length(name: str, what: str, values: Sequence[Any], rank: int) -> None:
+    if len(values) != rank:
+        raise OperandError(
+            f"{name}: {what} has {len(values)} entries for {rank} dimensions\n  at {user_line()}", f"{name}_{what}"
+        )
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """Arrays (a pytree, of equal shapes) reduced by `computation` in a window at each of its positions.
+
+    `init_value` (of the same structure) is where each window begins; padding and holes take no part. `computation` must
+    be associative, and may use constants only from outside.
+    """
+    leaves, treedef = tree.flatten(operand)
+    inits, init_treedef = tree.flatten(init_value)
+    if treedef != init_treedef:
+        raise OperandError(
+            f"reduce_window: operands are {tree.shown(treedef)}, but init_value {tree.shown(init_treedef)}\n"
+            f"  at {user_line()}",
+            "reduce-window_c1",
+        )
+    if not leaves:
+        raise ValueError(f"reduce_window needs at least one operand\n  at {user_line()}")
+    arrays = [as_value(a) for a in leaves]
+    starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
+    window = window_of(
+        "reduce_window", arrays[0].aval.shape, window_dimensions, window_strides, padding, base_dilation,
+        window_dilation,
+    )  # fmt: skip
+    attributes = ReduceWindowAttributes(window, reducer_of(computation, treedef, [a.aval.dtype for a in arrays]))
+    if len(arrays) == 1:
+        results = [bind(Opcode.REDUCE_WINDOW, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
+    else:
+        results = bind_multi(Opcode.REDUCE_WINDOW, (*arrays, *starts), attributes)
+    return tree.unflatten(treedef, results)
