@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo import ElementType, Opcode
+from hloom.hlo.ops.elementwise import ReducePrecisionAttributes
 from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.tracer.core import Value, bind
 from hloom.tracer.ops import scalar_reducer
@@ -198,3 +199,15 @@ def test_modulus_at_zero_and_holomorphic_gradient() -> None:
         return bind(O.MULTIPLY, (r, r))
 
     np.testing.assert_allclose(grad(squared_modulus)(z), 3 + 1j, rtol=1e-14)
+
+
+def test_reduce_precision_is_taken_to_be_linear() -> None:
+    """Tangents and cotangents are rounded as values are: here to three bits."""
+    x, t = concrete(np.float64(1.3)), concrete(np.float64(0.7))
+
+    def rounded(v: Value) -> Value:
+        return bind(O.REDUCE_PRECISION, [v], ReducePrecisionAttributes(8, 3))
+
+    result, tangent = jvp(rounded, (x,), (t,))
+    assert (float(result), float(tangent)) == (1.25, 0.6875)
+    assert float(vjp(rounded, x)[1](t)[0]) == 0.6875

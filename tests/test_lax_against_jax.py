@@ -246,7 +246,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], type[Exception]]] = {
         TypeError,
     ),
     "padding of holes": (lambda lx: convolution((1, 1), "SAME", (2, 2))(lx, IMAGE, KERNEL), ValueError),
-    "indices of floats": (lambda lx: scatter(lx, "scatter_add", X1, AT.astype(np.float32), X1[:6]), TypeError),
+    "indices of floats": (lambda lx: scatter(lx, "scatter_add", X1, AT.astype(np.float32), X1[:6]), ValueError),
     "updates of another shape": (lambda lx: scatter(lx, "scatter", X1, AT, X1), (TypeError, ValueError)),
     "unknown mode": (lambda lx: gather_rows(lx, X2, "nearest"), ValueError),
 }  # fmt: skip

@@ -65,13 +65,13 @@ def test_no_name_is_listed_twice_and_all_exist(name: str) -> None:
 
 MESSAGES = {
     # what JAX has, and what to use
-    "numpy.sort": "jax.numpy has 'sort', hloom.numpy does not have it yet: outside of jit and grad, numpy.sort takes "
-    "concrete arrays",
+    "numpy.argsort": "jax.numpy has 'argsort', hloom.numpy does not have it yet: outside of jit and grad, "
+    "numpy.argsort takes concrete arrays",
+    "numpy.sort": "jax.numpy has 'sort', hloom.numpy does not have it yet: there is hloom.lax.sort",
     "scipy.linalg.circulant": "jax.scipy.linalg has 'circulant', hloom.scipy.linalg does not have it yet: outside of "
     "jit and grad, scipy.linalg.circulant takes concrete arrays",
     "random.choice": "jax.random has 'choice', hloom.random does not have it yet",
-    "lax.top_k": "jax.lax has 'top_k', hloom.lax does not have it yet: hloom.run_hlo runs HLO text that has this "
-    "operation",
+    "lax.fft": "jax.lax has 'fft', hloom.lax does not have it yet: hloom.run_hlo runs HLO text that has this operation",
     "make_jaxpr": "jax has 'make_jaxpr', hloom does not have it yet: hloom.make_hlo(f)(*args) shows the program as HLO",
     # what is elsewhere
     "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",

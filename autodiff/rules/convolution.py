@@ -18,7 +18,7 @@ from ...hlo.window import ConvolutionDimensionNumbers, WindowDimension, dilated
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
 from ...tracer.ops import array_shape, convert, is_inexact, reverse, zeros
-from ..batching import Axis
+from ..batches import Axis
 from ..tangents import Linear, Operand, Tangent, Zero, add_tangents
 from .computations import merge, move, split
 from .tables import BATCH, JVP, TRANSPOSE

@@ -43,7 +43,7 @@ from ...tracer.ops import (
     zeros,
 )
 from ...tracer.scan import scan
-from ..batching import Axis, all_with_batch
+from ..batches import Axis, all_with_batch
 from ..jvp import FlatFunction, jvp_flat, moving_mask
 from ..linearize import LINEARIZE, Linearized, linearized
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate

@@ -14,7 +14,8 @@ from ...hlo.passes.expand.map import mapped
 from ...hlo.passes.expand.normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind, bind_multi
-from ..batching import Axis, all_with_batch, batch_flat
+from ..batches import Axis, all_with_batch
+from ..batching import batch_flat
 from ..jvp import jvp_flat
 from ..tangents import Tangent
 from .computations import Expansion, in_other_ops, merge, move, run_expanded, split

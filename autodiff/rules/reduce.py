@@ -33,7 +33,7 @@ from ...tracer.ops import (
     scalar,
     sum_all,
 )
-from ..batching import Axis, with_batch
+from ..batches import Axis, with_batch
 from ..jvp import jvp_flat
 from ..tangents import Linear, Operand, Tangent, Zero
 from .computations import apply_to_arrays, reduce_in_halves, reducer_opcode

@@ -10,7 +10,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.dynamic_size import DimensionAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from ..batching import Axis
+from ..batches import Axis
 from ..tangents import Operand, Tangent, instantiate
 from .tables import BATCH, JVP, TRANSPOSE, zero_derivative
 

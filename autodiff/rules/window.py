@@ -35,7 +35,8 @@ from ...tracer.ops import (
     zeros,
 )
 from ...tracer.recording import trace_to_computation
-from ..batching import Axis, batch_flat
+from ..batches import Axis
+from ..batching import batch_flat
 from ..jvp import FlatFunction, jvp_flat, moving_mask
 from ..linearize import LINEARIZE, Linearized, linearized
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate

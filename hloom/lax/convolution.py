@@ -45,6 +45,9 @@ class ConvDimensionNumbers(NamedTuple):
 ConvGeneralDilatedDimensionNumbers: TypeAlias = "ConvDimensionNumbers | tuple[str, str, str] | None"
 
 
+_CHARACTERS = (("N", "C"), ("O", "I"), ("N", "C"))
+
+
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """The dimensions that three strings such as ("NHWC", "HWIO", "NHWC") name: see `ConvDimensionNumbers`.
 
@@ -52,7 +55,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     """
     kernel = dimension_numbers[1]
     found = []
-    for k, (spec, (first, second)) in enumerate(zip(dimension_numbers, ("NC", "OI", "NC"), strict=True)):
+    for k, (spec, (first, second)) in enumerate(zip(dimension_numbers, _CHARACTERS, strict=True)):
         if spec.count(first) != 1 or spec.count(second) != 1:
             raise TypeError(
                 f"convolution dimension_numbers[{k}] must contain the characters '{first}' and '{second}' exactly "
