@@ -135,6 +135,19 @@ CONVOLUTIONS: dict[str, Case] = {
         convolution((1,), "VALID", dimension_numbers=("NWC", "WIO", "NCW")),
         (floats(2, 9, 3), floats(4, 3, 5)),
     ),
+    "patches": (lambda lx, x: lx.conv_general_dilated_patches(x, (2, 3), (2, 1), "SAME"), (IMAGE,)),
+    "patches-last": (
+        lambda lx, x: lx.conv_general_dilated_patches(
+            x, (3, 2), (1, 1), PADS, (2, 1), (1, 2), dimension_numbers=("NWHC", "OIHW", "HNWC")
+        ),
+        (floats(2, 5, 6, 3),),
+    ),
+    "local": (
+        lambda lx, x, y: lx.conv_general_dilated_local(
+            x, y, (1, 1), "VALID", (2, 3), dimension_numbers=("NHWC", "WHIO", "NWHC")
+        ),
+        (floats(2, 4, 7, 2), floats(6, 2, 12, 5)),
+    ),
     **{
         f"transpose-{pad}-{kernel}-{same}": (
             lambda lx, x, y, pad=pad, kernel=kernel, same=same: lx.conv_transpose(
@@ -203,17 +216,21 @@ def test_values_and_derivatives(name: str) -> None:
     def theirs(*xs: Any) -> Any:
         return function(jax.lax, *map(jax.numpy.asarray, xs))
 
-    check(ours(*arrays), jax.jit(theirs)(*arrays))
-    check(hloom.jit(ours)(*arrays), ours(*arrays))
-    tangents = [np.cos(np.arange(x.size, dtype=np.float32)).reshape(x.shape) for x in arrays]
-    pushed = jax.jvp(moving(theirs), arrays, tuple(tangents))[1]
-    check(hloom.jvp(moving(ours), arrays, tuple(tangents))[1], pushed)
-    if name in FORWARD:
-        return
+    tangents = tuple(np.cos(np.arange(x.size, dtype=np.float32)).reshape(x.shape) for x in arrays)
     places = tuple(range(len(arrays)))
-    pulled = jax.jit(jax.grad(loss(theirs, jax.numpy), places))(*arrays)
-    check(hloom.grad(loss(ours, jnp), places)(*arrays), pulled)
-    check(hloom.jit(hloom.grad(loss(ours, jnp), places))(*arrays), pulled)
+
+    @jax.jit
+    def everything(*xs: Any) -> Any:
+        pushed = jax.jvp(moving(theirs), xs, tangents)[1]
+        return theirs(*xs), pushed, () if name in FORWARD else jax.grad(loss(theirs, jax.numpy), places)(*xs)
+
+    result, pushed, pulled = everything(*arrays)
+    check(ours(*arrays), result)
+    check(hloom.jit(ours)(*arrays), result)
+    check(hloom.jvp(moving(ours), arrays, tangents)[1], pushed)
+    if name not in FORWARD:
+        check(hloom.grad(loss(ours, jnp), places)(*arrays), pulled)
+        check(hloom.jit(hloom.grad(loss(ours, jnp), places))(*arrays), pulled)
 
 
 @pytest.mark.usefixtures("on_the_evaluator")
@@ -288,3 +305,51 @@ def test_integers_are_sorted_and_gathered() -> None:
             for lx, d in zip((lax, jax.lax), numbers, strict=True)
         )
         check(found, expected)
+
+
+def _multiplied(x: Any, u: Any) -> Any:
+    """What scatter_mul does, one update after the other; it drops those outside."""
+    x = jax.numpy.asarray(x)
+    for k, (i,) in enumerate(AT):
+        x = x.at[i].multiply(u[k]) if 0 <= i < x.size else x
+    return jax.numpy.sin(x).sum()
+
+
+@pytest.mark.usefixtures("on_the_evaluator")
+def test_products_of_repeated_updates() -> None:
+    """JAX has no derivative of these."""
+    xs, us = floats(3, 9), floats(3, 6)
+
+    def multiplied(x: Any, u: Any) -> Any:
+        return jnp.sin(scatter(lax, "scatter_mul", x, AT, u)).sum()
+
+    gradient = hloom.grad(multiplied, (0, 1))
+    expected = jax.jit(jax.vmap(jax.grad(_multiplied, (0, 1))))(xs, us)
+    check(hloom.vmap(gradient)(xs, us), expected)
+    check(hloom.jit(hloom.vmap(gradient))(xs, us), expected)
+    check(hloom.grad(lambda x, u: hloom.vmap(multiplied)(x, u).sum(), (0, 1))(xs, us), expected)
+    check(hloom.hessian(multiplied, 1)(xs[0], us[0]), jax.jit(jax.hessian(_multiplied, 1))(xs[0], us[0]))
+
+
+def _in_a_loop(lx: Any, n: Any, wrapped: Any) -> Any:
+    """Each iteration scatters, sorts, and takes the largest."""
+
+    def function(x: Any, u: Any) -> Any:
+        def step(c: Any, v: Any) -> Any:
+            c = scatter(lx, "scatter_max", scatter(lx, "scatter_add", c, AT, v), AT, v * 2)
+            return lx.sort(n.sin(c)), lx.top_k(c, 2)[0]
+
+        c, y = lx.scan(wrapped(step), x, u)
+        return (c * n.arange(9.0)).sum() + y.sum()
+
+    return function
+
+
+@pytest.mark.usefixtures("on_the_evaluator")
+@pytest.mark.parametrize("name", ["checkpoint", "jit"])
+def test_loops(name: str) -> None:
+    ours = hloom.grad(_in_a_loop(lax, jnp, getattr(hloom, name)), (0, 1))
+    theirs = jax.grad(_in_a_loop(jax.lax, jax.numpy, getattr(jax, name)), (0, 1))
+    xs, us = floats(3, 9), floats(4, 6)
+    check(hloom.jit(ours)(xs[0], us), jax.jit(theirs)(xs[0], us))
+    check(hloom.vmap(ours, (0, None))(xs, us), jax.jit(jax.vmap(theirs, (0, None)))(xs, us))

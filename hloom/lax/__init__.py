@@ -32,6 +32,8 @@ from .convolution import (
     conv as conv,
     conv_dimension_numbers as conv_dimension_numbers,
     conv_general_dilated as conv_general_dilated,
+    conv_general_dilated_local as conv_general_dilated_local,
+    conv_general_dilated_patches as conv_general_dilated_patches,
     conv_general_permutations as conv_general_permutations,
     conv_transpose as conv_transpose,
     conv_with_general_padding as conv_with_general_padding,

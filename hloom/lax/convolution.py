@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
@@ -17,8 +19,8 @@ from ..tracer.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
-from .dot import PrecisionLike, operand_precision
-from .movement import rev, transpose
+from .dot import PrecisionLike, dot_general, operand_precision
+from .movement import canonical_shape, rev, transpose
 from .window import Padding, window_of
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "conv",
     "conv_dimension_numbers",
     "conv_general_dilated",
+    "conv_general_dilated_local",
+    "conv_general_dilated_patches",
     "conv_general_permutations",
     "conv_transpose",
     "conv_with_general_padding",
@@ -258,3 +262,58 @@ def _transposed_padding(extent: int, stride: int, padding: Any) -> tuple[int, in
     else:
         raise ValueError(f"Invalid padding mode: {padding}\n  at {user_line()}")
     return low, total - low
+
+
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
+    """What a kernel of `filter_shape` sees at each of its positions: for each input feature its elements, row-major, as
+    features of the result."""
+    x = as_value(lhs)
+    filter_shape = canonical_shape(filter_shape)
+    numbers = conv_dimension_numbers(x.aval.shape, (1, 1, *filter_shape), dimension_numbers)
+    count, features = math.prod(filter_shape), x.aval.shape[numbers.lhs_spec[1]]
+    each = np.tile(np.eye(count).reshape(count, 1, *filter_shape), (features, *[1] * (1 + len(filter_shape))))
+    ones = np.moveaxis(each, (0, 1), tuple(numbers.rhs_spec[:2]))
+    kernel = as_value(np.asarray(ones, x.aval.dtype))
+    return conv_general_dilated(
+        x, kernel, window_strides, padding, lhs_dilation, rhs_dilation, numbers, features, 1, precision,
+        preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+) -> Value:
+    """A convolution with a separate kernel at each position: rhs has the spatial sizes of the result, and as input
+    features what `conv_general_dilated_patches` has as features."""
+    x, y = as_value(lhs), as_value(rhs)
+    of_x = precision[0] if isinstance(precision, tuple) else precision
+    patches = conv_general_dilated_patches(
+        x, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, of_x
+    )
+    numbers = conv_dimension_numbers(x.aval.shape, (1, 1, *canonical_shape(filter_shape)), dimension_numbers)
+    out, kernel = numbers.out_spec, numbers.rhs_spec
+    positions = sorted(zip(out[2:], kernel[2:], strict=True))
+    batch = (tuple(p for p, _ in positions), tuple(k for _, k in positions))
+    found = dot_general(patches, y, (((out[1],), (kernel[1],)), batch), precision)
+    # The result has the positions in order, then the batch, then the features.
+    order = [d for d in range(len(out)) if d not in out[:2]]
+    places = [*order, out[0], out[1]]
+    return transpose(found, [places.index(d) for d in range(len(out))])
