@@ -71,7 +71,7 @@ MESSAGES = {
     "scipy.linalg.circulant": "jax.scipy.linalg has 'circulant', hloom.scipy.linalg does not have it yet: outside of "
     "jit and grad, scipy.linalg.circulant takes concrete arrays",
     "random.choice": "jax.random has 'choice', hloom.random does not have it yet",
-    "lax.fft": "jax.lax has 'fft', hloom.lax does not have it yet: hloom.run_hlo runs HLO text that has this operation",
+    "lax.rng_uniform": "jax.lax has 'rng_uniform', hloom.lax does not have it yet",
     "make_jaxpr": "jax has 'make_jaxpr', hloom does not have it yet: hloom.make_hlo(f)(*args) shows the program as HLO",
     # what is elsewhere
     "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",
