@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from . import harness, loops, machine, report, startup, steady
+from . import harness, loops, machine, report, startup, steady, tracing, transformations
 from .harness import Outcome
 from .loops import measure as loop_times
 from .loops import summary
@@ -20,7 +20,15 @@ NOISE = 0.05
 """A case is called noisy if other processes use more than this part of the processors."""
 
 
-GROUPS = {"steady": steady.CASES, "startup": startup.CASES, "loops": loops.CASES}
+WRITTEN_OUT = {**steady.CASES, **transformations.CASES, **tracing.CASES}
+"""The cases whose programs are built one by one."""
+GROUPS = {
+    "steady": steady.CASES,
+    "startup": startup.CASES,
+    "loops": loops.CASES,
+    "transformations": transformations.CASES,
+    "tracing": tracing.CASES,
+}
 DEFAULT = ("steady", "startup")
 
 
@@ -37,7 +45,7 @@ def main() -> int:
     parser.add_argument(
         "--best", action="store_true", help="the best of short samples, not the median: where the machine is busy"
     )
-    parser.add_argument("--worker", choices=[*steady.CASES, *loops.CASES], help=argparse.SUPPRESS)
+    parser.add_argument("--worker", choices=[*WRITTEN_OUT, *loops.CASES], help=argparse.SUPPRESS)
     options = parser.parse_args()
     rounds = QUICK_ROUNDS if options.quick else harness.BEST_ROUNDS if options.best else ROUNDS
     if options.worker:
@@ -81,7 +89,7 @@ def work(name: str, rounds: int, best: bool) -> list[Outcome]:
     """What the process of a case does."""
     if name in loops.CASES:
         return loop_times.measure(loops.CASES[name], rounds, best)
-    return [harness.measure(steady.CASES[name](), rounds, best)]
+    return [harness.measure(WRITTEN_OUT[name](), rounds, best)]
 
 
 def in_a_process(name: str, quick: bool, best: bool, store: Path) -> list[Outcome]:

@@ -442,7 +442,7 @@ DIFFER: list[tuple[Callable[[], Any], list[str]]] = [
     (lambda: lax.scan(lambda c, x: (c[:1], x), V, V), ["float32[5]", "float32[1]", "shapes"]),
     (lambda: lax.scan(lambda c, x: ({"a": c["a"] * 1j}, x), {"a": V}, V), ["['a']", "float32[5]", "complex64[5]"]),
     (lambda: lax.scan(lambda c, x: c, V, V), ["pair"]),
-    (lambda: lax.cond(True, lambda: 1, lambda: (1,)), ["true_fun returns *", "false_fun (*,)"]),
+    (lambda: lax.cond(True, lambda: 1, lambda: (1,)), ["true_fun returns *", "false_fun returns (*,)"]),
     (lambda: lax.cond(True, lambda: 1, lambda: 1.5), ["int32[]", "float32[]"]),
     (lambda: lax.cond(V, lambda: 1, lambda: 2), ["scalar", "float32[5]"]),
     (lambda: lax.switch(1.5, [lambda: 1, lambda: 2]), ["integer scalar", "float32[]"]),

@@ -1,4 +1,6 @@
-"""Control flow that depends on traced values: while_loop, cond, switch; `scan.py` has the loops over arrays.
+"""Control flow that depends on traced values: while_loop, cond, switch, platform_dependent.
+
+`scan.py` has the loops over arrays, `body_types.py` what all their functions may take and return.
 
 They are HLO's ops while and conditional. Values that the functions use from outside become loop state that does not
 change, or operands of all branches.
@@ -8,7 +10,6 @@ Source for names, arguments and errors: jax.lax.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,87 +17,18 @@ import numpy as np
 
 from ..hlo.ir import HloComputation
 from . import dtypes, tree
-from .arguments import leaf_describer, values_of
 from .array import as_value
 from .aval import ShapedArray
+from .body_types import Body, arguments_of, avals_of, joined_types, require_functions
 from .context import current_context
-from .core import Tracer, Value, bind_conditional, bind_while, eval_computation
+from .core import Tracer, Value, bind_conditional, bind_while
 from .errors import TreeStructureError
 from .ops import clamp, compare, convert, scalar_like
-from .recording import returns_element, takes_one_tuple, trace_to_computation
+from .recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, trace_function, with_avals
 
 _cache = DerivedCache()
-
-
-def arguments_of(fun: Callable[..., Any], *args: Any, before: int = 0) -> tuple[list[Value], Any]:
-    """The leaves of positional arguments as values, and the structure of (args, {}).
-
-    before: how many arguments of `fun` come before these; messages name arguments by the parameters of `fun`.
-    """
-    leaves, treedef = tree.flatten((args, {}))
-    return values_of(leaves, leaf_describer(fun, ((),) * before + args)), treedef
-
-
-def avals_of(values: Sequence[Value]) -> list[ShapedArray]:
-    return [v.aval for v in values]
-
-
-# ---- carries: the types that go in must come out
-
-
-def settled_carry(
-    what: str, fun: Callable[..., Any], values: list[Value], trace: Callable[[list[ShapedArray]], Traced], treedef: Any
-) -> tuple[list[Value], Traced]:
-    """Carry values and the body traced on them: weakly typed values take the type that the body gives them.
-
-    `trace` traces the body for carry types; its first results are the carry. TreeStructureError if the types differ.
-    """
-    for _ in range(3):
-        traced = trace(avals_of(values))
-        changed = list(values)
-        for k, (value, out) in enumerate(zip(values, traced.out_avals)):
-            if value.aval is not out and value.aval.weak_type and value.aval.shape == out.shape:
-                dtype, _ = dtypes.promote([(value.aval.dtype, True), (out.dtype, out.weak_type)])
-                changed[k] = convert(value, dtype, False)
-        if all(a.aval is b.aval for a, b in zip(values, changed)):
-            break
-        values = changed
-    _check_carry(what, fun, avals_of(values), traced.out_avals[: len(values)], treedef)
-    return values, traced
-
-
-def _check_carry(
-    what: str, fun: Callable[..., Any], wanted: Sequence[ShapedArray], found: Sequence[ShapedArray], treedef: Any
-) -> None:
-    for k, (a, b) in enumerate(zip(wanted, found, strict=True)):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            differ = "dtypes" if a.shape == b.shape else "shapes"
-            raise TreeStructureError(
-                f"{what} body function carry input and carry output must have equal types, but they differ: the input "
-                f"carry{_component(treedef, k)} has type {a.str_short()}, but the corresponding output carry component "
-                f"has type {b.str_short()}, so the {differ} do not match.\n"
-                f"  body function: {function_line(fun)}\n  at {user_line()}\n"
-                "  Revise the function so that all output types match the corresponding input types (astype, or start "
-                "with another dtype)."
-            )
-
-
-def _component(treedef: Any, position: int) -> str:
-    """`` component [1]['w']`` of a carry that is more than one array."""
-    path = tree.paths_of_structure(treedef)[position]
-    return f" component {tree.keystr(path)}" if path else ""
-
-
-def check_tree(what: str, fun: Callable[..., Any], wanted: Any, found: Any) -> None:
-    if wanted != found:
-        raise TreeStructureError(
-            f"{what} body function carry input and carry output must have the same pytree structure, but they differ: "
-            f"the input carry is {tree.describe(wanted)}, the output carry {tree.describe(found)}.\n"
-            f"  body function: {function_line(fun)}\n  at {user_line()}\n"
-            "  Revise the function so that the carry output has the same structure as the carry input."
-        )
 
 
 def runs_in_python(*trees: Any) -> bool:
@@ -114,32 +46,48 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Shapes and dtypes of the carry stay what they are: TreeStructureError, with both types, otherwise.
     """
+    require_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     if runs_in_python(init_val):
         carry = tree.map(as_value, init_val)  # not the caller's NumPy arrays, which the body could write to
         while cond_fun(carry):
             carry = tree.map(as_value, body_fun(carry))
         return carry
     values, treedef = arguments_of(body_fun, init_val)
-    carry_tree = tree.structure(init_val)
+    described = Body("while_loop", body_fun, tree.structure(init_val))
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
         traced = trace_function(body_fun, treedef, avals)
-        check_tree("while_loop", body_fun, carry_tree, traced.out_tree)
+        described.check_structure(traced.out_tree)
         return traced
 
+    leaves = run_loop(described, cond_fun, trace_body, values, treedef, (body_fun, cond_fun))
+    return tree.unflatten(described.tree, leaves)
+
+
+def run_loop(
+    described: Body,
+    cond_fun: Callable[[Any], Any],
+    trace_body: Callable[[list[ShapedArray]], Traced],
+    values: list[Value],
+    treedef: Any,
+    sources: Sequence[Any],
+) -> list[Value]:
+    """The last state of a while loop from the state `values`. The loop is made once for `sources` and the types.
+
+    `treedef`: the structure of the arguments of `cond_fun` and of the body that `trace_body` traces.
+    """
+
     def make() -> tuple[Any, bool]:
-        settled, body = settled_carry("while_loop", body_fun, values, trace_body, carry_tree)
+        settled, body = described.settle(values, trace_body)
         condition = trace_function(cond_fun, treedef, avals_of(settled))
         _check_condition(cond_fun, condition)
         computations = _loop(condition, body, len(settled))
         captured = (*condition.captured, *body.captured)
-        return (*computations, avals_of(settled), captured), condition.is_closed and body.is_closed
+        return (*computations, body, captured), condition.is_closed and body.is_closed
 
-    key = (treedef, *avals_of(values))
-    condition, body, avals, captured = _cache.get((body_fun, cond_fun), key, make)
-    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(values, avals, strict=True)]
-    results = bind_while(condition, body, [*start, *captured])[: len(start)]
-    return tree.unflatten(carry_tree, with_avals(results, avals))
+    condition, body, traced, captured = _cache.get(sources, (treedef, *avals_of(values)), make)
+    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(values, traced.in_avals, strict=True)]
+    return with_avals(bind_while(condition, body, [*start, *captured])[: len(start)], traced.out_avals)
 
 
 def _check_condition(cond_fun: Callable[..., Any], traced: Traced) -> None:
@@ -158,10 +106,10 @@ def _loop(condition: Traced, body: Traced, count: int) -> tuple[HloComputation, 
     avals = [*body.in_avals, *extra]
 
     def run_condition(values: list[Value]) -> list[Value]:
-        return eval_computation(condition.computation, values[:split])
+        return run_computation(condition.computation, values[:split])
 
     def run_body(values: list[Value]) -> list[Value]:
-        carry = eval_computation(body.computation, [*values[:count], *values[split:]])
+        carry = run_computation(body.computation, [*values[:count], *values[split:]])
         return [*carry, *values[count:]]
 
     traced_condition = trace_to_computation(run_condition, avals, f"{condition.name}_condition").computation
@@ -178,17 +126,28 @@ _NO_OPERAND: Any = object()
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """`true_fun(*operands)` if the scalar `pred` is true (or not 0), else `false_fun(*operands)`.
 
-    Both are traced, one is run; their results have the same structure and types (TreeStructureError).
+    Both are traced, one is run; their results have the same structure and types (TreeStructureError). Also taken:
+    ``cond(pred, x, true_fun, y, false_fun)``, where each function has an operand of its own, and None for none.
     """
+    if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
+        x, on_true, y, on_false = true_fun, false_fun, *operands
+        return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), x, y)
     operands = _with_operand("cond", operands, operand)
-    if not (callable(true_fun) and callable(false_fun)):
-        raise TypeError("lax.cond: true_fun and false_fun must be functions")
+    require_functions("cond", true_fun=true_fun, false_fun=false_fun)
     value = as_value(pred)
     if value.aval.shape:
-        raise TreeStructureError(f"Pred must be a scalar, got {value.aval.str_short()}\n  at {user_line()}")
+        raise TreeStructureError(
+            f"lax.cond: Pred must be a scalar, got {value.aval.str_short()}\n  at {user_line()}\n"
+            "  Reduce it (all, any), or choose element by element with hloom.numpy.where."
+        )
+    dtype = value.aval.dtype
+    if not (dtype == np.bool_ or dtypes.is_integer(dtype) or dtypes.is_floating(dtype)):
+        raise TypeError(
+            f"lax.cond: Pred type must be either boolean or number, got {value.aval.str_short()}\n  at {user_line()}"
+        )
     if runs_in_python(value):
         return true_fun(*operands) if value else false_fun(*operands)
-    if value.aval.dtype != np.bool_:
+    if dtype != np.bool_:
         value = compare(value, "NE", scalar_like(value, 0))
     return _branches("cond", value, (true_fun, false_fun), ("true_fun", "false_fun"), operands)
 
@@ -207,20 +166,24 @@ def switch(
 ) -> Any:
     """`branches[index](*operands)`; an index out of range is clamped. All branches are traced, one is run."""
     operands = _with_operand("switch", operands, operand)
-    if not branches or not all(callable(b) for b in branches):
-        raise ValueError("lax.switch needs a sequence of at least one function")
+    branches = tuple(branches)
+    require_functions("switch", **{f"branches[{k}]": b for k, b in enumerate(branches)})
+    if not branches:
+        raise ValueError(f"lax.switch: `branches` is empty; it needs at least one function\n  at {user_line()}")
     value = as_value(index)
     if value.aval.shape or not dtypes.is_integer(value.aval.dtype):
-        raise TreeStructureError(f"Index must be an integer scalar, got {value.aval.str_short()}\n  at {user_line()}")
+        raise TreeStructureError(
+            f"lax.switch: Index must be an integer scalar, got {value.aval.str_short()}\n  at {user_line()}"
+        )
     last = len(branches) - 1
-    if runs_in_python(value):
-        return branches[builtins.min(builtins.max(int(value), 0), last)](*operands)
     if not last:
         return branches[0](*operands)
     value = convert(value, dtypes.int32, False)
     value = clamp(scalar_like(value, 0), value, scalar_like(value, last))
+    if runs_in_python(value):
+        return branches[int(value)](*operands)
     names = [f"branch {k}" for k in range(len(branches))]
-    return _branches("switch", value, tuple(branches), names, operands)
+    return _branches("switch", value, branches, names, operands)
 
 
 def _branches(
@@ -230,7 +193,7 @@ def _branches(
 
     def make() -> tuple[Any, bool]:
         traced = [trace_function(f, treedef, avals_of(values)) for f in functions]
-        avals = _joined_types(what, traced, functions, names)
+        avals = joined_types(what, traced, functions, names)
         captured = [v for t in traced for v in t.captured]
         computations = _conditional(traced, avals_of(values), avals)
         return (computations, avals, traced[0].out_tree, captured), all(t.is_closed for t in traced)
@@ -238,28 +201,6 @@ def _branches(
     computations, avals, out_tree, captured = _cache.get(functions, (treedef, *avals_of(values)), make)
     results = bind_conditional(computations, index, [*values, *captured])
     return tree.unflatten(out_tree, with_avals(results, avals))
-
-
-def _joined_types(
-    what: str, traced: Sequence[Traced], functions: Sequence[Callable[..., Any]], names: Sequence[str]
-) -> list[ShapedArray]:
-    """The results' types: equal in all branches but for weak types, which give way."""
-    first = traced[0]
-    for other, fun, name in zip(traced[1:], functions[1:], names[1:], strict=True):
-        where = f"{names[0]} is {function_line(functions[0])}, {name} is {function_line(fun)}\n  at {user_line()}"
-        if other.out_tree != first.out_tree:
-            raise TreeStructureError(
-                f"{what} branch outputs must have the same pytree structure, but they differ: {names[0]} returns "
-                f"{tree.describe(first.out_tree)}, {name} {tree.describe(other.out_tree)}.\n  {where}"
-            )
-        for a, b in zip(first.out_avals, other.out_avals, strict=True):
-            if a.shape != b.shape or a.dtype != b.dtype:
-                raise TreeStructureError(
-                    f"{what} branches must have equal output types, but they differ: an output of {names[0]} has type "
-                    f"{a.str_short()}, the corresponding output of {name} {b.str_short()}.\n  {where}"
-                )
-    types = zip(*[t.out_avals for t in traced], strict=True)
-    return [same[0].with_weak_type(all(a.weak_type for a in same)) for same in types]
 
 
 def _conditional(
@@ -273,8 +214,40 @@ def _conditional(
         end = begin + len(t.captured)
 
         def run(values: list[Value], t: Traced = t, begin: int = begin, end: int = end) -> list[Value]:
-            return eval_computation(t.computation, [*values[: len(operands)], *values[begin:end]])
+            return run_computation(t.computation, [*values[: len(operands)], *values[begin:end]])
 
         computations.append(takes_one_tuple(trace_to_computation(run, avals, t.name).computation))
         begin = end
     return computations
+
+
+# ---- platforms
+
+
+PLATFORM = "cpu"
+"""Where every program runs."""
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """The function of this platform, ``cpu``, or else `default`, applied to `args`.
+
+    With traced arguments, the functions of the other platforms are traced too, so that they must return the same
+    types (TreeStructureError). NotImplementedError if there is no function for this platform and no default.
+    """
+    functions = dict(per_platform) if default is None else {**per_platform, "default": default}
+    require_functions("platform_dependent", **functions)
+    if "gpu" in per_platform:
+        raise ValueError(f"lax.platform_dependent: use 'cuda' or 'rocm', not 'gpu'\n  at {user_line()}")
+    chosen = functions.get(PLATFORM, default)
+    if chosen is None:
+        raise NotImplementedError(
+            f"lax.platform_dependent has functions for {', '.join(per_platform) or 'no platform'}, but programs run "
+            f"on {PLATFORM}\n  at {user_line()}\n  Add {PLATFORM}=... or default=..."
+        )
+    if any(isinstance(leaf, Tracer) for leaf in tree.leaves(args)):
+        values, treedef = arguments_of(chosen, *args)
+        traced = [trace_function(f, treedef, avals_of(values)) for f in functions.values()]
+        joined_types("platform_dependent", traced, list(functions.values()), list(functions))
+    return chosen(*args)

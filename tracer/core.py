@@ -33,7 +33,7 @@ from .aval import ShapedArray, aval_of_shape
 from .caches import on_clear
 from .context import current_context
 from .errors import OperandError
-from .execution import run_op, run_while
+from .execution import run_branch, run_op, run_while
 from .operators import Value
 from .overlay import EXTENDED, storage_of, storages
 from .primitive import Call, Primitive
@@ -89,9 +89,23 @@ def _is_worth_a_program(opcode: Opcode, operands: tuple[Value, ...], shape: Shap
     return sum([o.aval.size for o in operands]) > _TINY and current_context().backend != "evaluator"
 
 
+_FREE = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT})
+_SHORT = 8
+"""Ops of a branch that are as fast one by one as a call of a program is."""
+_LARGE = 1 << 14
+"""Elements from which two ops are faster when they are fused."""
+
+
+def _is_worth_a_branch(branch: HloComputation, operands: tuple[Value, ...]) -> bool:
+    count = sum([i.opcode not in _FREE for i in branch.instructions])
+    if count < 2 or current_context().backend == "evaluator":
+        return False
+    return count > _SHORT or sum([o.aval.size for o in operands]) > _LARGE
+
+
 class EvalTrace(Trace):
-    """Computes at once: an op by the evaluator's NumPy call, a primitive by its `evaluate`. Loops, and ops for which
-    NumPy has no fast call, run as programs of the backend."""
+    """Computes at once: an op by the evaluator's NumPy call, a primitive by its `evaluate`. Loops, branches with many
+    ops, and ops for which NumPy has no fast call, run as programs of the backend."""
 
     parent = None
 
@@ -124,6 +138,8 @@ class EvalTrace(Trace):
             taken = 0 if chosen else 1
         else:
             taken = int(chosen) if 0 <= chosen < len(branches) else len(branches) - 1
+        if _is_worth_a_branch(branches[taken], operands):
+            return list(run_branch(branches[taken], [self.array(o) for o in operands[1:]]))
         return eval_computation(branches[taken], operands[1:])
 
     def array(self, value: Value) -> Array:

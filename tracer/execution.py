@@ -12,13 +12,14 @@ from ..hlo.builder import make_computation, make_instruction, make_module, make_
 from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
-from ..hlo.ops.control_flow import WhileAttributes
+from ..hlo.ops.control_flow import CallAttributes, WhileAttributes
 from ..hlo.shape import Shape
+from ..hlo.structural_key import structural_key
 from ..hlo.target import Target
 from . import tree
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
-from .caches import on_clear
+from .caches import BoundedCache, on_clear
 from .context import Context, current_context
 
 _buffers = attrgetter("_buffer")
@@ -149,26 +150,62 @@ def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[
     return run_flat(_compiled_while(condition, body, current_context()), arrays)
 
 
+def run_branch(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
+    """Run a branch: a computation that takes one tuple and returns one."""
+    return run_flat(_compiled_branch(computation, current_context()), arrays)
+
+
 def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shape: Shape) -> list[Array]:
     """Run one op as a separate program: its result, or the elements of the tuple that it returns."""
     shapes = tuple([a.aval.hlo for a in arrays])
     return run_flat(_compiled_op(opcode, shapes, attributes, shape, current_context()), arrays)
 
 
-# Computations are hashed by identity, so these caches hold on to some that will not come back: they are bounded.
+# Computations are hashed by identity, so these caches hold on to some that will not come back: they are bounded. A
+# computation that does what another one does finds that one's program.
+
+_programs: BoundedCache[Executable] = BoundedCache(1024)
+"""By structural key and context."""
+on_clear(_programs.clear)
 
 
 @lru_cache(maxsize=1024)
 def _compiled_call(computation: HloComputation, context: Context) -> Executable:
-    return compile_module(module_of(computation.name, computation))
+    return _program_of(lambda: module_of(computation.name, computation), "call", computation)
 
 
 @lru_cache(maxsize=256)
 def _compiled_while(condition: HloComputation, body: HloComputation, context: Context) -> Executable:
-    elements = body.parameters[0].shape.elements
-    parameters = [make_parameter(k, s) for k, s in enumerate(elements)]
-    loop = make_instruction(Opcode.WHILE, [make_tuple(parameters)], WhileAttributes(condition, body))
-    return compile_module(module_of("while", make_computation("main", loop, parameters)))
+    def make() -> HloModule:
+        elements = body.parameters[0].shape.elements
+        parameters = [make_parameter(k, s) for k, s in enumerate(elements)]
+        loop = make_instruction(Opcode.WHILE, [make_tuple(parameters)], WhileAttributes(condition, body))
+        return module_of("while", make_computation("main", loop, parameters))
+
+    return _program_of(make, "while", condition, body)
+
+
+@lru_cache(maxsize=1024)
+def _compiled_branch(computation: HloComputation, context: Context) -> Executable:
+    def make() -> HloModule:
+        elements = computation.parameters[0].shape.elements
+        parameters = [make_parameter(k, s) for k, s in enumerate(elements)]
+        call = make_instruction(Opcode.CALL, [make_tuple(parameters)], CallAttributes(computation))
+        return module_of(computation.name, make_computation("main", call, parameters))
+
+    return _program_of(make, "branch", computation)
+
+
+def _program_of(make: Callable[[], HloModule], kind: str, *computations: HloComputation) -> Executable:
+    """The program of the module that `make` makes from `computations`; that of others which are the same."""
+    keys = tuple([structural_key(c) for c in computations])
+    if None in keys:
+        return compile_module(make())
+    key = (kind, current_context(), *keys)
+    found = _programs.get(key)
+    if found is None:
+        found = _programs[key] = compile_module(make())
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -181,6 +218,5 @@ def _compiled_op(
     return compile_module(module_of(opcode.value, make_computation("main", root, parameters)))
 
 
-on_clear(_compiled_op.cache_clear)
-on_clear(_compiled_call.cache_clear)
-on_clear(_compiled_while.cache_clear)
+for _cached in (_compiled_op, _compiled_call, _compiled_while, _compiled_branch):
+    on_clear(_cached.cache_clear)

@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.ir import HloComputation
 from . import dtypes, ops, tree
-from .arguments import leaf_describer, values_of
+from .arguments import abstract, leaf_describer, values_of
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
-from .control_flow import arguments_of, avals_of, check_tree, runs_in_python, settled_carry, while_loop
-from .core import Call, Primitive, Value, bind_call
-from .errors import TreeStructureError
+from .body_types import Body, arguments_of, avals_of, leaf_names, require_functions
+from .control_flow import run_loop, runs_in_python
+from .core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata
+from .errors import ConcretizationTypeError, TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
-from .recording import run_computation, trace_to_computation
+from .recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, trace_function, with_avals
 
@@ -70,37 +71,43 @@ def scan(
     Returns the last carry and the stacked ys. `length` is needed where `xs` has no arrays; `reverse` goes from the last
     x to the first. `unroll` is accepted: how a loop is unrolled is the backend's business.
     """
+    require_functions("scan", f=f)
+    _check_unroll("scan", unroll)
     arrays, xs_tree = tree.flatten(xs)
     inputs = values_of(arrays, leaf_describer(f, ((), xs)))
-    count = _length(inputs, length)
+    count = length_of(inputs, xs_tree, length)
     if count and runs_in_python(init, inputs):
         return _scan_in_python(f, init, inputs, xs_tree, count, reverse)
     carry, _ = arguments_of(f, init)
-    carry_tree = tree.structure(init)
+    described = Body("scan", f, tree.structure(init))
     treedef = tree.structure(((init, xs), {}))
-    slices = [ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type) for x in inputs]
+    slices = _slices(inputs)
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
         traced = trace_function(f, treedef, [*avals, *slices])
         pair = [] if tree.treedef_is_leaf(traced.out_tree) else traced.out_tree.children()
-        if len(pair) != 2 or traced.out_tree.type is not tuple:
+        if len(pair) != 2:
             raise TreeStructureError(
                 f"scan body output must be a pair (carry, y), but {function_line(f)} returns "
                 f"{tree.describe(traced.out_tree)}\n  at {user_line()}"
             )
-        check_tree("scan", f, carry_tree, pair[0])
+        described.check_structure(pair[0])
         return traced
 
     def settle() -> Traced:
-        return settled_carry("scan", f, carry, trace_body, carry_tree)[1]
+        return described.settle(carry, trace_body)[1]
 
-    traced, leaves = _bind_scan(f, treedef, settle, carry, inputs, count, reverse, is_counted=False)
-    final, ys = tree.unflatten(traced.out_tree, leaves)
-    return final, ys
+    traced, leaves = _bind_scan(f, ("scan", treedef), settle, carry, inputs, count, reverse, is_counted=False)
+    pair: tuple[Any, Any] = tree.unflatten(traced.out_tree, leaves)
+    return pair
+
+
+def _slices(inputs: Sequence[Value]) -> list[ShapedArray]:
+    return [ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type) for x in inputs]
 
 
 def _bind_scan(
-    fun: Callable[..., Any], key: Any, settle: Callable[[], Traced], carry: list[Value], inputs: list[Value],
+    fun: Callable[..., Any], key: Hashable, settle: Callable[[], Traced], carry: list[Value], inputs: list[Value],
     length: int, reverse: bool, *, is_counted: bool,
 ) -> tuple[Traced, list[Value]]:  # fmt: skip
     """The loop whose body `settle` traces, bound: the body, and the leaves of carry and stacked results.
@@ -121,26 +128,63 @@ def _bind_scan(
     return traced, with_avals(results, [*traced.out_avals[: len(start)], *stacked])
 
 
-def _length(inputs: Sequence[Value], length: int | None) -> int:
-    for x in inputs:
+def _check_unroll(name: str, unroll: Any) -> None:
+    """ValueError or TypeError unless `unroll` is a boolean or a number of steps, which is known."""
+    if isinstance(unroll, Tracer):
+        raise ConcretizationTypeError(
+            f"the `unroll` argument of {name} must be a concrete int or bool, not {unroll.aval.str_short()}, which is "
+            f"traced\n  at {user_line()}"
+        )
+    try:
+        steps = operator.index(unroll)
+    except TypeError:
+        raise TypeError(
+            f"the `unroll` argument of {name} must be an int or a bool, not {unroll!r}\n  at {user_line()}"
+        ) from None
+    if steps < 0:
+        raise ValueError(f"the `unroll` argument of {name} is negative: {steps}\n  at {user_line()}")
+
+
+def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
+    """The number of iterations: the size of the leading axis of all `inputs`, and `length` if it is given."""
+    names = leaf_names(xs_tree, "xs") if inputs else []
+    for x, name in zip(inputs, names, strict=True):
         if not x.aval.shape:
             raise ValueError(
-                f"scan needs values with a leading axis to scan over, not {x.aval.str_short()}\n  at {user_line()}"
+                f"scan got a value with no leading axis to scan over: {name} is {x.aval.str_short()}\n"
+                f"  at {user_line()}"
             )
-    sizes = {x.aval.shape[0] for x in inputs}
+    sizes = [x.aval.shape[0] for x in inputs]
+    listed = ", ".join([f"{name} has {size}" for name, size in zip(names, sizes, strict=True)])
     if length is not None:
-        count = operator.index(length)
-        if sizes - {count}:
+        count = _concrete_length(length)
+        if any(size != count for size in sizes):
             raise ValueError(
-                f"scan got length {count}, but arrays with leading axis sizes {sorted(sizes)}\n  at {user_line()}"
+                f"scan got the length {count}, which disagrees with leading axis sizes: {listed}\n  at {user_line()}"
             )
         return count
-    if len(sizes) > 1:
-        listed = ", ".join(map(str, sorted(sizes)))
+    if len(set(sizes)) > 1:
         raise ValueError(f"scan got values with different leading axis sizes: {listed}\n  at {user_line()}")
     if not sizes:
-        raise ValueError(f"scan got no values to scan over and no length\n  at {user_line()}")
-    return sizes.pop()
+        raise ValueError(f"scan got no values to scan over and `length` not provided\n  at {user_line()}")
+    return sizes[0]
+
+
+def _concrete_length(length: Any) -> int:
+    if isinstance(length, Tracer) and length.to_concrete_value() is None:
+        raise ConcretizationTypeError(
+            f"the `length` argument of scan must be a concrete int, but {length.aval.str_short()} is traced\n"
+            f"  at {user_line()}\n  Loops with a length that is computed: hloom.lax.fori_loop, hloom.lax.while_loop."
+        )
+    if isinstance(length, float) and length.is_integer():
+        length = int(length)
+    try:
+        count = operator.index(length)
+    except TypeError:
+        raise TypeError(f"the `length` argument of scan must be an int, not {length!r}\n  at {user_line()}") from None
+    if count < 0:
+        raise ValueError(f"the `length` argument of scan is negative: {count}\n  at {user_line()}")
+    return count
 
 
 def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool, is_counted: bool = False) -> Scan:
@@ -177,22 +221,36 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     if rule.length == 0:
         return [*carry, *ys]
     last = array_from_scalar(rule.length - 1, dtypes.int32)
+    sizes = (rule.num_carry, len(ys), rule.num_consts)
 
-    def condition(state: Any) -> Any:
-        return ops.compare(state[0], "LT", scalar_like(state[0], rule.length))
+    def condition(state: list[Value]) -> list[Value]:
+        return [ops.compare(state[0], "LT", scalar_like(state[0], rule.length))]
 
-    def body(state: Any) -> Any:
-        i, carry, ys, consts, xs = state
+    def body(state: list[Value]) -> list[Value]:
+        i, carry, ys, consts, xs = _parts(state, *sizes)
         place = ops.sub(last, i) if rule.reverse else i
         rows = [_row(x, place) for x in xs]
         results = run_computation(rule.body, [*consts, *carry, *rows, place])
         new = results[rule.num_carry :]
         written = [write_block(b, _as_row(y), _first(place, b)) for b, y in zip(ys, new)]
-        return ops.add(i, scalar_like(i, 1)), results[: rule.num_carry], written, consts, xs
+        return [ops.add(i, scalar_like(i, 1)), *results[: rule.num_carry], *written, *consts, *xs]
 
-    state = (array_from_scalar(0, dtypes.int32), list(carry), ys, list(consts), list(xs))
-    _, final, stacked, _, _ = while_loop(condition, body, state)
+    state = [array_from_scalar(0, dtypes.int32), *carry, *ys, *consts, *xs]
+    avals = avals_of(state)
+    line = current_metadata("scan")  # asked for once: it is the same for all of the loop
+    test = trace_to_computation(condition, avals, "condition_condition", metadata=line).computation
+    step = trace_to_computation(body, avals, "body_body", metadata=line).computation
+    results = bind_while(takes_one_tuple(returns_element(test)), takes_one_tuple(step), state)
+    _, final, stacked, _, _ = _parts(results, *sizes)
     return [*final, *stacked]
+
+
+def _parts(
+    state: list[Value], num_carry: int, num_ys: int, num_consts: int
+) -> tuple[Value, list[Value], list[Value], list[Value], list[Value]]:
+    """The state of the loop: index, carry, arrays to write, constants, arrays to read."""
+    ends = (1 + num_carry, 1 + num_carry + num_ys, 1 + num_carry + num_ys + num_consts)
+    return state[0], state[1 : ends[0]], state[ends[0] : ends[1]], state[ends[1] : ends[2]], state[ends[2] :]
 
 
 def _first(place: Value, x: Value) -> list[Value]:
@@ -225,54 +283,99 @@ def _scan_in_python(
     return carry, tree.map(stack, *ordered)
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results.
-
-    `batch_size` is for JAX's sake, where so many are computed at once; it changes no result.
-    """
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results."""
+    require_functions("map", f=f)
+    arrays, xs_tree = tree.flatten(xs)
+    inputs = values_of(arrays, leaf_describer(f, (xs,)))
+    count = length_of(inputs, xs_tree)
 
     def body(_: tuple[()], x: Any) -> tuple[tuple[()], Any]:
         return (), f(x)
 
-    body.__name__ = getattr(f, "__name__", "map")
-    return scan(body, (), xs)[1]
+    if count and runs_in_python(inputs):
+        return _scan_in_python(body, (), inputs, xs_tree, count, False)[1]
+    treedef = tree.structure(((xs,), {}))
+
+    def settle() -> Traced:
+        return trace_function(f, treedef, _slices(inputs))
+
+    traced, leaves = _bind_scan(f, ("map", treedef), settle, [], inputs, count, False, is_counted=False)
+    return tree.unflatten(traced.out_tree, leaves)
 
 
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
-    """`body_fun(i, carry)` for i from lower to upper - 1, from `init_val`. With constant bounds it is a scan."""
-    types = [dtypes.type_of(b) for b in (lower, upper)]
+    """`body_fun(i, carry)` for i from lower to upper - 1, from `init_val`. With constant bounds it is a scan.
+
+    `unroll` is accepted with constant bounds: how a loop is unrolled is the backend's business.
+    """
+    require_functions("fori_loop", body_fun=body_fun)
+    start, stop = _bounds(lower, upper)
+    if unroll is not None:
+        _check_unroll("fori_loop", unroll)
+    if runs_in_python(start, stop, init_val):
+        carry = tree.map(as_value, init_val)
+        dtype, weak = start.aval.dtype, start.aval.weak_type
+        for i in range(int(start), int(stop)):
+            carry = tree.map(as_value, body_fun(convert(array_from_scalar(i), dtype, weak), carry))
+        return carry
+    if isinstance(start, Array) and isinstance(stop, Array):
+        return _counted_scan(start, builtins.max(0, int(stop) - int(start)), body_fun, init_val)
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError(
+            "fori_loop can only use `unroll` if the loop bounds are statically known; here they are traced\n"
+            f"  at {user_line()}"
+        )
+    return _while_between(start, stop, body_fun, init_val)
+
+
+def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
+    """Both bounds of a fori_loop as scalars of one integer type."""
+    for bound in (lower, upper):
+        abstract(bound, lambda: "a bound of fori_loop")
+    values = [as_value(b) for b in (lower, upper)]
+    types = [(v.aval.dtype, v.aval.weak_type) for v in values]
     strong = {dtype for dtype, weak in types if not weak}
     if len(strong) > 1 or not all(dtypes.is_integer(dtype) for dtype, _ in types):
         names = " and ".join(dtype.name for dtype, _ in types)
         raise TreeStructureError(
             f"lower and upper of fori_loop must be integers of one type, not {names}\n  at {user_line()}"
         )
+    if any(v.aval.shape for v in values):
+        shapes = " and ".join(v.aval.str_short() for v in values)
+        raise TreeStructureError(f"lower and upper of fori_loop must be scalars, not {shapes}\n  at {user_line()}")
     dtype, weak = dtypes.promote(types)
-    start, stop = (convert(as_value(b), dtype, weak) for b in (lower, upper))
-    if runs_in_python(start, stop, init_val):
-        carry = tree.map(as_value, init_val)
-        for i in range(int(start), int(stop)):
-            carry = tree.map(as_value, body_fun(convert(array_from_scalar(i), dtype, weak), carry))
-        return carry
-    if isinstance(start, Array) and isinstance(stop, Array):
-        return _counted_scan(start, builtins.max(0, int(stop) - int(start)), body_fun, init_val)
+    start, stop = (convert(v, dtype, weak) for v in values)
+    return start, stop
+
+
+def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    """The loop as a while loop on (i, stop, carry)."""
+    carry, treedef = arguments_of(body_fun, (start, stop, init_val))
+    described = Body("fori_loop", body_fun, tree.structure(init_val), position=1, first=2)
 
     def condition(state: Any) -> Any:
         return ops.compare(state[0], "LT", state[1])
 
     def body(state: Any) -> Any:
         i, end, carry = state
-        return ops.add(i, scalar_like(i, 1)), end, body_fun(i, carry)
+        new = body_fun(i, carry)
+        described.check_structure(tree.structure(new))
+        return ops.add(i, scalar_like(i, 1)), end, new
 
-    return while_loop(condition, body, (start, stop, init_val))[2]
+    body.__name__ = getattr(body_fun, "__name__", "body")
+    leaves = run_loop(
+        described, condition, lambda avals: trace_function(body, treedef, avals), carry, treedef, (body_fun,)
+    )
+    return tree.unflatten(described.tree, leaves[2:])
 
 
 def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """The loop as a scan over no arrays, whose counter is the scan's index."""
     carry, _ = arguments_of(body_fun, init_val, before=1)
-    carry_tree = tree.structure(init_val)
+    described = Body("fori_loop", body_fun, tree.structure(init_val), position=1)
     first, counter = int(start), start.aval
 
     def body(carry: Any, index: Value) -> Any:
@@ -284,12 +387,12 @@ def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any]
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
         traced = trace_function(body, treedef, [*avals, INDEX])
-        check_tree("fori_loop", body_fun, carry_tree, traced.out_tree)
+        described.check_structure(traced.out_tree)
         return traced
 
     def settle() -> Traced:
-        return settled_carry("fori_loop", body_fun, carry, trace_body, carry_tree)[1]
+        return described.settle(carry, trace_body)[1]
 
-    key = (treedef, first, counter)
+    key = ("fori_loop", treedef, first, counter)
     traced, leaves = _bind_scan(body_fun, key, settle, carry, [], length, False, is_counted=True)
     return tree.unflatten(traced.out_tree, leaves)

@@ -116,14 +116,15 @@ def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) ->
 
 
 class DerivedCache:
-    """Objects made from functions or computations, by a key and the trace context; kept while the first of them lives.
+    """Objects made from functions or computations, by a key and the trace context; kept while all of these live.
 
     Loops on concrete arrays run compiled programs, and so do derivatives of jitted functions: the second use must find
-    the program of the first.
+    the program of the first. All sources are held weakly, because one may refer to another: a branch that calls the
+    other branch, for example.
     """
 
     def __init__(self) -> None:
-        self._found: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+        self._found: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         register_cache(self)
 
     def clear(self) -> None:
@@ -132,16 +133,32 @@ class DerivedCache:
 
     def get(self, sources: Sequence[Any], key: Hashable, make: Callable[[], tuple[T, bool]]) -> T:
         """The result; `make` returns it, and whether it may be kept."""
-        entries: dict[Any, Any] | None = None
-        full_key = (*sources[1:], key, current_context())
+        full_key = (len(sources), key, current_context())
         try:
-            entries = self._found.setdefault(sources[0], {})
+            entries = self._entries(sources)
             found: T | None = entries.get(full_key)
         except TypeError:  # a function that cannot be hashed, or referred to weakly
-            entries, found = None, None
+            return make()[0]
         if found is not None:
             return found
         result, keep = make()
-        if keep and entries is not None:
+        if keep:
             entries[full_key] = result
         return result
+
+    def _entries(self, sources: Sequence[Any]) -> dict[Any, Any]:
+        """The results for `sources`: a table of each in that of the one before it, and in the last one the results."""
+        table = self._found
+        for source in sources[:-1]:
+            table = table.setdefault(source, _Branch()).further
+        return table.setdefault(sources[-1], _Branch()).results  # type: ignore[no-any-return]
+
+
+class _Branch:
+    """What a DerivedCache has for some sources: results for these alone, and tables for one more source."""
+
+    __slots__ = ("further", "results")
+
+    def __init__(self) -> None:
+        self.further: weakref.WeakKeyDictionary[Any, _Branch] = weakref.WeakKeyDictionary()
+        self.results: dict[Any, Any] = {}

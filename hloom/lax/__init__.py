@@ -7,9 +7,10 @@ import typing as _typing
 
 from .. import array_functions as _array_functions
 from ..namespaces import publish as _publish
-from ..tracer.control_flow import cond, switch, while_loop
-from ..tracer.scan import fori_loop, map, scan
+from ..tracer.control_flow import cond, platform_dependent, switch, while_loop
+from ..tracer.scan import fori_loop, scan
 from . import (
+    control_flow,
     convolution,
     elementwise,
     indexing,
@@ -26,6 +27,10 @@ from . import fft as _fft
 from . import gather as _gather
 from . import reduce as _reduce
 from . import sort as _sort
+from .control_flow import (
+    associative_scan as associative_scan,
+    map as map,
+)
 from .convolution import (
     ConvDimensionNumbers as ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
@@ -222,7 +227,8 @@ from .window import (
 if _typing.TYPE_CHECKING:
     from . import linalg
 
-__all__ = ["cond", "fori_loop", "linalg", "map", "scan", "switch", "while_loop"]
+__all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop"]
+__all__ += control_flow.__all__
 __all__ += convolution.__all__
 __all__ += _dot.__all__
 __all__ += _gather.__all__
@@ -240,6 +246,7 @@ __all__ += structure.__all__
 __all__ += window.__all__
 
 _array_functions.load_when_used()
-del convolution, elementwise, indexing, instructions, movement, parallel, solves, special, structure, window
+del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, solves, special, structure
+del window
 
 _publish(__name__, "linalg")

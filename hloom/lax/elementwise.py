@@ -162,13 +162,15 @@ def select_n(which: Any, *cases: Any) -> Value:
     """Elements of cases[which]; `which` is bool (false chooses cases[0]) or int32, a scalar or of their shape."""
     which, values = as_value(which), [as_value(c) for c in cases]
     if not values:
-        raise ValueError("lax.select_n needs at least one case")
+        raise ValueError(f"lax.select_n needs at least one case\n  at {user_line()}")
     if which.aval.dtype not in (np.bool_, np.int32):
         what = which.aval.str_short()
         raise OperandError(f"lax.select_n: which must be bool or int32, not {what}\n  at {user_line()}", "select_n_c2")
     if which.aval.dtype == np.bool_:
         if len(values) > 2:
-            raise OperandError(f"lax.select_n: a boolean chooses between 2 cases, not {len(values)}", "select_n_c1")
+            raise OperandError(
+                f"lax.select_n: a boolean chooses between 2 cases, not {len(values)}\n  at {user_line()}", "select_n_c1"
+            )
         return values[0] if len(values) == 1 else select(which, values[1], values[0])
     result = values[-1]
     for k in range(len(values) - 2, -1, -1):

@@ -14,12 +14,13 @@ from ..hlo.ir import NO_ATTRIBUTES, Attributes
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.movement import BroadcastAttributes
+from ..tracer import dtypes
 from ..tracer.array import Array, as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, eager_with_scalar, thread_state
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayLike
-from ..tracer.ops import convert
+from ..tracer.ops import compare, convert
 from ..tracer.source import user_line
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
 
@@ -434,8 +435,13 @@ def lt(x: ArrayLike, y: ArrayLike) -> Value:
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Value:
-    """Elements of `on_true` where `pred` (bool, a scalar or of their shape) is true, else of `on_false`."""
+    """Elements of `on_true` where `pred` (bool, a scalar or of their shape) is true, else of `on_false`.
+
+    An int32 `pred` chooses `on_false` up to 0, as in `select_n`.
+    """
     pred, on_true, on_false = as_value(pred), as_value(on_true), as_value(on_false)
+    if pred.aval.dtype is dtypes.int32:
+        pred = compare(pred, "GT", full_like(pred, 0))
     return bind(Opcode.SELECT, (pred, on_true, on_false), weak_type=all_weak(on_true, on_false))
 
 

@@ -28,16 +28,8 @@ from ..tracer.ops import convert, scalar_like
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from . import instructions as ew
-from .movement import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    canonical_axis,
-    concatenate,
-    full_like,
-    reshape,
-    rev,
-    slice_in_dim,
-)
+from .control_flow import prefixes
+from .movement import broadcast_in_dim, broadcasted_iota, canonical_axis, full_like, reshape, rev
 
 __all__ = [
     "argmax",
@@ -308,18 +300,13 @@ def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
 
 
 def _cumulative(op: Callable[[Value, Value], Value], name: str, operand: Any, axis: int, reverse: bool) -> Value:
-    """Prefixes in about log2(n) steps (Hillis and Steele): after step k each element covers 2**k elements."""
+    """Prefixes as a tree: in about 2 log2(n) steps, of 2 n uses of `op` in all."""
     x = _numbers(name, operand)
     axis = canonical_axis(axis, x.aval.ndim)
     if reverse:
         x = rev(x, [axis])
-    size, step = x.aval.shape[axis], 1
-    while step < size:
-        done = slice_in_dim(x, 0, step, 1, axis)
-        rest = op(slice_in_dim(x, 0, size - step, 1, axis), slice_in_dim(x, step, size, 1, axis))
-        x = concatenate([done, rest], axis)
-        step *= 2
-    return rev(x, [axis]) if reverse else x
+    (found,) = prefixes(lambda a, b: [op(a[0], b[0])], [x], [axis])
+    return rev(found, [axis]) if reverse else found
 
 
 @compound(static=("axis", "reverse"))
@@ -348,7 +335,14 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 
 @compound(static=("axis", "reverse"))
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
-    """log(sum(exp(prefix))) along an axis."""
+    """log(sum(exp(prefix))) along an axis, of floats or complex numbers."""
+    x = as_value(operand)
+    if not dtypes.is_inexact(x.aval.dtype):
+        raise OperandError(
+            f"lax.cumlogsumexp takes floats or complex numbers, not {x.aval.str_short()}\n  at {user_line()}\n"
+            "  Convert it: x.astype(float).",
+            "cumlogsumexp",
+        )
 
     def logaddexp(a: Value, b: Value) -> Value:
         top = ew.max(a, b)

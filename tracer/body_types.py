@@ -1,0 +1,207 @@
+"""What goes into the functions of control flow and what must come out: the types of carries and of branches, and the
+errors where they differ, which name each leaf by its path.
+
+Source for these rules and for the substance of the messages: jax.lax.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from . import dtypes, tree
+from .arguments import leaf_describer, values_of
+from .aval import ShapedArray
+from .core import Value
+from .errors import TreeStructureError
+from .ops import convert
+from .source import function_line, user_line
+from .traced import Traced
+
+_SHOWN = 8
+"""How many differences a message lists."""
+
+
+def arguments_of(fun: Callable[..., Any], *args: Any, before: int = 0) -> tuple[list[Value], Any]:
+    """The leaves of positional arguments as values, and the structure of (args, {}).
+
+    before: how many arguments of `fun` come before these; messages name arguments by the parameters of `fun`.
+    """
+    leaves, treedef = tree.flatten((args, {}))
+    return values_of(leaves, leaf_describer(fun, ((),) * before + args)), treedef
+
+
+def avals_of(values: Sequence[Value]) -> list[ShapedArray]:
+    return [v.aval for v in values]
+
+
+def require_functions(name: str, **functions: Any) -> None:
+    """TypeError unless each argument of `lax.<name>` is a function."""
+    for argument, fun in functions.items():
+        if not callable(fun):
+            raise TypeError(
+                f"lax.{name}: {argument} must be a function, not {type(fun).__name__} ({fun!r})\n  at {user_line()}"
+            )
+
+
+def leaf_names(treedef: Any, root: str) -> list[str]:
+    """Each leaf of a structure as an expression: ``c['x'][0]``, if the tree is called ``c``."""
+    return [root + tree.keystr(path) for path in tree.paths_of_structure(treedef)]
+
+
+def differ(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether two types are different for a program: weak types do not matter."""
+    return a.dtype != b.dtype or a.shape != b.shape
+
+
+# ---- carries: the types that go in must come out
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body of a loop, for messages."""
+
+    what: str
+    """The name of the user's loop function."""
+    fun: Callable[..., Any]
+    tree: Any
+    """The structure of the carry."""
+    position: int = 0
+    """Which of the function's parameters is the carry."""
+    first: int = 0
+    """How many leaves of the loop's own are in front of the carry."""
+
+    def settle(
+        self, values: list[Value], trace: Callable[[list[ShapedArray]], Traced]
+    ) -> tuple[list[Value], Traced]:
+        """Carry values and the body traced on them: a weakly typed value takes the dtype that the body gives it.
+
+        `trace` traces the body for carry types; its first results are the carry. TreeStructureError if types differ.
+        """
+        for _ in range(3):
+            traced = trace(avals_of(values))
+            changed = list(values)
+            for k, (value, out) in enumerate(zip(values, traced.out_avals)):
+                if value.aval.weak_type and value.aval.shape == out.shape and value.aval.dtype != out.dtype:
+                    dtype, _ = dtypes.promote([(value.aval.dtype, True), (out.dtype, out.weak_type)])
+                    changed[k] = convert(value, dtype, False)
+            if all(a.aval is b.aval for a, b in zip(values, changed)):
+                break
+            values = changed
+        self._check_types(avals_of(values)[self.first :], traced.out_avals[self.first : len(values)])
+        return values, traced
+
+    def check_structure(self, found: Any) -> None:
+        """TreeStructureError unless the structure of the new carry is that of the old."""
+        if found != self.tree:
+            self._refuse(
+                "have the same pytree structure",
+                [
+                    f"the input carry{_at(path)} is {one}, the output carry{_at(path)} is {other}"
+                    for path, one, other in structure_differences(self.tree, found)
+                ],
+                "Revise the function so that the carry output has the same structure as the carry input.",
+            )
+
+    def _check_types(self, wanted: Sequence[ShapedArray], found: Sequence[ShapedArray]) -> None:
+        if not any(differ(a, b) for a, b in zip(wanted, found, strict=True)):
+            return
+        names = leaf_names(self.tree, self._carry_name())
+        whole = "carry" if len(names) == 1 and tree.treedef_is_leaf(self.tree) else "carry component"
+        self._refuse(
+            "have equal types",
+            [
+                f"the input {whole} {name} has type {a.str_short()}, but the corresponding output carry component has "
+                f"type {b.str_short()}, so {_mismatch(a, b)}"
+                for name, a, b in zip(names, wanted, found, strict=True)
+                if differ(a, b)
+            ],
+            "Revise the function so that all output types match the corresponding input types (astype, or start with "
+            "another dtype or shape).",
+        )
+
+    def _refuse(self, rule: str, differences: list[str], remedy: str) -> NoReturn:
+        raise TreeStructureError(
+            f"{self.what} body function carry input and carry output must {rule}, but they differ:"
+            f"{_listed(differences)}\n  body function: {function_line(self.fun)}\n  at {user_line()}\n  {remedy}"
+        )
+
+    def _carry_name(self) -> str:
+        """The user's name for the carry."""
+        try:
+            return list(inspect.signature(self.fun).parameters)[self.position]
+        except (ValueError, TypeError, IndexError):
+            return "carry"
+
+
+def _at(path: str) -> str:
+    return f" at {path}" if path else ""
+
+
+def _mismatch(a: ShapedArray, b: ShapedArray) -> str:
+    kinds = ["shapes"] * (a.shape != b.shape) + ["dtypes"] * (a.dtype != b.dtype)
+    return f"the {' and '.join(kinds)} do not match"
+
+
+def _listed(differences: list[str]) -> str:
+    """One difference on the same line, several on a line each."""
+    if len(differences) == 1:
+        return f" {differences[0]}."
+    more = len(differences) - _SHOWN
+    return "".join([f"\n  * {d}" for d in differences[:_SHOWN]]) + (f"\n  * and {more} more" if more > 0 else "")
+
+
+def structure_differences(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
+    """Where two structures differ, outermost first: the path, and what each has there."""
+    inner, outer = one.children(), other.children()
+    keys = one.entries()
+    same = tree.treedef_is_leaf(one) == tree.treedef_is_leaf(other) and one.type is other.type
+    if not same or len(inner) != len(outer) or keys != other.entries():
+        yield path, tree.describe(one), tree.describe(other)
+        return
+    found = False
+    for key, a, b in zip(keys, inner, outer, strict=True):
+        for difference in structure_differences(a, b, f"{path}[{key!r}]"):
+            found = True
+            yield difference
+    if not found and one != other:
+        yield path, tree.describe(one), tree.describe(other)
+
+
+# ---- branches: all return the same types
+
+
+def joined_types(
+    what: str, traced: Sequence[Traced], functions: Sequence[Callable[..., Any]], names: Sequence[str]
+) -> list[ShapedArray]:
+    """The results' types: equal in all branches but for weak types, which give way. TreeStructureError otherwise."""
+    first = traced[0]
+    for other, fun, name in zip(traced[1:], functions[1:], names[1:], strict=True):
+        where = (
+            f"\n  {names[0]} is {function_line(functions[0])}, {name} is {function_line(fun)}\n  at {user_line()}\n"
+            f"  Revise {names[0]} or {name} so that both return the same"
+        )
+        if other.out_tree != first.out_tree:
+            differences = [
+                f"{names[0]} returns {one}{_at(path)}, {name} returns {two}{_at(path)}"
+                for path, one, two in structure_differences(first.out_tree, other.out_tree)
+            ]
+            raise TreeStructureError(
+                f"{what} branch outputs must have the same pytree structure, but they differ:{_listed(differences)}"
+                f"{where} structure."
+            )
+        differences = [
+            f"the output of {names[0]}{_at(path)} has type {a.str_short()}, the corresponding output of {name} has "
+            f"type {b.str_short()}, so {_mismatch(a, b)}"
+            for path, a, b in zip(leaf_names(first.out_tree, ""), first.out_avals, other.out_avals, strict=True)
+            if differ(a, b)
+        ]
+        if differences:
+            raise TreeStructureError(
+                f"{what} branches must have equal output types, but they differ:{_listed(differences)}{where} types "
+                "(astype, or hloom.numpy functions that promote)."
+            )
+    types = zip(*[t.out_avals for t in traced], strict=True)
+    return [same[0].with_weak_type(all(a.weak_type for a in same)) for same in types]
