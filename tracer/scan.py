@@ -353,7 +353,8 @@ def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
 
 def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """The loop as a while loop on (i, stop, carry)."""
-    carry, treedef = arguments_of(body_fun, (start, stop, init_val))
+    carry, _ = arguments_of(body_fun, init_val, before=1)
+    treedef = tree.structure((((start, stop, init_val),), {}))
     described = Body("fori_loop", body_fun, tree.structure(init_val), position=1, first=2)
 
     def condition(state: Any) -> Any:
@@ -366,8 +367,9 @@ def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any
         return ops.add(i, scalar_like(i, 1)), end, new
 
     body.__name__ = getattr(body_fun, "__name__", "body")
+    state = [start, stop, *carry]
     leaves = run_loop(
-        described, condition, lambda avals: trace_function(body, treedef, avals), carry, treedef, (body_fun,)
+        described, condition, lambda avals: trace_function(body, treedef, avals), state, treedef, (body_fun,)
     )
     return tree.unflatten(described.tree, leaves[2:])
 
