@@ -4,7 +4,7 @@
     python examples/sample_hmc.py
     python examples/sample_hmc.py --samples 5000 --chains 8
 
-The distribution is a banana: x is normal, and y is normal around x**2 / 2. Its moments are known, so we can see whether
+The distribution is a banana: x is normal, and y is normal around x**2 / 4. Its moments are known, so we can see whether
 the samples are right. HMC treats -log p as a landscape: it gives a ball a random push, follows it for some time by the
 gradient, and accepts where it arrives if the energy has hardly changed.
 
@@ -32,12 +32,12 @@ import hloom.numpy as jnp
 
 NDArray = np.ndarray[Any, Any]
 
-WIDTH_X, WIDTH_Y = 1.5, 0.5
-MEAN = np.array([0.0, WIDTH_X**2 / 2])
-DEVIATION = np.array([WIDTH_X, np.sqrt(WIDTH_Y**2 + WIDTH_X**4 / 2)])
+WIDTH_X, WIDTH_Y = 1.5, 0.4
+MEAN = np.array([0.0, WIDTH_X**2 / 4])
+DEVIATION = np.array([WIDTH_X, np.sqrt(WIDTH_Y**2 + WIDTH_X**4 / 8)])
 
-LEAPFROG_STEPS = 16
-WANTED = 0.8  # the part of the paths that should be accepted
+LEAPFROG_STEPS = 20
+WANTED = 0.9  # the part of the paths that should be accepted
 CHUNK = 100  # paths in one call
 
 
@@ -47,13 +47,13 @@ CHUNK = 100  # paths in one call
 def log_density(position: Any) -> Any:
     """log p of f32[2], without its constant."""
     x, y = position
-    return -0.5 * (x / WIDTH_X) ** 2 - 0.5 * ((y - x**2 / 2) / WIDTH_Y) ** 2
+    return -0.5 * (x / WIDTH_X) ** 2 - 0.5 * ((y - x**2 / 4) / WIDTH_Y) ** 2
 
 
 # ---- one path
 
 
-def leapfrog(position: Any, momentum: Any, step_size: Any) -> Any:
+def leapfrog(position: Any, momentum: Any, step_size: Any, steps: Any = LEAPFROG_STEPS) -> Any:
     """Follow the ball: half a push, then moves and pushes in turn; the last push is a half again."""
     slope = hloom.grad(log_density)
 
@@ -63,7 +63,7 @@ def leapfrog(position: Any, momentum: Any, step_size: Any) -> Any:
         return position, momentum + step_size * slope(position)
 
     momentum = momentum + step_size / 2 * slope(position)
-    position, momentum = hloom.lax.fori_loop(0, LEAPFROG_STEPS, step, (position, momentum))
+    position, momentum = hloom.lax.fori_loop(0, steps, step, (position, momentum))
     return position, momentum - step_size / 2 * slope(position)
 
 
@@ -188,44 +188,49 @@ def effective(positions: NDArray) -> NDArray:
 def draw(positions: NDArray, step_sizes: NDArray, words: str) -> Figure:
     chains, count, _ = positions.shape
     colours = [common.BLUE, common.GOLD, common.GREEN, common.RED]
-    picture = common.figure("Hamiltonian Monte Carlo on a curved distribution", words, 6.2)
+    picture = common.figure("Hamiltonian Monte Carlo on a curved distribution", words, 6)
     grid = picture.add_gridspec(
-        4, 2, left=0.06, right=0.985, top=0.83, bottom=0.08, hspace=0.95, wspace=0.16, width_ratios=(1, 1.1)
+        3, 3, left=0.06, right=0.975, top=0.82, bottom=0.085, hspace=0.62, wspace=0.3, width_ratios=(1.9, 1, 1)
     )
     plane = picture.add_subplot(grid[:, 0])
     thin = positions.reshape(-1, 2)[:: max(1, chains * count // 1500)]
-    plane.plot(*thin.T, ".", color=common.BLUE, markersize=3, alpha=0.45, markeredgewidth=0)
-    x, y = np.meshgrid(np.linspace(-5, 5, 200), np.linspace(-2.5, 11, 200))
-    log = -0.5 * (x / WIDTH_X) ** 2 - 0.5 * ((y - x**2 / 2) / WIDTH_Y) ** 2
-    plane.contour(x, y, log, levels=[-4.6, -2.3, -0.7], colors=common.INK, linewidths=1, linestyles="solid")
-    common.style(plane, "Samples, and where p is 1/2, 1/10, 1/100 of its maximum", "x", "y")
+    plane.plot(*thin.T, ".", color=common.BLUE, markersize=4.5, alpha=0.5, markeredgewidth=0)
+    x, y = np.meshgrid(np.linspace(-5, 5, 200), np.linspace(-2, 6.5, 200))
+    log = -0.5 * (x / WIDTH_X) ** 2 - 0.5 * ((y - x**2 / 4) / WIDTH_Y) ** 2
+    levels = np.log([0.01, 0.1, 0.5])
+    plane.contour(x, y, log, levels=levels, colors=common.QUIET, linewidths=0.8, linestyles="solid")
+    push, step_size, follow = jnp.array([1.6, -0.9]), float(step_sizes[:, -1].mean()), hloom.jit(leapfrog)
+    ball = np.array([follow(jnp.array([-2.4, 1.5]), push, step_size, k)[0] for k in range(LEAPFROG_STEPS + 1)])
+    plane.plot(*ball.T, "o-", color=common.RED, markersize=3, linewidth=1.4, label=f"one path of {LEAPFROG_STEPS} steps")
+    common.style(plane, "Samples, over lines of equal density", "x", "y")
+    common.legend(plane, loc="upper center")
 
+    shown = min(count, 400)
     for row, name in enumerate("xy"):
-        trace = picture.add_subplot(grid[row, 1])
+        trace = picture.add_subplot(grid[row, 1:])
         for chain in range(min(chains, 4)):
-            trace.plot(positions[chain, :, row], color=colours[chain], linewidth=0.6, alpha=0.75)
-        trace.axhline(MEAN[row], color=common.INK, linewidth=1)
-        common.style(trace, f"{name} of {'each chain' if chains <= 4 else 'four chains'}, by sample; the line is its mean")
-        trace.set_xlim(0, count)
+            trace.plot(positions[chain, :shown, row], color=colours[chain], linewidth=0.7, alpha=0.8)
+        common.style(trace, f"{name} of {min(chains, 4)} chains, the first {shown} samples")
+        trace.set_xlim(0, shown)
 
     lags = picture.add_subplot(grid[2, 1])
-    correlation = autocorrelation(positions, 40)
+    correlation = autocorrelation(positions, 30)
     for column, name in enumerate("xy"):
-        lags.plot(correlation[:, column], "o-", color=colours[column], markersize=3, linewidth=1.2, label=name)
-    common.style(lags, "Correlation of samples, by their distance")
-    common.legend(lags, loc="upper right", ncols=2)
+        lags.plot(correlation[:, column], color=colours[column], linewidth=1.8, label=name)
+    common.style(lags, "Autocorrelation, by lag")
+    common.legend(lags, loc="upper right")
 
-    sizes = picture.add_subplot(grid[3, 1])
+    sizes = picture.add_subplot(grid[2, 2])
     for chain in range(min(chains, 4)):
-        sizes.plot(step_sizes[chain], color=colours[chain], linewidth=0.8, alpha=0.8)
-    common.log_scale(sizes.yaxis)
-    common.style(sizes, "Step size, by path of the warm-up")
+        sizes.plot(step_sizes[chain], color=colours[chain], linewidth=0.7, alpha=0.8)
+    sizes.set_ylim(0)
+    common.style(sizes, "Step size, in the warm-up")
     return picture
 
 
 def main() -> None:
     parser = common.parse(
-        __doc__, "hmc.png", chains=(4, "chains"), warm_up=(500, "paths of a warm-up"), samples=(2000, "of each chain")
+        __doc__, "hmc.png", chains=(4, "chains"), warm_up=(500, "paths of a warm-up"), samples=(5000, "of each chain")
     )
     options = parser.parse_args()
     began = time.perf_counter()
@@ -234,14 +239,14 @@ def main() -> None:
     began = time.perf_counter()
     positions, probabilities, step_sizes = run_chains(options.chains, options.warm_up, options.samples, options.seed)
     seconds = time.perf_counter() - began
-    print(f"accepted: {probabilities.mean():.1%} of {probabilities.size:,} paths; {seconds:.2f} s")
+    print(f"accepted: {probabilities.mean():.1%} of {probabilities.size:,} paths; {1000 * seconds:,.0f} ms")
     for column, name in enumerate("xy"):
         found, spread = positions[..., column].mean(), positions[..., column].std()
         print(
             f"{name}: mean {found:6.3f} (is {MEAN[column]:5.3f})   deviation {spread:5.3f} (is {DEVIATION[column]:5.3f})"
             f"   R-hat {r_hat(positions)[column]:.4f}   worth {effective(positions)[column]:,.0f} independent samples"
         )
-    words = f"{options.chains} chains of {options.samples:,} paths of {LEAPFROG_STEPS} steps in {seconds:.1f} s; "
+    words = f"{options.chains} chains of {options.samples:,} paths of {LEAPFROG_STEPS} steps in {1000 * seconds:,.0f} ms; "
     words += f"R-hat {r_hat(positions).max():.3f}; {probabilities.mean():.0%} accepted"
     common.save(draw(positions, step_sizes, words), options.out)
 
