@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Track a moving thing through noise and a gap: a Kalman filter, a smoother, and noise levels learned by gradients.
+"""Track a drifting buoy through noise and a gap: a Kalman filter, a smoother, and noise levels learned by gradients.
 
     python examples/kalman_smoother.py
     python examples/kalman_smoother.py --points 1000
 
-Something moves in a plane with a velocity that changes at random. We see its position with an error, and for a while not
-at all. The filter says where it is, given what was seen so far; the smoother says where it was, given everything. Both
+A buoy drifts on the sea with a velocity that changes at random. We see its position with an error, and for a while not at
+all. The filter says where it is, given what was seen so far; the smoother says where it was, given everything. Both
 need to know how strong the changes and the errors are: we find the values under which what we saw is most probable.
 
 * the filter is a `scan`, and so is the log-likelihood, whose gradient is a scan backwards;
@@ -32,12 +32,12 @@ import hloom.numpy as jnp
 
 NDArray = np.ndarray[Any, Any]
 
-TRUE_CHANGE, TRUE_ERROR = 0.15, 2.0  # standard deviations: of the velocity's changes, of what we see
-GUESS = {"change": 1.0, "error": 0.5}
+TRUE_CHANGE, TRUE_ERROR = 0.5, 6.0  # standard deviations: of the velocity's changes, of what we see
+GUESS = {"change": 3.0, "error": 2.0}
 
 # ---- the model: the state is position and velocity, f32[4]; time goes in steps of 1
 
-MOVE = np.block([[np.eye(2), np.eye(2)], [np.zeros((2, 2)), np.eye(2)]]).astype(np.float32)
+MOVE = np.kron([[1, 1], [0, 0.95]], np.eye(2)).astype(np.float32)  # the water takes 5% of the velocity
 SEE = np.eye(2, 4, dtype=np.float32)
 CHANGE = np.kron([[1 / 3, 1 / 2], [1 / 2, 1]], np.eye(2)).astype(np.float32)  # pushes at any time within a step
 
@@ -69,7 +69,7 @@ def kalman_filter(params: Any, seen: Any, known: Any) -> Any:
         new_cov = jnp.where(there, cov - gain @ spread @ gain.T, cov)
         return (new_mean, new_cov), (mean, cov, new_mean, new_cov, jnp.where(there, -fit / 2, 0.0))
 
-    start = jnp.concatenate([seen[0], jnp.zeros(2)]), jnp.diag(jnp.array([10.0, 10.0, 1.0, 1.0]))
+    start = jnp.concatenate([seen[0], jnp.zeros(2)]), jnp.diag(jnp.array([50.0, 50.0, 5.0, 5.0]))
     _, (*found, fits) = hloom.lax.scan(step, start, (seen, known))
     return found, jnp.sum(fits)
 
@@ -124,7 +124,7 @@ def learn(seen: NDArray, known: NDArray, steps: int) -> tuple[Any, NDArray]:
     return state[0], np.array(history)
 
 
-# ---- the thing that moves
+# ---- the buoy
 
 
 def simulate(points: int, seed: int) -> tuple[NDArray, NDArray, NDArray]:
@@ -156,7 +156,7 @@ def draw(truth: NDArray, seen: NDArray, known: NDArray, found: Any, history: NDA
         2, 2, left=0.06, right=0.975, top=0.82, bottom=0.085, hspace=0.45, wspace=0.16, width_ratios=(1.35, 1)
     )
     plane = picture.add_subplot(grid[:, 0])
-    for k in range(0, len(truth), 6):
+    for k in range(0, len(truth), 4):
         sizes, axes = np.linalg.eigh(smooth_cov[k, :2, :2])
         angle = np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
         width, height = 4 * np.sqrt(sizes[::-1])  # two standard deviations to each side
@@ -164,7 +164,7 @@ def draw(truth: NDArray, seen: NDArray, known: NDArray, found: Any, history: NDA
     plane.plot(*seen[known].T, ".", color=common.QUIET, markersize=4, alpha=0.8, label="seen")
     plane.plot(*truth.T, color=common.INK, linewidth=1, label="true")
     plane.plot(*mean[:, :2].T, color=common.GOLD, linewidth=1.1, label="filter")
-    plane.plot(*smooth_mean[:, :2].T, color=common.BLUE, linewidth=2, label="smoother, with two deviations")
+    plane.plot(*smooth_mean[:, :2].T, color=common.BLUE, linewidth=2, label="smoother, ± 2 deviations")
     common.style(plane, "Where it was")
     plane.set_aspect("equal", adjustable="datalim")
     common.legend(plane, loc="best")
@@ -174,10 +174,12 @@ def draw(truth: NDArray, seen: NDArray, known: NDArray, found: Any, history: NDA
     errors.plot(distance(smooth_mean, truth), color=common.BLUE, linewidth=1.6, label="smoother")
     gap = np.flatnonzero(~known)
     errors.axvspan(gap[0], gap[-1], color=common.GRID, zorder=0, lw=0)
-    common.style(errors, "Distance from the truth, by time (nothing seen in grey)")
-    common.legend(errors, loc="upper left")
+    common.style(errors, "Distance from the truth, by time")
+    common.legend(errors, loc="upper left", ncols=2)
     errors.set_xlim(0, len(truth))
-    errors.set_ylim(0)
+    errors.annotate("nothing seen", (gap[-1], 0.93), xycoords=("data", "axes fraction"), xytext=(5, 0),
+                    textcoords="offset points", va="center", fontsize=9.5, color=common.INK)  # fmt: skip
+    errors.set_ylim(0, 1.3 * distance(mean, truth).max())
 
     noise = picture.add_subplot(grid[1, 1])
     for column, true, name, colour in (
@@ -193,7 +195,7 @@ def draw(truth: NDArray, seen: NDArray, known: NDArray, found: Any, history: NDA
 
 
 def main() -> None:
-    parser = common.parse(__doc__, "kalman.png", points=(300, "steps of time"), steps=(150, "steps of learning"))
+    parser = common.parse(__doc__, "kalman.png", points=(200, "steps of time"), steps=(150, "steps of learning"))
     options = parser.parse_args()
     truth, seen, known = simulate(options.points, options.seed)
     began = time.perf_counter()
