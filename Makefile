@@ -1,5 +1,10 @@
 # make mnist   train a small network to read digits         make mnist ARGS="--data DIR --epochs 3"
 #              in the layouts of a TPU                      make mnist ARGS="--target tpu"
+# make ode     fit a differential equation by gradients     make ode ARGS="--steps 3000"
+# make hmc     sample by Hamiltonian Monte Carlo            make hmc ARGS="--chains 8"
+# make rnn     a recurrent network learns a rhyme           make rnn ARGS="--hidden 96"
+# make kalman  track a buoy, learn how noisy all is         make kalman ARGS="--points 1000"
+# make gradients   find wrong labels, limit each gradient   make gradients ARGS="--data DIR"
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
@@ -14,10 +19,18 @@ ARGS ?=
 BIN = $(VENV)/bin
 LOWEST = $(VENV)-lowest
 
-.PHONY: mnist test test-slow test-lowest lint fuzz bench clean
+EXAMPLES = mnist ode hmc rnn kalman gradients
+PROGRAM_mnist = train_mnist
+PROGRAM_ode = fit_ode
+PROGRAM_hmc = sample_hmc
+PROGRAM_rnn = char_rnn
+PROGRAM_kalman = kalman_smoother
+PROGRAM_gradients = per_example_gradients
 
-mnist: $(VENV)/.with-examples
-	$(BIN)/python examples/train_mnist.py $(ARGS)
+.PHONY: $(EXAMPLES) test test-slow test-lowest lint fuzz bench clean
+
+$(EXAMPLES): $(VENV)/.with-examples
+	$(BIN)/python examples/$(PROGRAM_$@).py $(ARGS)
 
 test: $(VENV)/.with-test
 	$(BIN)/python -m pytest -q -n 2 $(ARGS)

@@ -17,6 +17,7 @@ Source of the unit: K. Cho and others, "Learning phrase representations using RN
 
 from __future__ import annotations
 
+import sys
 import time
 from functools import partial
 from typing import Any
@@ -176,7 +177,7 @@ def train(options: Any) -> tuple[Any, list[float]]:
             bar.update()
             if count in shown:
                 sample = as_text(write(state[0], hloom.random.key(count), 70)).replace("\n", " / ")
-                bar.write(f"step {count + 1:4}   {losses[-1]:.3f} bits a letter   {sample}")
+                bar.write(f"step {count + 1:4}   {losses[-1]:.3f} bits a letter   {sample}", file=sys.stdout)
     return state[0], losses
 
 

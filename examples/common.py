@@ -1,8 +1,9 @@
-"""What the examples share and what is not about hloom: the command line, the loop's bar, and the look of the pictures."""
+"""What the examples share, none of it about hloom: the command line, the progress bar, the look of the pictures."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from PIL import Image  # comes with matplotlib
 from tqdm import tqdm
 
 INK, QUIET, GRID = "#1d2733", "#6b7885", "#e6eaee"
@@ -103,7 +105,10 @@ def legend(axes: Axes, **where: Any) -> None:
 
 
 def save(picture: Figure, path: Path) -> None:
+    """Write a PNG of 128 colours, which is a third as large as one of all colours and looks the same."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    picture.savefig(path, pil_kwargs={"optimize": True})
+    pixels = io.BytesIO()
+    picture.savefig(pixels)
     plt.close(picture)
+    Image.open(pixels).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"Picture: {path}")

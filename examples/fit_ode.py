@@ -130,7 +130,7 @@ def draw(params: Any, losses: list[float], seconds: float) -> Figure:
     times = YEARS[0] + np.arange(len(after)) / per_year
     picture = common.figure(
         "Hares and lynxes: a differential equation, fitted by gradients",
-        f"{len(losses):,} steps of Adam, each through {points * SUBSTEPS} Runge-Kutta steps and back, in {seconds:.1f} s",
+        f"{len(losses):,} steps of Adam, each through {points * SUBSTEPS} Runge-Kutta steps and back: {seconds:.1f} s",
         6.2,
     )
     grid = picture.add_gridspec(

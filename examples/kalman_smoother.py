@@ -4,8 +4,8 @@
     python examples/kalman_smoother.py
     python examples/kalman_smoother.py --points 1000
 
-A buoy drifts on the sea with a velocity that changes at random. We see its position with an error, and for a while not at
-all. The filter says where it is, given what was seen so far; the smoother says where it was, given everything. Both
+A buoy drifts on the sea with a velocity that changes at random. We see its position with an error, and for a while not
+at all. The filter says where it is, given what was seen so far; the smoother says where it was, given everything. Both
 need to know how strong the changes and the errors are: we find the values under which what we saw is most probable.
 
 * the filter is a `scan`, and so is the log-likelihood, whose gradient is a scan backwards;
@@ -19,7 +19,6 @@ systems" (1965).
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,7 @@ def learn(seen: NDArray, known: NDArray, steps: int) -> tuple[Any, NDArray]:
 
 
 def simulate(points: int, seed: int) -> tuple[NDArray, NDArray, NDArray]:
-    """Its positions f32[n, 2], the sightings f32[n, 2], and which of them there are: a tenth is missing in one piece."""
+    """Positions f32[n, 2], sightings f32[n, 2], and which of these there are: a tenth is missing in one piece."""
     rng = np.random.default_rng(seed)
     states, pushes = np.zeros((points, 4)), rng.normal(size=(points, 4))
     states[0, 2:] = 1.0, 0.3

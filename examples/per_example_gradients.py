@@ -8,7 +8,7 @@ A small network learns to read digits, but one label in ten is wrong. The gradie
 images pull hardest; `vmap(grad(loss))` does: a gradient for each example, in one program. We use it twice:
 
 * an image whose gradient is long after training contradicts the others: most of these labels are the wrong ones;
-* each gradient is cut to a length of at most 1 before the mean is taken, so that no image can pull harder than others.
+* each gradient is cut to a length of at most 3 before the mean is taken, so that no image can pull harder than others.
   With noise on top this is the update of DP-SGD, which trains on private data (how private is not computed here).
 
 Everything from `init_params` to `train_step` is a JAX program: `import jax as hloom` and `import jax.numpy as jnp`.
@@ -18,6 +18,7 @@ Source: M. Abadi and others, "Deep learning with differential privacy" (2016).
 from __future__ import annotations
 
 import math
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -35,7 +36,7 @@ NDArray = np.ndarray[Any, Any]
 
 BATCH = 50
 WRONG = 0.1  # the part of the labels that are wrong
-LIMIT, NOISE = 1.0, 0.2  # the length that a gradient may have; the deviation of the noise on their sum
+LIMIT, NOISE = 3.0, 0.5  # the length that a gradient may have; the deviation of the noise on their sum
 
 
 # ---- the network, for one image
@@ -148,7 +149,7 @@ def draw(
     digits: Any, labels: NDArray, wrong: NDArray, found: NDArray, curves: dict[str, list[float]], words: str
 ) -> Figure:
     picture = common.figure("A gradient for each example finds the wrong labels", words, 6.4)
-    grid = picture.add_gridspec(2, 1, left=0.06, right=0.975, top=0.83, bottom=0.05, hspace=0.5, height_ratios=(1, 0.95))
+    grid = picture.add_gridspec(2, 1, left=0.06, right=0.975, top=0.83, bottom=0.05, hspace=0.36, height_ratios=(1, 1))
     upper, lower = grid[0].subgridspec(1, 2, wspace=0.16), grid[1].subgridspec(2, 12, hspace=0.85, wspace=0.2)
 
     lengths_panel = picture.add_subplot(upper[0])
@@ -156,7 +157,7 @@ def draw(
     clipped = np.maximum(found, bins[0])
     lengths_panel.hist(clipped[~wrong], bins, color=common.BLUE, alpha=0.85, label="right label")
     lengths_panel.hist(clipped[wrong], bins, color=common.RED, alpha=0.75, label="wrong label")
-    lengths_panel.set_xscale("log")
+    common.log_scale(lengths_panel.xaxis)
     common.style(lengths_panel, "Images, by the length of their gradient")
     common.legend(lengths_panel, loc="upper left")
 
@@ -164,6 +165,7 @@ def draw(
     for (name, curve), colour in zip(curves.items(), (common.QUIET, common.BLUE)):
         accuracy.plot(range(1, len(curve) + 1), 100 * np.array(curve), "o-", color=colour, markersize=3.5, label=name)
     common.style(accuracy, "Test accuracy in %, by epoch")
+    accuracy.set_ylim(top=100)
     common.legend(accuracy, loc="lower right")
 
     order = np.argsort(found)
@@ -179,7 +181,8 @@ def draw(
             panel.imshow(digits.train_images[member].reshape(digits.image_shape), cmap="gray_r", vmin=0, vmax=1)
             given, true = labels[member], digits.train_labels[member]
             colour = common.RED if wrong[member] else common.BLUE
-            panel.set_xlabel(f"{given} → {true}" if wrong[member] else str(given), color=colour, fontsize=10, labelpad=2)
+            words = f"{given} → {true}" if wrong[member] else str(given)
+            panel.set_xlabel(words, color=colour, fontsize=10, labelpad=2)
             panel.set(xticks=[], yticks=[])
             for spine in panel.spines.values():
                 spine.set(color=colour, linewidth=1.2 if wrong[member] else 0.5)
@@ -188,7 +191,7 @@ def draw(
 
 def main() -> None:
     parser = common.parse(
-        __doc__, "gradients.png", epochs=(15, "passes over the images"), hidden=(64, "the size of the hidden layer")
+        __doc__, "gradients.png", epochs=(12, "passes over the images"), hidden=(64, "the size of the hidden layer")
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with MNIST's IDX files; None: small digits")
     options = parser.parse_args()
@@ -197,12 +200,17 @@ def main() -> None:
     print(f"{digits.name}: {len(labels):,} images to train, {wrong.sum():,} of them with a wrong label")
     began = time.perf_counter()
     curves: dict[str, list[float]] = {}
-    settings = {"gradients as they are": (math.inf, 0.0, 0.1), f"none longer than {LIMIT:g}, noise": (LIMIT, NOISE, 0.5)}
+    settings = {  # of `train`: limit, noise, rate
+        "gradients as they are": (math.inf, 0.0, 0.1),
+        f"none longer than {LIMIT:g}, noise": (LIMIT, NOISE, 0.3),
+    }
+    trained = []
     with common.bar(len(settings) * options.epochs * (len(labels) // BATCH) * BATCH, "images") as bar:
         for name, setting in settings.items():
             params, curves[name] = train(digits, labels, *setting, options, bar)
-            bar.write(f"{name}: {curves[name][-1]:.1%} of the test digits read right")
-    found = all_lengths(params, digits.train_images, labels)
+            trained.append(params)
+            bar.write(f"{name}: {curves[name][-1]:.1%} of the test digits read right", file=sys.stdout)
+    found = all_lengths(trained[0], digits.train_images, labels)
     seconds = time.perf_counter() - began
     suspects = np.argsort(found)[::-1][: wrong.sum()]
     hits = float(np.mean(wrong[suspects]))

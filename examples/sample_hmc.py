@@ -201,7 +201,7 @@ def draw(positions: NDArray, step_sizes: NDArray, words: str) -> Figure:
     plane.contour(x, y, log, levels=levels, colors=common.QUIET, linewidths=0.8, linestyles="solid")
     push, step_size, follow = jnp.array([1.6, -0.9]), float(step_sizes[:, -1].mean()), hloom.jit(leapfrog)
     ball = np.array([follow(jnp.array([-2.4, 1.5]), push, step_size, k)[0] for k in range(LEAPFROG_STEPS + 1)])
-    plane.plot(*ball.T, "o-", color=common.RED, markersize=3, linewidth=1.4, label=f"one path of {LEAPFROG_STEPS} steps")
+    plane.plot(*ball.T, "o-", color=common.RED, markersize=3, linewidth=1.4, label=f"a path of {LEAPFROG_STEPS} steps")
     common.style(plane, "Samples, over lines of equal density", "x", "y")
     common.legend(plane, loc="upper center")
 
@@ -243,11 +243,11 @@ def main() -> None:
     for column, name in enumerate("xy"):
         found, spread = positions[..., column].mean(), positions[..., column].std()
         print(
-            f"{name}: mean {found:6.3f} (is {MEAN[column]:5.3f})   deviation {spread:5.3f} (is {DEVIATION[column]:5.3f})"
+            f"{name}: mean {found:6.3f} (is {MEAN[column]:5.3f})   deviation {spread:.3f} (is {DEVIATION[column]:.3f})"
             f"   R-hat {r_hat(positions)[column]:.4f}   worth {effective(positions)[column]:,.0f} independent samples"
         )
-    words = f"{options.chains} chains of {options.samples:,} paths of {LEAPFROG_STEPS} steps in {1000 * seconds:,.0f} ms; "
-    words += f"R-hat {r_hat(positions).max():.3f}; {probabilities.mean():.0%} accepted"
+    words = f"{options.chains} chains of {options.samples:,} paths of {LEAPFROG_STEPS} steps: "
+    words += f"{1000 * seconds:,.0f} ms; R-hat {r_hat(positions).max():.3f}; {probabilities.mean():.0%} accepted"
     common.save(draw(positions, step_sizes, words), options.out)
 
 
