@@ -245,6 +245,7 @@ def main() -> None:
     words = f"{len(losses):,} steps, each of {BATCH} windows of {WINDOW} letters, in {seconds:.1f} s; "
     words += f"{np.mean(losses[-20:]):.2f} bits a letter at the end"
     common.save(draw(params, losses, words), options.out)
+    print(f"Picture: {options.out}")
 
 
 if __name__ == "__main__":

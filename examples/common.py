@@ -111,4 +111,3 @@ def save(picture: Figure, path: Path) -> None:
     picture.savefig(pixels)
     plt.close(picture)
     Image.open(pixels).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
-    print(f"Picture: {path}")

@@ -176,6 +176,7 @@ def main() -> None:
     for name, value in hloom.tree.map(np.exp, params).items():
         print(f"{name:6} {np.round(GUESS[name], 3)} -> {np.round(value, 3)}")
     common.save(draw(params, losses, seconds), options.out)
+    print(f"Picture: {options.out}")
 
 
 if __name__ == "__main__":

@@ -214,6 +214,7 @@ def main() -> None:
     words = f"{len(history)} gradients through {options.points} steps of the filter in {seconds:.2f} s; distance from "
     words += f"the truth: filter {rms['filter']:.2f}, smoother {rms['smoother']:.2f}"
     common.save(draw(truth, seen, known, found, history, words), options.out)
+    print(f"Picture: {options.out}")
 
 
 if __name__ == "__main__":

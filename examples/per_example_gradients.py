@@ -218,6 +218,7 @@ def main() -> None:
     words = f"{digits.name}, one label in ten is wrong: of the {len(suspects):,} longest gradients, "
     words += f"{hits:.0%} belong to these"
     common.save(draw(digits, labels, wrong, found, curves, words), options.out)
+    print(f"Picture: {options.out}")
 
 
 if __name__ == "__main__":

@@ -249,6 +249,7 @@ def main() -> None:
     words = f"{options.chains} chains of {options.samples:,} paths of {LEAPFROG_STEPS} steps: "
     words += f"{1000 * seconds:,.0f} ms; R-hat {r_hat(positions).max():.3f}; {probabilities.mean():.0%} accepted"
     common.save(draw(positions, step_sizes, words), options.out)
+    print(f"Picture: {options.out}")
 
 
 if __name__ == "__main__":
