@@ -173,8 +173,8 @@ def main() -> None:
     params, losses = fit(options.steps)
     seconds = time.perf_counter() - began
     print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f} in {len(losses):,} steps, {seconds:.1f} s")
-    for name, value in hloom.tree.map(np.exp, params).items():
-        print(f"{name:6} {np.round(GUESS[name], 3)} -> {np.round(value, 3)}")
+    for name, guess in GUESS.items():
+        print(f"{name:6} {guess} -> {np.array2string(np.exp(np.asarray(params[name])), precision=3)}")
     common.save(draw(params, losses, seconds), options.out)
     print(f"Picture: {options.out}")
 
