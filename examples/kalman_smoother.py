@@ -195,6 +195,7 @@ def draw(truth: NDArray, seen: NDArray, known: NDArray, found: Any, history: NDA
 
 def main() -> None:
     parser = common.parse(__doc__, "kalman.png", points=(200, "steps of time"), steps=(150, "steps of learning"))
+    parser.set_defaults(seed=4)  # a track that fills the picture
     options = parser.parse_args()
     truth, seen, known = simulate(options.points, options.seed)
     began = time.perf_counter()

@@ -264,7 +264,7 @@ def test_filter_and_smoother_are_conditioning() -> None:
 
 
 def test_noise_levels_are_learned_and_the_smoother_is_better() -> None:
-    truth, seen, known = kalman_smoother.simulate(200, 0)
+    truth, seen, known = kalman_smoother.simulate(200, 4)
     params, history = kalman_smoother.learn(seen, known, 120)
     assert history[-1, 0] < history[0, 0] - 1
     assert float(np.exp(params["change"])) == pytest.approx(kalman_smoother.TRUE_CHANGE, rel=0.4)
