@@ -176,7 +176,7 @@ def draw(truth: NDArray, seen: NDArray, known: NDArray, found: Any, history: NDA
     common.style(errors, "Distance from the truth, by time")
     common.legend(errors, loc="upper left", ncols=2)
     errors.set_xlim(0, len(truth))
-    errors.annotate("nothing seen", (gap[-1], 0.93), xycoords=("data", "axes fraction"), xytext=(5, 0),
+    errors.annotate("← nothing seen", (gap[-1], 0.93), xycoords=("data", "axes fraction"), xytext=(5, 0),
                     textcoords="offset points", va="center", fontsize=9.5, color=common.INK)  # fmt: skip
     errors.set_ylim(0, 1.3 * distance(mean, truth).max())
 
