@@ -13,6 +13,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.context import current_context
 from ..tracer.core import (
     Array,
     Call,
@@ -27,6 +28,7 @@ from ..tracer.core import (
 )
 from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache, jit_call
+from ..tracer.tracer import check_for_leaks
 from .rules.tables import JVP, ZERO_DERIVATIVE
 from .tangents import Tangent, Zero, instantiate
 
@@ -153,6 +155,8 @@ def jvp_flat(
     inputs = [trace.join(p, t) for p, t in zip(primals, tangents, strict=True)]
     with set_current_trace(trace):
         results = list(fun(inputs))
+    if current_context().check_tracer_leaks:
+        check_for_leaks(trace)
     return trace.split(results)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.builder import make_computation, make_constant, make_parameter, make_tuple
+from ..hlo.effects import has_side_effect
 from ..hlo.ir import Attributes, HloComputation, HloInstruction
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
@@ -19,6 +20,7 @@ from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..tracer.array import Array
 from ..tracer.aval import ShapedArray
+from ..tracer.context import current_context
 from ..tracer.core import (
     Call,
     Trace,
@@ -30,8 +32,9 @@ from ..tracer.core import (
     run_meaning,
     set_current_trace,
 )
-from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation
+from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation, with_computation
 from ..tracer.traced import DerivedCache, jit_call
+from ..tracer.tracer import check_for_leaks
 from .jvp import FlatFunction, JVPTrace, JVPTracer, moving_mask, parameter_avals
 from .tangents import Tangent, Zero
 
@@ -107,7 +110,10 @@ class LinearTrace(Recorder):
         """A call in a user's rule may return values that depend on tangents and values that do not: its meaning runs op
         by op, unless its primitive is linear."""
         if any(self.owns(o) for o in operands):
-            return self.record_call(call, operands) if call.primitive.is_linear else run_meaning(call, operands)
+            if not call.primitive.is_linear:
+                return run_meaning(call, operands)
+            closed, captured = with_computation(call, operands)
+            return self.record_call(closed, [*operands, *captured])
         with set_current_trace(self.parent):
             return self.parent.process_call(call, operands)
 
@@ -201,9 +207,11 @@ class LinearProgram:
     def computation(self, name: str) -> tuple[HloComputation, list[Value]]:
         """The program as a computation of the inputs and those residuals that it needs (the second result).
 
-        It returns the tangents that are not zero. Concrete scalars become constants in it.
+        It returns the tangents that are not zero. Concrete scalars become constants in it. Instructions with side
+        effects stay: they act when the program is run, not when it is transposed.
         """
-        needed: set[HloInstruction] = {o for o in self.outputs if o is not None}
+        effects = [i for i in self.instructions if i.opcode is Opcode.CALL and has_side_effect(i)]
+        needed: set[HloInstruction] = {*effects, *(o for o in self.outputs if o is not None)}
         for instruction in reversed(self.instructions):
             if instruction in needed:
                 needed.update(instruction.operands)
@@ -224,7 +232,8 @@ class LinearProgram:
                 )
         root = make_tuple([mapping.setdefault(o, o) for o in self.outputs if o is not None])
         parameters = [mapping[p] for p in (*self.inputs, *kept)]
-        return make_computation(name, root, parameters), [self.residuals[p] for p in kept]
+        acting = [mapping[i] for i in effects]
+        return make_computation(name, root, parameters, acting), [self.residuals[p] for p in kept]
 
 
 def linearize_flat(
@@ -238,6 +247,8 @@ def linearize_flat(
     ]
     with set_current_trace(trace):
         results = list(fun(inputs))
+    if current_context().check_tracer_leaks:
+        check_for_leaks(trace)
     outputs, tangents = trace.split(results)
     program = LinearProgram(
         linear.inputs,

@@ -19,6 +19,7 @@ from ..tracer.core import Value, current_trace, set_current_trace
 from ..tracer.ops import transpose
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import function_line, user_line
+from ..tracer.tracer import check_for_leaks
 from .batches import Axis, with_batch
 from .batching import BatchTrace
 from .rules import every as _rules  # noqa: F401  # they register themselves
@@ -86,6 +87,8 @@ def vmap(
             out_values = [as_value(leaf) for leaf in out_leaves]
         out = _axes_of("out_axes", out_axes, result, out_tree, fun)
         found = [_result(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
+        if current_context().check_tracer_leaks:
+            check_for_leaks(trace)
         return tree.unflatten(out_tree, found)
 
     return batched

@@ -16,7 +16,7 @@ import ctypes
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -45,6 +45,14 @@ class NativeFunction:
 
 
 CustomCallFunction: TypeAlias = Callable[..., Any]
+
+
+class HostFunction(Protocol):
+    """A Python function that an instruction holds itself, as those of `pure_callback` do. Compared by identity."""
+
+    def __call__(self, *operands: np.ndarray[Any, Any]) -> Any:
+        """The result, an array or a tuple of arrays of the declared types. Operands are read-only copies, which the
+        function may keep; the result is copied. Errors reach the caller of the program as they are."""
 
 _CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_GetVersion).__mro__[1]
 """The type of all functions of ctypes, which has no public name."""
@@ -147,7 +155,7 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
             config = read_config(text or "{}")
         except (ValueError, OverflowError) as error:
             raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
-    return Call(target, tuple(operands), result, config, attributes.callees)
+    return Call(target, tuple(operands), result, config, attributes.callees, function=attributes.function)
 
 
 def is_built_in(name: str) -> bool:
@@ -172,6 +180,8 @@ def bind_custom_call(call: Call) -> Run:
     UnsupportedError for a target that is not registered, ShapeError if a built-in target cannot be called in this way.
     The returned function raises CustomCallError if a registered function fails or returns a result of the wrong type.
     """
+    if call.function is not None:
+        return _run_host(cast("HostFunction", call.function))
     function = _registered.get(call.target)
     if function is None:
         built_in = BUILT_IN.get(call.target)
@@ -197,6 +207,18 @@ def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name, [*_registered, *BUILT_IN], 1, 0.8)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"{start} is not known{hint}: register a function for it with hloom.register_custom_call({name!r}, fn)"
+
+
+def _run_host(function: HostFunction) -> Run:
+    def run(*operands: Any) -> Any:
+        with np.errstate(**_USUAL):
+            return function(*[_owned(value) for value in operands])
+
+    return run
+
+
+_USUAL: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+"""NumPy's own settings: what runs a program silences NumPy, and the user's function is not to notice."""
 
 
 def _run_python(function: CustomCallFunction, call: Call) -> Run:

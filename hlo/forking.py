@@ -38,6 +38,7 @@ _PACKAGES = frozenset(("hloom", "llvmlite", "ml_dtypes", "numba", "numpy", "opt_
 class Order(enum.IntEnum):
     """The order in which locks are taken: a thread that holds one takes only those after it."""
 
+    USER = -1  # the user's code runs within
     POOL = 0  # starting threads compiles their functions
     STORE = 1  # compiling uses Numba
     COMPILER = 2

@@ -52,6 +52,13 @@ def is_internal(frame: FrameType) -> bool:
     return os.path.abspath(file).startswith(_OWN_FOLDERS)
 
 
+def is_users(frame: FrameType) -> bool:
+    """True if the frame runs code from outside this library and those libraries that call the user's functions."""
+    filename = frame.f_code.co_filename
+    internal = _IS_INTERNAL.get(filename)
+    return not (_judge(filename) if internal is None else internal)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame that runs code from outside this library, or None."""
     frame: FrameType | None = sys._getframe(1)

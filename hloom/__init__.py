@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
         ad_checkpoint,
         custom_batching,
         custom_derivatives,
+        debug,
         dtypes,
         errors,
         experimental,
@@ -42,12 +43,25 @@ if _typing.TYPE_CHECKING:
     from .autodiff.remat import checkpoint as remat
     from .autodiff.tangents import float0
     from .autodiff.vmap import vmap
+    from .debug.callbacks import effects_barrier, pure_callback
     from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .numba_backend.kernel_globals import kernel_globals
     from .tracer.arguments import ShapeDtypeStruct
     from .tracer.caches import clear_caches
-    from .tracer.config import config, default_matmul_precision, disable_jit, enable_x64, numpy_dtype_promotion
+    from .tracer.config import (
+        check_tracer_leaks,
+        checking_leaks,
+        config,
+        debug_infs,
+        debug_nans,
+        default_matmul_precision,
+        disable_jit,
+        enable_x64,
+        explain_cache_misses,
+        log_compiles,
+        numpy_dtype_promotion,
+    )
     from .tracer.jit import (
         block_until_ready,
         device_get,
@@ -75,8 +89,8 @@ _importlib.import_module(".hlo.forking", __name__)  # before the other modules, 
 __version__ = "0.1.0"
 
 _MODULES = (
-    *("ad_checkpoint", "custom_batching", "custom_derivatives", "dtypes", "errors", "experimental", "extend", "hlo"),
-    *("lax", "nn", "numpy", "random"),
+    *("ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors", "experimental", "extend"),
+    *("hlo", "lax", "nn", "numpy", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
 )
 _NAMES = {
@@ -88,6 +102,7 @@ _NAMES = {
     **dict.fromkeys(("checkpoint", "remat"), ".autodiff.remat"),
     "checkpoint_policies": ".autodiff.policies",
     "float0": ".autodiff.tangents",
+    **dict.fromkeys(("effects_barrier", "pure_callback"), ".debug.callbacks"),
     **dict.fromkeys(
         (
             *("block_until_ready", "device_get", "device_put"),
@@ -103,7 +118,12 @@ _NAMES = {
     "ShapeDtypeStruct": ".tracer.arguments",
     "clear_caches": ".tracer.caches",
     **dict.fromkeys(
-        ("config", "default_matmul_precision", "disable_jit", "enable_x64", "numpy_dtype_promotion"), ".tracer.config"
+        (
+            *("check_tracer_leaks", "checking_leaks", "config", "debug_infs", "debug_nans"),
+            *("default_matmul_precision", "disable_jit"),
+            *("enable_x64", "explain_cache_misses", "log_compiles", "numpy_dtype_promotion"),
+        ),
+        ".tracer.config",
     ),
     "run_hlo": ".tracer.run_hlo",
     "Compiled": ".tracer.stages",
@@ -118,6 +138,8 @@ __all__ = [
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "block_until_ready",
+    "check_tracer_leaks",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
     "clear_caches",
@@ -128,15 +150,20 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug",
+    "debug_infs",
+    "debug_nans",
     "default_matmul_precision",
     "device_get",
     "device_put",
     "disable_jit",
     "dtypes",
+    "effects_barrier",
     "enable_x64",
     "errors",
     "eval_shape",
     "experimental",
+    "explain_cache_misses",
     "extend",
     "flatten_util",
     "float0",
@@ -153,10 +180,12 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "log_compiles",
     "make_hlo",
     "nn",
     "numpy",
     "numpy_dtype_promotion",
+    "pure_callback",
     "random",
     "register_custom_call",
     "registered_custom_calls",

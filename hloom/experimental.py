@@ -1,10 +1,11 @@
-"""`hloom.experimental`: settings by the older names that JAX programs import."""
+"""`hloom.experimental`: names that JAX programs import from `jax.experimental`."""
 
+from .debug.callbacks import io_callback
 from .namespaces import publish as _publish
 from .tracer.config import enable_x64
 from .tracer.context import Override as _Override
 
-__all__ = ["disable_x64", "enable_x64"]
+__all__ = ["disable_x64", "enable_x64", "io_callback"]
 
 
 def disable_x64() -> _Override:

@@ -188,7 +188,6 @@ SEARCHED = ("", "numpy", "lax", "nn", "random", "tree", "numpy.linalg", "nn.init
 """Namespaces in which a name is looked for that another one lacks."""
 
 _ONE_CPU = "hloom runs on one CPU: there are no devices to choose, and no shardings"
-_CALLBACK = "HLO text can call a Python function, registered with hloom.register_custom_call"
 ADVICE = {
     **dict.fromkeys(
         (
@@ -198,8 +197,6 @@ ADVICE = {
         ),
         _ONE_CPU,
     ),
-    **dict.fromkeys(("pure_callback", "experimental.io_callback"), _CALLBACK),
-    "debug": "with hloom.disable_jit(): runs jitted functions as plain Python, where print and debuggers work",
     "default_backend": "hloom.config.hloom_backend names the backend",
     "errors.JaxRuntimeError": "a program that cannot be run raises hloom.errors.ExecutionError",
     "make_jaxpr": "hloom.make_hlo(f)(*args) shows the program as HLO",

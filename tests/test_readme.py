@@ -15,7 +15,8 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "docs/custom_calls.md", "docs/differences.md", "docs/layouts.md", "docs/primitives.md"]
+    "document",
+    ["README.md", *(f"docs/{n}.md" for n in ("custom_calls", "debugging", "differences", "layouts", "primitives"))],
 )
 def test_the_output_is_real(root: Path, document: str) -> None:
     text = (root / document).read_text()

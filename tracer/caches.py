@@ -72,6 +72,10 @@ class BoundedCache(Generic[V]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def keys(self) -> list[Any]:
+        """All keys."""
+        return list(self._entries)
+
     def values(self) -> list[V]:
         """All values."""
         return list(self._entries.values())

@@ -47,6 +47,8 @@ def compound(*, static: Sequence[str] = ()) -> Callable[[F], F]:
 class Compound(JitFunction[..., Any]):
     """A library function that runs as one program. Made by `compound`."""
 
+    _is_library = True
+
     def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
         super().__init__(fun, static, _NONE, inline=False)
         self._untraceable: set[Any] = set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ..hlo import tracebacks
@@ -19,6 +20,7 @@ from ..hlo.targets import target_named
 from ..hlo.tracebacks import boundary
 from . import context as _context
 from .context import Context, Override, current_context
+from .reports import EXPLAIN_CACHE_MISSES, LOG_COMPILES, SWITCHES
 
 MATMUL_PRECISIONS = {
     **{name: name for name in ("default", "high", "highest")},
@@ -46,6 +48,17 @@ class Config:
     the operands' own precision; programs for other targets carry it."""
     jax_default_prng_impl: str
     """Only "threefry2x32"."""
+    jax_debug_nans: bool
+    """An operation or a jitted function whose result has a NaN raises FloatingPointError, which names the operation."""
+    jax_debug_infs: bool
+    """The same for infinities."""
+    jax_check_tracer_leaks: bool
+    """A traced function that leaves a traced value behind, in a list for example, is an error at once."""
+    jax_log_compiles: bool
+    """Log what is traced and compiled, and how long that took, as warnings of the logger "hloom". No program depends on
+    it."""
+    jax_explain_cache_misses: bool
+    """Log why a jitted function is traced again: which argument is of a new type. No program depends on it."""
     jax_traceback_filtering: str
     """Which frames a traceback shows: "auto" and "remove_frames", the user's only; "off", all; "tracebackhide", all,
     marked so that IPython and pytest leave them out. `HLOOM_TRACEBACK=full` or `short` sets it too. Of the process."""
@@ -64,6 +77,8 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         if name == _FILTERING:
             return tracebacks.mode()
+        if name in SWITCHES:
+            return SWITCHES[name].is_on
         if name not in _SETTINGS:
             raise _unknown(name)
         return getattr(current_context(), _SETTINGS[name].field)
@@ -76,6 +91,9 @@ class Config:
         """
         if name == _FILTERING:
             tracebacks.set_mode(value)
+            return
+        if name in SWITCHES:
+            SWITCHES[name].of_process = _checked_flag(name, value)
             return
         if name not in _SETTINGS:
             raise _unknown(name)
@@ -91,16 +109,26 @@ class Config:
         return "config"
 
     def __repr__(self) -> str:
-        settings = (f"{s}={getattr(self, s)!r}" for s in sorted((*_SETTINGS, _FILTERING)))
+        settings = (f"{s}={getattr(self, s)!r}" for s in _names())
         return f"Config({', '.join(settings)})"
 
 
 _FILTERING = "jax_traceback_filtering"
-"""The one setting that is not in the context: no program depends on it."""
+"""Like the switches it is not in the context: no program depends on it."""
+
+
+def _names() -> list[str]:
+    return sorted((*_SETTINGS, *SWITCHES, _FILTERING))
 
 
 def _unknown(name: str) -> AttributeError:
-    return AttributeError(f"unknown setting {name!r}; known: {', '.join(sorted((*_SETTINGS, _FILTERING)))}")
+    return AttributeError(f"unknown setting {name!r}; known: {', '.join(_names())}")
+
+
+def _checked_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be a bool, not {value!r}")
+    return value
 
 
 class _Setting:
@@ -148,6 +176,9 @@ def _check_precision(precision: str | None) -> None:
 _SETTINGS = {
     "hloom_backend": _Setting("backend", (str,)),
     "hloom_target": _Setting("target", (str, Target), _check_target),
+    "jax_check_tracer_leaks": _Setting("check_tracer_leaks", (bool,)),
+    "jax_debug_infs": _Setting("debug_infs", (bool,)),
+    "jax_debug_nans": _Setting("debug_nans", (bool,)),
     "jax_default_matmul_precision": _Setting("default_matmul_precision", (str, type(None)), _check_precision),
     "jax_default_prng_impl": _Setting("default_prng_impl", (str,), _check_generator),
     "jax_disable_jit": _Setting("disable_jit", (bool,)),
@@ -169,6 +200,40 @@ def enable_x64(new_val: bool = True) -> Override:
 def disable_jit(disable: bool = True) -> Override:
     """Within the block jitted functions run op by op, as the Python they are: for debuggers. In this thread."""
     return _override("jax_disable_jit", disable)
+
+
+def debug_nans(new_val: bool = True) -> Override:
+    """Within the block, in this thread, a NaN in the result of an operation, or of a jitted function, is an error:
+    FloatingPointError names the operation that made it and its line. Jitted functions are compiled anew for that."""
+    return _override("jax_debug_nans", new_val)
+
+
+def debug_infs(new_val: bool = True) -> Override:
+    """As `debug_nans`, for infinities."""
+    return _override("jax_debug_infs", new_val)
+
+
+def check_tracer_leaks(new_val: bool = True) -> Override:
+    """Another name of `checking_leaks`."""
+    return checking_leaks(new_val)
+
+
+def checking_leaks(new_val: bool = True) -> Override:
+    """Within the block, in this thread, a traced function that leaves a traced value behind is an error, which says
+    where the value was made and what refers to it. Functions are traced anew, and the garbage collector is asked each
+    time: that is slow."""
+    return _override("jax_check_tracer_leaks", new_val)
+
+
+def log_compiles(new_val: bool = True) -> AbstractContextManager[object]:
+    """Within the block, in this thread: log what is traced and compiled, and how long that takes, as warnings of the
+    logger "hloom"."""
+    return LOG_COMPILES.within(_checked_flag("jax_log_compiles", new_val))
+
+
+def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[object]:
+    """Within the block, in this thread: log why jitted functions are traced again, as warnings of "hloom"."""
+    return EXPLAIN_CACHE_MISSES.within(_checked_flag("jax_explain_cache_misses", new_val))
 
 
 def numpy_dtype_promotion(new_val: str) -> Override:
@@ -199,12 +264,17 @@ def _from_environment() -> Config:
     _context.start(
         enable_x64=_flag("JAX_ENABLE_X64"),
         disable_jit=_flag("JAX_DISABLE_JIT"),
+        debug_nans=_flag("JAX_DEBUG_NANS"),
+        debug_infs=_flag("JAX_DEBUG_INFS"),
+        check_tracer_leaks=_flag("JAX_CHECK_TRACER_LEAKS"),
         numpy_dtype_promotion=promotion,
         default_matmul_precision=precision,
         default_prng_impl="threefry2x32",
         backend=default_backend(),
         target=default_target(),
     )
+    LOG_COMPILES.of_process = _flag("JAX_LOG_COMPILES")
+    EXPLAIN_CACHE_MISSES.of_process = _flag("JAX_EXPLAIN_CACHE_MISSES")
     return Config()
 
 

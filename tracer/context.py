@@ -10,6 +10,7 @@ thread changes nothing in another. `current_context()` costs two attribute looku
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -33,6 +34,11 @@ class Context:
     """Named axes that are mapped over, outermost first, with their sizes."""
     checks: frozenset[str] = frozenset()
     """What `checkify` looks for around this: "user", "nan", "div", "oob"."""
+    debug_nans: bool = False
+    debug_infs: bool = False
+    """Programs compiled under one of these two check their results (`checks.py`)."""
+    check_tracer_leaks: bool = False
+    """Functions are traced anew, and what they leave behind is an error (`leaks.py`)."""
 
     def changed(self, **changes: Any) -> Context:
         """The context that differs in `changes`."""
@@ -52,7 +58,21 @@ def _context_of(*values: Any) -> Context:
 
 def _interned(context: Context) -> Context:
     values = [getattr(context, name) for name in _FIELDS]
-    return _INTERNED.setdefault((*values, *map(type, values)), context)
+    found = _INTERNED.setdefault((*values, *map(type, values)), context)
+    if _waiting and (found.debug_nans or found.debug_infs):
+        while _waiting:
+            _waiting.pop()()
+    return found
+
+
+_waiting: list[Callable[[], None]] = []
+
+
+def when_checking(start: Callable[[], None]) -> None:
+    """`start` is called once, when the results of operations are to be checked for the first time."""
+    _waiting.append(start)
+    for context in list(_INTERNED.values()):
+        _interned(context)
 
 
 class Settings:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..hlo.builder import check_shape
+from ..hlo.builder import check_shape, make_computation, make_instruction, make_parameter, make_tuple
 from ..hlo.errors import ShapeError
 from ..hlo.evaluator import evaluate_op
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
@@ -31,7 +31,8 @@ from ..hlo.shape import Shape
 from .array import Array, detached
 from .aval import ShapedArray, aval_of_shape
 from .caches import on_clear
-from .context import current_context
+from .checks import blame, check_results, fault, is_checking
+from .context import current_context, when_checking
 from .errors import OperandError
 from .execution import run_branch, run_op, run_while
 from .operators import Value
@@ -54,6 +55,7 @@ __all__ = [
     "bind",
     "bind_call",
     "bind_conditional",
+    "bind_declared",
     "bind_multi",
     "bind_while",
     "call_of",
@@ -149,6 +151,43 @@ class EvalTrace(Trace):
         raise leaked(value)
 
 
+class CheckedEvalTrace(EvalTrace):
+    """An EvalTrace that looks at results, for `debug_nans` and `debug_infs`."""
+
+    def process(
+        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
+    ) -> Value | list[Value]:
+        result = super().process(opcode, operands, attributes, shape)
+        context = current_context()
+        if is_checking(context):
+            found = [self.array(r)._view for r in (result if isinstance(result, list) else [result])]
+            kind = fault(found, context)
+            if kind is not None and opcode is Opcode.WHILE:
+                self._blame_loop(attributes, operands, kind)
+            check_results(opcode.value, found, _state.metadata)
+        return result
+
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        results = super().process_call(call, operands)
+        context = current_context()
+        if is_checking(context):
+            found = fault([self.array(r)._view for r in results], context)
+            if found is not None:
+                if isinstance(call.meaning, HloComputation):
+                    arrays = [self.array(o)._view for o in operands]
+                    blame(call.meaning, arrays, found, context, f"{call.primitive.name} of {call.label}")
+                check_results(call.primitive.name, [self.array(r)._view for r in results], _state.metadata)
+        return results
+
+    def _blame_loop(self, attributes: WhileAttributes, operands: tuple[Value, ...], kind: str) -> None:
+        """Find the operation in the loop's body."""
+        parameters = [make_parameter(k, o.aval.hlo) for k, o in enumerate(operands)]
+        loop = make_instruction(Opcode.WHILE, [make_tuple(parameters)], attributes)
+        views = [self.array(o)._view for o in operands]
+        what = f"the loop {attributes.body.name}"
+        blame(make_computation("while", loop, parameters), views, kind, current_context(), what)
+
+
 class _ThreadState(threading.local):
     """The current trace of each thread."""
 
@@ -161,6 +200,15 @@ class _ThreadState(threading.local):
 
 
 EVAL = EvalTrace()
+"""Below all other traces."""
+
+
+def check_from_now_on() -> None:
+    """Called when results are to be checked for the first time: until then no operation asks for the settings."""
+    EVAL.__class__ = CheckedEvalTrace
+
+
+when_checking(check_from_now_on)
 _state = _ThreadState()
 
 
@@ -252,6 +300,8 @@ def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes
     shape = _inferred_shape(opcode, (full, full), attributes, None)
     assert shape is not None, f"{opcode} of {full}"
     result = evaluate_op(opcode, [x._view, y._view], attributes, shape)
+    if type(EVAL) is CheckedEvalTrace:
+        check_results(opcode.value, [result], _state.metadata)
     dtype = shape.element.dtype
     return Array(ShapedArray(full.shape, dtype, _all_weak((x, y)) and dtype is not _BOOL), result)
 
@@ -266,6 +316,16 @@ def bind_multi(
     result_shape = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
     assert result_shape.is_tuple, f"{opcode} has one result"
     return cast("list[Value]", _state.trace.process(opcode, operands, attributes, result_shape))
+
+
+def bind_declared(
+    opcode: Opcode, operands: Sequence[Value], attributes: Attributes, shape: Shape
+) -> Value | list[Value]:
+    """One operation whose result is declared, an array or a tuple: no cache of types keeps the attributes, which may
+    hold a user's function."""
+    operands = storages(tuple(operands))
+    checked = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
+    return _state.trace.process(opcode, operands, attributes, checked)
 
 
 def bind_call(call: Call, operands: Sequence[Value]) -> list[Value]:
@@ -382,6 +442,8 @@ def repeat_instruction(instruction: HloInstruction, operands: list[Any]) -> Any:
             same = all(o is operands[1] for o in operands[1:])
             assert same, f"the branches of {instruction} take different operands"
             return bind_conditional(attributes.branch_computations, operands[0], operands[1])
+        case Opcode.CUSTOM_CALL:
+            return bind_declared(Opcode.CUSTOM_CALL, operands, attributes, instruction.shape)
     if instruction.shape.is_tuple:
         return bind_multi(instruction.opcode, operands, attributes, shape=instruction.shape)
     return bind(instruction.opcode, operands, attributes, shape=instruction.shape)

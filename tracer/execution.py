@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -21,6 +22,7 @@ from .array import Array
 from .aval import ShapedArray, aval_of_shape
 from .caches import BoundedCache, on_clear
 from .context import Context, current_context
+from .reports import LOG_COMPILES, compiling, timed
 
 _buffers = attrgetter("_buffer")
 
@@ -29,7 +31,12 @@ def compile_module(module: HloModule, *, target: str | Target | None = None, don
     """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another."""
     if target is None:
         target = current_context().target
-    return get_compiler(current_context().backend).compile(module, target=target, donated=donated)
+    compiler = get_compiler(current_context().backend)
+    if not LOG_COMPILES.is_on:
+        return compiler.compile(module, target=target, donated=donated)
+    compiling(module.name, [str(p.shape) for p in module.entry.parameters])
+    with timed(f"compilation of {module.name}"):
+        return compiler.compile(module, target=target, donated=donated)
 
 
 def module_of(name: str, entry: HloComputation, donated: Sequence[int] = ()) -> HloModule:
@@ -142,17 +149,18 @@ def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:
 
 def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Call a computation of flat parameters whose root is a tuple. Compiled once, while it is in use."""
-    return run_flat(_compiled_call(computation, current_context()), arrays)
+    return run_flat(_kept_by(computation, (None, current_context()), partial(_compiled_call, computation)), arrays)
 
 
 def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a loop whose computations take one tuple."""
-    return run_flat(_compiled_while(condition, body, current_context()), arrays)
+    make = partial(_compiled_while, condition, body)
+    return run_flat(_kept_by(body, (condition, current_context()), make), arrays)
 
 
 def run_branch(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a branch: a computation that takes one tuple and returns one."""
-    return run_flat(_compiled_branch(computation, current_context()), arrays)
+    return run_flat(_kept_by(computation, ("branch", current_context()), partial(_compiled_branch, computation)), arrays)
 
 
 def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shape: Shape) -> list[Array]:
@@ -161,21 +169,40 @@ def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shap
     return run_flat(_compiled_op(opcode, shapes, attributes, shape, current_context()), arrays)
 
 
-# Computations are hashed by identity, so these caches hold on to some that will not come back: they are bounded. A
-# computation that does what another one does finds that one's program.
-
 _programs: BoundedCache[Executable] = BoundedCache(1024)
-"""By structural key and context."""
+"""By structural key and context: a computation that does what another one does finds that one's program. It holds on to
+programs that will not come back, so it is bounded."""
 on_clear(_programs.clear)
+_keepers: weakref.WeakSet[HloComputation] = weakref.WeakSet()
 
 
-@lru_cache(maxsize=1024)
-def _compiled_call(computation: HloComputation, context: Context) -> Executable:
+def _kept_by(computation: HloComputation, key: Hashable, make: Callable[[], Executable]) -> Executable:
+    """What `make` compiles, made once. It is kept in `computation` and dies with it, as must the user's functions that
+    the program calls."""
+    programs: dict[Hashable, Executable] | None = vars(computation).get(_PROGRAMS)
+    if programs is None:
+        programs = vars(computation).setdefault(_PROGRAMS, {})
+        _keepers.add(computation)
+    found = programs.get(key)
+    return programs.setdefault(key, make()) if found is None else found
+
+
+_PROGRAMS = "_programs"
+
+
+def _drop_kept() -> None:
+    for computation in list(_keepers):
+        vars(computation).pop(_PROGRAMS, None)
+
+
+on_clear(_drop_kept)
+
+
+def _compiled_call(computation: HloComputation) -> Executable:
     return _program_of(lambda: module_of(computation.name, computation), "call", computation)
 
 
-@lru_cache(maxsize=256)
-def _compiled_while(condition: HloComputation, body: HloComputation, context: Context) -> Executable:
+def _compiled_while(condition: HloComputation, body: HloComputation) -> Executable:
     def make() -> HloModule:
         elements = body.parameters[0].shape.elements
         parameters = [make_parameter(k, s) for k, s in enumerate(elements)]
@@ -185,8 +212,7 @@ def _compiled_while(condition: HloComputation, body: HloComputation, context: Co
     return _program_of(make, "while", condition, body)
 
 
-@lru_cache(maxsize=1024)
-def _compiled_branch(computation: HloComputation, context: Context) -> Executable:
+def _compiled_branch(computation: HloComputation) -> Executable:
     def make() -> HloModule:
         elements = computation.parameters[0].shape.elements
         parameters = [make_parameter(k, s) for k, s in enumerate(elements)]
@@ -218,5 +244,4 @@ def _compiled_op(
     return compile_module(module_of(opcode.value, make_computation("main", root, parameters)))
 
 
-for _cached in (_compiled_op, _compiled_call, _compiled_while, _compiled_branch):
-    on_clear(_cached.cache_clear)
+on_clear(_compiled_op.cache_clear)

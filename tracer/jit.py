@@ -40,12 +40,14 @@ from .arguments import (
 from .array import Array, as_value
 from .by_name import is_global
 from .caches import BoundedCache, FastTable, belonging_to, register_cache
+from .checks import checked, is_checking
 from .context import current_context, thread
 from .core import thread_state
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .operators import ArrayBase
 from .recording import stand_in_for
+from .reports import EXPLAIN_CACHE_MISSES, explain_miss, timed
 from .source import function_line, user_line
 from .stages import Lowered, Signature
 from .traced import Traced, trace_function
@@ -103,6 +105,8 @@ class JitFunction(SharedValue, Generic[P, R]):
 
     __wrapped__: Callable[P, R]
     __qualname__: str
+    _is_library = False
+    """True for functions of this library, which are compiled outside of jit, too."""
 
     def __init__(self, fun: Callable[P, R], static: ArgumentSpec, donated: ArgumentSpec, inline: bool) -> None:
         functools.update_wrapper(self, fun)
@@ -229,11 +233,15 @@ class JitFunction(SharedValue, Generic[P, R]):
 
     def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Run:
         traced = self._trace(key, args, kwargs)
-        executable = compile_module(traced.module(), donated=traced.donated)
+        module = traced.module()
+        executable = compile_module(module, donated=traced.donated)
         captured = [v for v in traced.captured if isinstance(v, Array)]
         if len(captured) < len(traced.captured):
             raise leaked(next(v for v in traced.captured if isinstance(v, Tracer)))
         run = runner(executable, captured, traced.out_avals, traced.out_tree, traced.donated)
+        if is_checking(key[3]):
+            what = self._name if self._is_library else f"jit of {function_line(self._fun)}"
+            run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
         self._programs.runners[key, self._donated] = run
         return run
 
@@ -243,7 +251,10 @@ class JitFunction(SharedValue, Generic[P, R]):
         traced = self._programs.traced.get(key)
         if traced is None:
             labels = leaf_names(self._fun, args, kwargs, statics)
-            traced = trace_function(self._fun, treedef, avals, statics, labels)
+            if EXPLAIN_CACHE_MISSES.is_on and not self._is_library:
+                explain_miss(self._fun, key, self._programs.traced.keys(), labels)
+            with timed(f"tracing {self._name} for jit"):
+                traced = trace_function(self._fun, treedef, avals, statics, labels)
             if traced.is_closed:
                 self._programs.traced[key] = traced
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced

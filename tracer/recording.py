@@ -21,6 +21,7 @@ from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
+from .context import current_context
 from .core import (
     Trace,
     Value,
@@ -33,7 +34,7 @@ from .core import (
 )
 from .overlay import overlaid_all, storage_of
 from .primitive import Call
-from .tracer import Tracer
+from .tracer import Tracer, check_for_leaks
 
 __all__ = [
     "HloTrace",
@@ -75,6 +76,13 @@ class RecordedTracer(Tracer):
     def origin(self) -> str:
         metadata = self.instruction.metadata
         return f"{metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""
+
+
+    def told_origin(self) -> str:
+        metadata = self.instruction.metadata
+        if self.instruction.opcode is Opcode.PARAMETER and metadata is not None and metadata.op_name:
+            return f"  it is the argument {metadata.op_name}\n"
+        return super().told_origin()
 
 
 class HloTracer(RecordedTracer):
@@ -274,10 +282,13 @@ def trace_to_computation(
         inputs: list[Value] = [trace.parameter(a.storage, *n) for a, n in zip(avals, names, strict=True)]
         results = list(fun(overlaid_all(inputs, avals)))
         instructions = tuple([trace.lift(storage_of(r)) for r in results])
+        out_avals = tuple([r.aval for r in results])
     shape = Shape.tuple([i.shape for i in instructions])
     root = HloInstruction(Opcode.TUPLE, shape, instructions)
     computation = make_computation(name, root, trace.parameters, trace.effects)
-    return TracedComputation(computation, tuple([r.aval for r in results]), trace.captured)
+    if current_context().check_tracer_leaks:
+        check_for_leaks(trace)
+    return TracedComputation(computation, out_avals, trace.captured)
 
 
 def run_computation(computation: HloComputation, values: Sequence[Value]) -> list[Value]:

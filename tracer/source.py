@@ -9,9 +9,9 @@ import warnings
 
 import optree
 
-from ..hlo.source import add_internal_folders, function_line, user_frame, user_line, user_metadata
+from ..hlo.source import add_internal_folders, function_line, is_users, user_frame, user_line, user_metadata
 
-__all__ = ["function_line", "user_frame", "user_line", "user_metadata", "warn_user"]
+__all__ = ["function_line", "is_users", "user_frame", "user_line", "user_metadata", "warn_user"]
 
 add_internal_folders(
     os.path.dirname(os.path.abspath(optree.__file__)), os.path.join(sysconfig.get_path("purelib"), "opt_einsum")

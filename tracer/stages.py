@@ -29,6 +29,8 @@ from .arguments import (
 )
 from .array import Array
 from .aval import ShapedArray
+from .checks import checked, is_checking
+from .context import current_context
 from .core import Value
 from .errors import TreeStructureError
 from .execution import compile_module, runner
@@ -150,6 +152,9 @@ class Compiled(SharedValue):
         self._signature = signature
         arrays = [v for v in captured if isinstance(v, Array)]
         self._run = runner(executable, arrays, signature.out_avals, signature.out_tree, signature.donated)
+        if is_checking(current_context()):
+            what = f"jit of {function_line(signature.fun)}"
+            self._run = checked(self._run, module, arrays, bool(signature.donated), what)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._run(self._signature.leaves(args, kwargs))  # type: ignore[arg-type]  # a tracer's _buffer explains

@@ -24,6 +24,7 @@ from .errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from .leaks import alive_of, as_text, names_of
 from .operators import ArrayBase, Value
 from .primitive import Call
 from .source import user_line
@@ -93,6 +94,11 @@ class Tracer(ArrayBase):
     def origin(self) -> str:
         """The user's line that made this value, for messages; "" if unknown."""
         return ""
+
+    def told_origin(self) -> str:
+        """A line for messages about where this value comes from; "" if unknown."""
+        origin = self.origin()
+        return f"  made at {origin}\n" if origin else ""
 
     def _require(self, error: type[ConcretizationTypeError], need: str, advice: str) -> Array:
         """The concrete value; else raises `error`, which says where it was needed and what to do."""
@@ -179,14 +185,30 @@ def shallow_copy(tracer: T) -> T:
     return other
 
 
+def check_for_leaks(trace: Trace) -> None:
+    """UnexpectedTracerError if the user's program still holds values of `trace`, which has ended. A setting asks for
+    it (`checking_leaks`)."""
+    lines = []
+    for tracer in alive_of(trace, Tracer):
+        names = names_of(tracer, Tracer)
+        if names:
+            lines.append(f"{tracer!r}\n{tracer.told_origin()}{as_text(names)}")
+    if lines:
+        raise UnexpectedTracerError(
+            f"Leaked tracers{trace.described()}: the function has returned, and these values are not among its "
+            f"results, but something still refers to them.\n{''.join(lines)}"
+            "  Return them from the traced function instead of storing them."
+        )
+
+
 def leaked(tracer: Value) -> UnexpectedTracerError:
     """The error for a tracer used outside of its trace."""
     assert isinstance(tracer, Tracer), f"{tracer!r} is concrete"
-    origin = tracer.origin()
     return UnexpectedTracerError(
         f"{tracer!r} was used after the function that made it{tracer._trace.described()} had returned, "
         "or outside of it: the value leaked, perhaps through a global, a list or an attribute.\n"
         f"  used at {user_line() or '<unknown>'}\n"
-        + (f"  made at {origin}\n" if origin else "")
+        + tracer.told_origin()
+        + as_text(names_of(tracer, Tracer))
         + "  Return it from the traced function instead of storing it."
     )

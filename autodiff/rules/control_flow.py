@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
+from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
@@ -273,7 +274,8 @@ def _with_longer_tuple(computation: HloComputation, parameter_shape: Shape) -> H
             mapping[i] = elements[i.attributes.index]
         elif i is not old:
             mapping[i] = i.with_operands(tuple(mapping[o] for o in i.operands))
-    return make_computation(computation.name, mapping[computation.root], (parameter,))
+    effects = [mapping[i] for i in effects_of(computation)]
+    return make_computation(computation.name, mapping[computation.root], (parameter,), effects)
 
 
 def _while_linearize(

@@ -136,7 +136,8 @@ class _Planner:
         parameters, rule = self.body.parameters, self.rule
         carry = self._carry
         slices = parameters[rule.num_consts + rule.num_carry : len(rule.body.parameters)]
-        self.varying = _depending([*(before for before, after in carry if before is not after), *slices], self.body)
+        changed = [before for before, after in carry if before is not after]
+        self.varying = _depending([*changed, *slices, *effects_of(self.body)], self.body)
         *arrays, index = slices
         self.found[index] = Index()
         for k, value in enumerate([*arrays, *self.body.root.operands[rule.num_carry : self.count]]):

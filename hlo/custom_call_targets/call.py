@@ -44,6 +44,8 @@ class Call:
     element_type: ElementType = ElementType.F32
     sizes: Mapping[str, int] = field(default_factory=dict)
     batch: tuple[int, ...] = ()
+    function: object = None
+    """The Python function that the instruction holds, if it holds one."""
 
     def fail(self, why: str) -> NoReturn:
         """Refuse the call: ShapeError with the label of targets' own rules."""

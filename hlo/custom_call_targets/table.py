@@ -108,8 +108,10 @@ IDENTITIES = (
 
 BUILT_IN: dict[str, BuiltIn] = _built_in()
 
+CALLBACK_TARGET = "xla_ffi_python_cpu_callback"
+"""What XLA calls a call of a Python function that only the process has which lowered the program."""
 _CALLBACKS = (
-    "xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback",
+    CALLBACK_TARGET, "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback",
     "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback",
     "tf.call_tf_function",
 )  # fmt: skip

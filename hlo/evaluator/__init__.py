@@ -26,9 +26,9 @@ from . import (  # each registers its rules
     structure,
     window,
 )
-from .table import EVALUATE, Value, evaluate, evaluate_all, evaluate_computation, evaluate_op
+from .table import EVALUATE, Value, evaluate, evaluate_all, evaluate_computation, evaluate_op, is_silent
 
-__all__ = ["EVALUATE", "Value", "evaluate", "evaluate_all", "evaluate_computation", "evaluate_op"]
+__all__ = ["EVALUATE", "Value", "evaluate", "evaluate_all", "evaluate_computation", "evaluate_op", "is_silent"]
 
 _FAMILIES = (
     asynchronous, collective, control_flow, convolution, custom_call, dot, dynamic_size, elementwise, indexing, linalg,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import Context
+from contextvars import Context, ContextVar
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -55,9 +55,22 @@ _HAS_EFFECTS = ACTING | frozenset({Opcode.CUSTOM_CALL, Opcode.WHILE, Opcode.COND
 """Ops that may act on the world: they are not tried again when memory is short. What they run tries for itself."""
 
 
-def evaluate_computation(computation: HloComputation, arguments: Sequence[Value]) -> Any:
-    """The root's value of `computation`, for one argument for each parameter. Nothing is checked."""
-    return _QUIET.copy().run(interpret, computation, arguments)
+def evaluate_computation(
+    computation: HloComputation, arguments: Sequence[Value], observer: Observer | None = None
+) -> Any:
+    """The root's value of `computation`, for one argument for each parameter. Nothing is checked.
+
+    `observer` is called after each instruction, in called computations too. A custom call that acts and returns nothing
+    is then left out: what is observed has run before.
+    """
+    context = _QUIET.copy()
+    if observer is not None:
+        context.run(_OBSERVER.set, observer)
+    return context.run(interpret, computation, arguments)
+
+
+Observer: TypeAlias = Callable[[HloInstruction, Value], None]
+_OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 
 def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
@@ -87,11 +100,23 @@ def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:
     Instructions that neither the root nor a side effect needs are skipped: an unused endless loop must not run.
     """
     values: dict[HloInstruction, Value] = dict(zip(computation.parameters, arguments, strict=True))
+    observer = _OBSERVER.get()
     for instruction, last_used in _steps(computation):
-        values[instruction] = _value(instruction, [values[o] for o in instruction.operands])
+        if observer is None:
+            values[instruction] = _value(instruction, [values[o] for o in instruction.operands])
+        elif instruction.opcode is Opcode.CUSTOM_CALL and is_silent(instruction):
+            values[instruction] = ()
+        else:
+            value = values[instruction] = _value(instruction, [values[o] for o in instruction.operands])
+            observer(instruction, value)
         for operand in last_used:
             del values[operand]
     return values[computation.root]
+
+
+def is_silent(instruction: HloInstruction) -> bool:
+    """True if the instruction returns nothing: it is there for its side effect alone."""
+    return instruction.shape.is_tuple and not instruction.shape.elements
 
 
 def evaluate_all(computation: HloComputation, arguments: Sequence[Value]) -> dict[HloInstruction, Value]:

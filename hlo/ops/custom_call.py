@@ -60,6 +60,9 @@ class CustomCallAttributes(Attributes):
     operand_layout_constraints: Annotated[tuple[Shape, ...] | None, Attr(SHAPES, after="custom_call_target")] = None
     output_to_operand_aliasing: Annotated[tuple[OutputOperandAlias, ...], Attr(OUTPUT_OPERAND_ALIASES)] = ()
     schedule: Annotated[CustomCallSchedule, Attr(enumeration(CustomCallSchedule))] = CustomCallSchedule.NONE
+    function: Annotated[object, Attr()] = None
+    """A Python function that this very call runs, in place of a registered one (`custom_calls.HostFunction`). It is not
+    printed: a module that was read from text has none. It lives as long as the programs that call it."""
 
 
 _O = Opcode.CUSTOM_CALL

@@ -78,7 +78,8 @@ class Attr(NamedTuple):
 
     A field with a default may be missing in the text, and is not printed if it has that value. Fields that share a key
     are the columns of one list of tuples. A field without a codec is not printed among the attributes: either it is in
-    the parentheses, or it is an attribute object, whose fields are printed in its position.
+    the parentheses, or it is an attribute object, whose fields are printed in its position, or it is a Python object
+    that text cannot hold.
     """
 
     codec: Codec[Any] | None = None

@@ -37,7 +37,7 @@ def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
         return
     attributes = instruction.attributes
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
-    native = native_function(call.target)
+    native = native_function(call.target) if call.function is None else None
     if native is not None:
         _native_row(context, instruction, native)
         return

@@ -1,0 +1,156 @@
+"""A user's function as a custom call runs it: what it gets, and whether it returns what was promised."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..hlo.errors import CustomCallError
+from ..hlo.shared_value import SharedValue
+from ..tracer import tree
+from ..tracer.array import Array, as_value, with_storage
+from ..tracer.aval import ShapedArray
+from ..tracer.core import EVAL, Value, set_current_trace, source_metadata
+from ..tracer.extended import ExtendedDType
+from ..tracer.source import function_line
+
+NDArray = np.ndarray[Any, Any]
+_INDICES = itertools.count()
+"""The number of a function in text, where it has no other name."""
+
+
+class HostCallback(SharedValue):
+    """A user's function as a custom call runs it: flat arrays in, flat arrays out. Compared by identity."""
+
+    def __init__(
+        self, what: str, function: Callable[..., Any], line: str, given: Given, out_tree: Any,
+        results: tuple[ShapedArray, ...],
+    ) -> None:  # fmt: skip
+        self.what, self.function, self.line = what, function, line
+        self.given, self.out_tree, self.results = given, out_tree, results
+        self.index = next(_INDICES)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return getattr(self.function, "__name__", None) or type(self.function).__name__
+
+    def with_batch(self, size: int) -> HostCallback:
+        """The same function for operands with a further dimension in front, of which each result has one, too."""
+        longer = tuple([ShapedArray((size, *a.shape), a.dtype) for a in self.results])
+        return HostCallback(self.what, self.function, self.line, self.given, self.out_tree, longer)
+
+    def __call__(self, *operands: NDArray) -> Any:
+        """For a custom call: NumPy arrays, which this function may keep."""
+        arrays = [strong_array(x, d) for x, d in zip(operands, self.given.dtypes, strict=True)]
+        found = tuple([a._view for a in self.run(arrays)])
+        return found[0] if len(self.results) == 1 else found
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """Call the function; its results, checked."""
+        try:
+            with set_current_trace(EVAL), source_metadata(None):
+                args, kwargs = self.given.rebuilt(arrays)
+                returned = self.function(*args, **kwargs)
+        except BaseException as error:
+            note = f"raised by the function of {self.what}: {function_line(self.function)}, called at {self.line}"
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+            raise
+        return self._checked(returned) if self.results else []
+
+    def _checked(self, returned: Any) -> list[Array]:
+        """The leaves of what the function returned; CustomCallError unless they are what was promised."""
+        leaves, found = tree.flatten(returned)
+        if len(leaves) != len(self.results):
+            self._refuse(f"{len(leaves)} arrays, {tree.shown(found)}, not {len(self.results)}: {self._promised()}")
+        if found != self.out_tree and not (_is_plain(found) and _is_plain(self.out_tree)):
+            self._refuse(f"a tree {tree.shown(found)}, not {tree.shown(self.out_tree)}")
+        arrays: list[Array] = []
+        for position, (leaf, wanted) in enumerate(zip(leaves, self.results, strict=True)):
+            name = f"result {position}" if len(leaves) > 1 else "a result"
+            try:
+                array: Any = as_value(leaf)
+            except TypeError:
+                self._refuse(f"{name} that is no array but a {type(leaf).__name__}, not {wanted.str_short()}")
+            if not isinstance(array, Array):
+                self._refuse(f"{name} that is a traced value, which belongs to another program")
+            if (array.aval.shape, array.aval.dtype) != (wanted.shape, wanted.dtype):
+                fits = isinstance(leaf, bool | int | float | complex) and wanted.shape == ()
+                if not fits or np.asarray(leaf).dtype.kind != wanted.dtype.kind:
+                    self._refuse(f"{name} of {array.aval.str_short()}, not {wanted.str_short()}")
+                try:
+                    array = Array(wanted, np.asarray(leaf, wanted.dtype))
+                except OverflowError:
+                    self._refuse(f"{name}, {leaf}, that does not fit into {wanted.str_short()}")
+            arrays.append(array.with_aval(wanted))
+        return arrays
+
+    def _promised(self) -> str:
+        return ", ".join([a.str_short() for a in self.results])
+
+    def _refuse(self, why: str) -> Any:
+        raise CustomCallError(
+            f"the function of {self.what} returned {why} (result_shape_dtypes)\n"
+            f"  function: {function_line(self.function)}\n  called at {self.line}\n"
+            "  Return arrays of exactly these shapes and dtypes (numpy.asarray(x, dtype)), or change "
+            "result_shape_dtypes."
+        )
+
+
+def _is_plain(treedef: Any) -> bool:
+    """True for a leaf, and for tuples and lists of leaves: which of the two a function returns does not matter."""
+    return tree.treedef_is_leaf(treedef) or (
+        treedef.type in (tuple, list) and all(_is_plain(c) for c in treedef.children())
+    )
+
+
+def strong_array(x: NDArray, dtype: ExtendedDType | None) -> Array:
+    """An operand as the function gets it: strongly typed; `dtype`: its extended dtype, if it has one."""
+    array = Array(ShapedArray(x.shape, x.dtype), x)
+    if dtype is None:
+        return array
+    return with_storage(ShapedArray(x.shape[: x.ndim - len(dtype.storage_shape)], dtype), array)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The arguments of a function: arrays, which a program computes, and other objects, which it hands over."""
+
+    treedef: Any
+    static: dict[int, Any]
+    """Leaves that are no arrays, by position."""
+    dtypes: tuple[ExtendedDType | None, ...]
+    """For each array its extended dtype, if it has one."""
+
+    def rebuilt(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with these arrays."""
+        moving = iter(arrays)
+        count = len(self.static) + len(arrays)
+        leaves = [self.static[k] if k in self.static else next(moving) for k in range(count)]
+        args, kwargs = tree.unflatten(self.treedef, leaves)
+        return args, kwargs
+
+
+def given(args: tuple[Any, ...], kwargs: dict[str, Any], static: bool = False) -> tuple[Given, list[Value]]:
+    """The arguments of a function taken apart. `static`: leaves that are no arrays are allowed."""
+    leaves, treedef = tree.flatten((args, kwargs))
+    values: list[Value] = []
+    others: dict[int, Any] = {}
+    for position, leaf in enumerate(leaves):
+        try:
+            values.append(as_value(leaf))
+        except TypeError:
+            if not static:
+                raise
+            others[position] = leaf
+    return Given(treedef, others, tuple([_extended(v) for v in values])), values
+
+
+def _extended(value: Value) -> ExtendedDType | None:
+    dtype: Any = value.aval.dtype
+    return dtype if value.aval.is_extended else None
