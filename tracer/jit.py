@@ -39,6 +39,7 @@ from .arguments import (
 )
 from .array import Array, as_value
 from .by_name import is_global
+from .cache_misses import explain_miss
 from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .checks import checked, is_checking
 from .context import current_context, thread
@@ -47,7 +48,7 @@ from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .operators import ArrayBase
 from .recording import stand_in_for
-from .reports import EXPLAIN_CACHE_MISSES, explain_miss, timed
+from .reports import EXPLAIN_CACHE_MISSES, timed
 from .source import function_line, user_line
 from .stages import Lowered, Signature
 from .traced import Traced, trace_function

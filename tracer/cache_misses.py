@@ -1,0 +1,67 @@
+"""Why a jitted function is traced again: what differs from the closest call before, for `explain_cache_misses`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+from . import tree
+from .arguments import StaticArguments
+from .aval import ShapedArray
+from .context import Context
+from .reports import LOGGER
+from .source import function_line, user_line
+
+Key = tuple[Any, tuple[ShapedArray, ...], StaticArguments, Context]
+"""What a traced program depends on: the structure of the arguments, their types, static ones, and the settings."""
+
+
+def explain_miss(fun: Any, key: Key, known: Sequence[Key], labels: Sequence[str]) -> None:
+    """Log why none of the programs `known` is that of `key`. `labels`: the names of the arguments' leaves."""
+    lines = [f"TRACING CACHE MISS at {user_line() or '<unknown>'}:"]
+    if not known:
+        lines += ["  never seen function:", f"    {function_line(fun)}"]
+    else:
+        nearest = min(reversed(known), key=lambda other: _distance(key, other))
+        lines.append(f"  for {function_line(fun)}")
+        lines.append(f"  earlier traces: {len(known)}; the closest one differs:")
+        lines += [f"  * {each}" for each in _differences(key, nearest, labels)]
+    LOGGER.warning("%s", "\n".join(lines))
+
+
+def _distance(a: Key, b: Key) -> int:
+    """How much two keys differ; settings count most."""
+    types = sum([_unlike(x, y) for x, y in zip(a[1], b[1])]) if a[0] == b[0] else 100
+    statics = sum([x != y for x, y in zip((*a[2].positional, *a[2].keyword), (*b[2].positional, *b[2].keyword))])
+    return types + statics + (1000 if a[3] is not b[3] else 0)
+
+
+def _unlike(a: ShapedArray, b: ShapedArray) -> int:
+    return (a.shape != b.shape) + (len(a.shape) != len(b.shape)) + (a.dtype != b.dtype) + (a.weak_type != b.weak_type)
+
+
+def _differences(now: Key, before: Key, labels: Sequence[str]) -> Iterator[str]:
+    if now[0] != before[0]:
+        yield (
+            "different structure of the arguments (positional, keyword): "
+            f"now {tree.describe(now[0])}, before {tree.describe(before[0])}"
+        )
+    else:
+        for label, a, b in zip(labels, now[1], before[1], strict=True):
+            if a is not b:
+                yield f"at {label}, now {_type(a)} and before {_type(b)}"
+    statics = {p: v for p, _, v in (*before[2].positional, *before[2].keyword)}
+    for place, _, value in (*now[2].positional, *now[2].keyword):
+        if place not in statics:
+            yield f"static argument {place!r} is given"
+        elif (type(statics[place]), statics[place]) != (type(value), value):
+            yield f"static argument {place!r}, now {value!r} and before {statics[place]!r}"
+    for field in fields(Context):
+        a, b = getattr(now[3], field.name), getattr(before[3], field.name)
+        if a != b:
+            yield f"setting {field.name}, now {a!r} and before {b!r}"
+
+
+def _type(aval: ShapedArray) -> str:
+    return aval.str_short() + (" (weak type)" if aval.weak_type else "")
