@@ -160,7 +160,8 @@ def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[
 
 def run_branch(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a branch: a computation that takes one tuple and returns one."""
-    return run_flat(_kept_by(computation, ("branch", current_context()), partial(_compiled_branch, computation)), arrays)
+    make = partial(_compiled_branch, computation)
+    return run_flat(_kept_by(computation, ("branch", current_context()), make), arrays)
 
 
 def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shape: Shape) -> list[Array]:
