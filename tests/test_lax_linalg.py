@@ -14,7 +14,7 @@ import scipy.linalg
 import hloom
 import hloom.numpy as jnp
 from hloom.lax import linalg
-from support.batch_check import check_batches
+from support.batch_check import check_batches, complex_ones_slow
 from support.grad_check import check_derivatives
 
 NDArray = np.ndarray[Any, Any]
@@ -281,7 +281,7 @@ DERIVATIVES = _derivatives()
 BATCHED = [name for name in DERIVATIVES if "(" not in name or "(3, 3)" in name or "(2, 4)" in name]
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
     function, inputs = DERIVATIVES[name]
 
@@ -293,7 +293,7 @@ def test_derivatives(name: str) -> None:
         check_derivatives(flat, inputs, tolerance=1e-5, step=1e-5)
 
 
-@pytest.mark.parametrize("name", BATCHED)
+@pytest.mark.parametrize("name", complex_ones_slow(BATCHED))
 def test_batches(name: str) -> None:
     function, inputs = DERIVATIVES[name]
     with hloom.enable_x64(True):

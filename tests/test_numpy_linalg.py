@@ -10,7 +10,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
-from support.batch_check import check_batches
+from support.batch_check import check_batches, complex_ones_slow
 from support.grad_check import check_derivatives
 
 NDArray = np.ndarray[Any, Any]
@@ -95,7 +95,7 @@ def _cases() -> dict[str, Case]:
 CASES = _cases()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", complex_ones_slow(CASES))
 def test_as_in_numpy(name: str) -> None:
     function, inputs = CASES[name]
     expected = function(np.linalg, *inputs)
@@ -172,7 +172,7 @@ def _derivatives() -> dict[str, Case]:
 DERIVATIVES = _derivatives()
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
     function, inputs = DERIVATIVES[name]
 

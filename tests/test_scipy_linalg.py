@@ -12,7 +12,7 @@ import scipy.linalg
 import hloom
 import hloom.numpy as jnp
 import hloom.scipy.linalg as linalg
-from support.batch_check import check_batches
+from support.batch_check import check_batches, complex_ones_slow
 from support.grad_check import check_derivatives
 
 NDArray = np.ndarray[Any, Any]
@@ -134,7 +134,7 @@ DERIVATIVES: dict[str, tuple[Callable[..., Any], list[NDArray]]] = {
 }
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
     function, inputs = DERIVATIVES[name]
 

@@ -7,10 +7,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 
 import hloom
 
 NDArray = np.ndarray[Any, Any]
+
+
+def complex_ones_slow(names: Any) -> list[Any]:
+    """Parameters of a test: those with complex numbers run in the second step."""
+    return [pytest.param(n, marks=pytest.mark.slow) if "c16" in n or "complex" in n else n for n in names]
 
 
 def check_batches(
