@@ -90,7 +90,7 @@ class LinearTrace(Recorder):
     def add(
         self, opcode: Opcode, operands: tuple[HloInstruction, ...], attributes: Attributes, shape: Shape
     ) -> HloInstruction:
-        metadata = current_metadata(f"jvp/{opcode.value}")
+        metadata = current_metadata("jvp", opcode.value)
         instruction = HloInstruction(opcode, shape, operands, attributes, "", metadata)
         self.instructions.append(instruction)
         return instruction

@@ -16,6 +16,7 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from . import (
         ad_checkpoint,
+        core,
         custom_batching,
         custom_derivatives,
         debug,
@@ -47,7 +48,8 @@ if _typing.TYPE_CHECKING:
     from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .numba_backend.kernel_globals import kernel_globals
-    from .tracer.arguments import ShapeDtypeStruct
+    from .jaxpr.make import make_jaxpr
+    from .tracer.arguments import ShapeDtypeStruct, typeof
     from .tracer.caches import clear_caches
     from .tracer.config import (
         check_tracer_leaks,
@@ -72,6 +74,7 @@ if _typing.TYPE_CHECKING:
     )
     from .tracer.operators import ArrayBase as Array
     from .tracer.run_hlo import run_hlo
+    from .tracer.scopes import ensure_compile_time_eval, named_call, named_scope
     from .tracer.stages import Compiled, Lowered
 
 if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
@@ -89,7 +92,8 @@ _importlib.import_module(".hlo.forking", __name__)  # before the other modules, 
 __version__ = "0.1.0"
 
 _MODULES = (
-    *("ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors", "experimental", "extend"),
+    *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors", "experimental"),
+    "extend",
     *("hlo", "lax", "nn", "numpy", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
 )
@@ -115,7 +119,9 @@ _NAMES = {
         ("register_custom_call", "registered_custom_calls", "unregister_custom_call"), ".hlo.custom_calls"
     ),
     "kernel_globals": ".numba_backend.kernel_globals",
+    "make_jaxpr": ".jaxpr.make",
     "ShapeDtypeStruct": ".tracer.arguments",
+    "typeof": ".tracer.arguments",
     "clear_caches": ".tracer.caches",
     **dict.fromkeys(
         (
@@ -126,6 +132,7 @@ _NAMES = {
         ".tracer.config",
     ),
     "run_hlo": ".tracer.run_hlo",
+    **dict.fromkeys(("ensure_compile_time_eval", "named_call", "named_scope"), ".tracer.scopes"),
     "Compiled": ".tracer.stages",
     "Lowered": ".tracer.stages",
 }
@@ -145,6 +152,7 @@ __all__ = [
     "clear_caches",
     "closure_convert",
     "config",
+    "core",
     "custom_batching",
     "custom_derivatives",
     "custom_gradient",
@@ -160,6 +168,7 @@ __all__ = [
     "dtypes",
     "effects_barrier",
     "enable_x64",
+    "ensure_compile_time_eval",
     "errors",
     "eval_shape",
     "experimental",
@@ -182,6 +191,9 @@ __all__ = [
     "linearize",
     "log_compiles",
     "make_hlo",
+    "make_jaxpr",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "numpy_dtype_promotion",
@@ -194,6 +206,7 @@ __all__ = [
     "scipy",
     "tree",
     "tree_util",
+    "typeof",
     "typing",
     "unregister_custom_call",
     "value_and_grad",

@@ -9,8 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 
 from .tracer.operators import functions_come_from
+from .tracer.stages import jaxprs_come_from
 
 
 def load_when_used() -> None:
-    """Have `hloom.numpy` imported when an operator or a method of an array needs it."""
+    """Have `hloom.numpy` imported when an operator or a method of an array needs it, and `hloom.jaxpr` when somebody
+    asks for a jaxpr."""
     functions_come_from(lambda: import_module(".numpy", __package__))
+    jaxprs_come_from(lambda: import_module(".jaxpr.view", __package__).view_of)

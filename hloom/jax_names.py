@@ -199,7 +199,6 @@ ADVICE = {
     ),
     "default_backend": "hloom.config.hloom_backend names the backend",
     "errors.JaxRuntimeError": "a program that cannot be run raises hloom.errors.ExecutionError",
-    "make_jaxpr": "hloom.make_hlo(f)(*args) shows the program as HLO",
     "stages": "the stages of a function are hloom.Lowered and hloom.Compiled",
 }
 """What to do without a name: by namespace and name. The other messages follow from the lists of names."""

@@ -23,14 +23,16 @@ from hloom.numba_backend.lowering import LOWERED
 from hloom.numba_backend.rows import ROWS, load_all
 from hloom.tracer.overlay import EXTENDED
 
+from hloom.jaxpr.shown import SHOWN
 from support.op_table import CASES, WITHOUT_CASES
 
 import hloom.autodiff.api  # isort: skip
+import hloom.jaxpr.view  # isort: skip
 import hloom.numba_backend.emit  # isort: skip
 import hloom.tracer.extended_ops  # noqa: F401  # isort: skip
 
 load_all()
-TABLES: list[RuleTable] = [EVALUATE, ELEMENT, JVP, TRANSPOSE, BATCH, EXTENDED]
+TABLES: list[RuleTable] = [EVALUATE, ELEMENT, JVP, TRANSPOSE, BATCH, EXTENDED, SHOWN]
 TESTED = {case.opcode for case in CASES}
 
 
@@ -57,6 +59,7 @@ LAYERS: dict[str, Callable[[Opcode], object]] = {
     "transpose (autodiff/rules)": says(TRANSPOSE),
     "batching (autodiff/rules)": says(BATCH),
     "keys (tracer/extended_ops.py)": says(EXTENDED),
+    "jaxprs (hloom/jaxpr)": says(SHOWN),
     "test cases (tests/support)": lambda opcode: opcode in TESTED or opcode in WITHOUT_CASES,
 }
 """All that every opcode must have. Cost and effects follow from traits."""

@@ -72,7 +72,6 @@ MESSAGES = {
     "jit and grad, scipy.linalg.circulant takes concrete arrays",
     "random.choice": "jax.random has 'choice', hloom.random does not have it yet",
     "lax.rng_uniform": "jax.lax has 'rng_uniform', hloom.lax does not have it yet",
-    "make_jaxpr": "jax has 'make_jaxpr', hloom does not have it yet: hloom.make_hlo(f)(*args) shows the program as HLO",
     # what is elsewhere
     "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",
     "nn.sin": "module 'hloom.nn' has no attribute 'sin': there is hloom.numpy.sin",

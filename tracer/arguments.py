@@ -21,7 +21,7 @@ from . import dtypes, tree
 from .array import Array, array_from_scalar, as_value, refuse_masked
 from .aval import ShapedArray
 from .core import Value
-from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError, OperandError
+from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError, OperandError, UnsupportedError
 from .operators import ArrayBase
 from .source import function_line, user_line
 
@@ -31,10 +31,25 @@ class ShapeDtypeStruct:
 
     __slots__ = ("aval",)
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False) -> None:
+    def __init__(
+        self, shape: Sequence[int], dtype: Any, *, sharding: None = None, weak_type: bool = False, vma: Any = None
+    ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: a dtype must be given")
+        if sharding is not None:
+            raise UnsupportedError(f"ShapeDtypeStruct: there is one device, so sharding must be None, not {sharding!r}")
         self.aval = ShapedArray(tuple(shape), dtypes.canonical_dtype(dtype), weak_type)
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The type of an array or a number."""
+        aval = typeof(x)
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """The type with another shape, dtype or weak type."""
+        given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **changes}
+        return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -55,6 +70,15 @@ class ShapeDtypeStruct:
     @property
     def size(self) -> int:
         return self.aval.size
+
+    @property
+    def sharding(self) -> None:
+        """There is one device."""
+
+    @property
+    def vma(self) -> frozenset[str]:
+        """The axes of a mesh along which it varies: none."""
+        return frozenset()
 
     def __len__(self) -> int:
         if not self.aval.shape:
@@ -255,6 +279,11 @@ def without_elements(leaf: ShapeDtypeStruct, name: str) -> NonArrayArgumentError
         f"{name} is a ShapeDtypeStruct, the type of an array without its elements: {leaf}\n  at {user_line()}\n"
         "  eval_shape and the method lower take these; pass an array here."
     )
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`. TypeError for anything else."""
+    return abstract(x, lambda: "the argument of typeof")
 
 
 def _short(value: object) -> str:

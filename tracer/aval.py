@@ -67,14 +67,27 @@ class ShapedArray:
         """The same type, weak or not."""
         return self if weak_type is self.weak_type else ShapedArray(self.shape, self.dtype, weak_type)
 
-    def str_short(self) -> str:
-        """As JAX writes it in messages: ``float32[2,3]``."""
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """As JAX writes it in messages, ``float32[2,3]``, and in jaxprs, ``f32[2,3]``."""
+        name = self.dtype.name
+        if short_dtypes:
+            for long, short in _SHORT:
+                name = name.replace(long, short)
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """The type with another shape, dtype or weak type."""
+        given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **changes}
+        return ShapedArray(tuple(given.pop("shape")), given.pop("dtype"), **given)
+
+    def __str__(self) -> str:
+        return self.str_short()
 
     def __repr__(self) -> str:
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
 
 
+_SHORT = (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c"))
 _INTERNED: WeakValueDictionary[tuple[Any, Any, bool], ShapedArray] = WeakValueDictionary()
 """All types that somebody holds."""
 _lock = fork_lock(Order.LEAF)

@@ -66,6 +66,7 @@ __all__ = [
     "leaked",
     "repeat_instruction",
     "run_meaning",
+    "scope",
     "set_current_trace",
     "source_metadata",
     "thread_state",
@@ -197,6 +198,8 @@ class _ThreadState(threading.local):
         """True when a call of a jitted function may run its executable at once: nothing is being traced."""
         self.metadata: Metadata | None = None
         """Overrides the user's line: an instruction that `eval_computation` repeats keeps its first line."""
+        self.scope: str = ""
+        """The names of the `named_scope` blocks around, each with a slash after it."""
 
 
 EVAL = EvalTrace()
@@ -244,9 +247,21 @@ def source_metadata(metadata: Metadata | None) -> Iterator[None]:
         _state.metadata = before
 
 
-def current_metadata(op_name: str) -> Metadata:
-    """The metadata of an instruction recorded now: the user's line, or what `source_metadata` has set."""
-    return _state.metadata or user_metadata(op_name)
+def current_metadata(function: str, op: str) -> Metadata:
+    """The metadata of an instruction recorded now: the user's line, or what `source_metadata` has set. Its name: the
+    traced function, the scopes, the op."""
+    return _state.metadata or user_metadata(f"{function}/{_state.scope}{op}")
+
+
+@contextmanager
+def scope(name: str) -> Iterator[None]:
+    """Within the block, recorded instructions have `name` in their names. "": no names of the blocks around."""
+    before = _state.scope
+    _state.scope = f"{before}{name}/" if name else ""
+    try:
+        yield
+    finally:
+        _state.scope = before
 
 
 # ---- bind: the way into the current trace

@@ -51,6 +51,7 @@ from .recording import stand_in_for
 from .reports import EXPLAIN_CACHE_MISSES, timed
 from .source import function_line, user_line
 from .stages import Lowered, Signature
+from .stages import Traced as TracedStage
 from .traced import Traced, trace_function
 from .tracer import Tracer, leaked
 
@@ -277,23 +278,32 @@ class JitFunction(SharedValue, Generic[P, R]):
     # ---- ahead of time
 
     @boundary
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The traced program for arguments like these (arrays, or ShapeDtypeStruct), not yet compiled."""
+    def trace(self, *args: Any, **kwargs: Any) -> TracedStage:
+        """The function traced for arguments like these (arrays, or ShapeDtypeStruct): its jaxpr, its types."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         leaves, treedef = tree.flatten((dynamic, keywords))
         avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
         key = (treedef, avals, statics, current_context())
         traced = self._trace(key, dynamic, keywords)
-        if not traced.is_closed:
-            raise NonArrayArgumentError(
-                f"{function_line(self._fun)} uses traced values from outside: it cannot be lowered on its own\n"
-                f"  at {user_line()}"
-            )
         signature = Signature(
             *(self._fun, self._static, treedef, avals, statics),
             *(traced.out_tree, traced.out_avals, traced.donated),
         )
-        return Lowered(traced.module(), traced.captured, signature)
+
+        def lower() -> Lowered:
+            if not traced.is_closed:
+                raise NonArrayArgumentError(
+                    f"{function_line(self._fun)} uses traced values from outside: it cannot be lowered on its own\n"
+                    f"  at {user_line()}"
+                )
+            return Lowered(traced.module(), traced.captured, signature)
+
+        return TracedStage(traced.name, traced.computation, traced.captured, signature, lower)
+
+    @boundary
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The traced program for arguments like these (arrays, or ShapeDtypeStruct), not yet compiled."""
+        return self.trace(*args, **kwargs).lower()
 
     @boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:

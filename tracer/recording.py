@@ -29,6 +29,7 @@ from .core import (
     current_trace,
     eval_computation,
     leaked,
+    scope,
     set_current_trace,
     source_metadata,
 )
@@ -194,7 +195,7 @@ class HloTrace(Recorder):
     def add(
         self, opcode: Opcode, operands: tuple[HloInstruction, ...], attributes: Attributes, shape: Shape
     ) -> HloInstruction:
-        metadata = current_metadata(f"{self.name}/{opcode.value}")
+        metadata = current_metadata(self.name, opcode.value)
         instruction = HloInstruction(opcode, shape, operands, attributes, "", metadata)
         if opcode in _MAY_ACT and has_side_effect(instruction):
             self.effects.append(instruction)
@@ -278,7 +279,7 @@ def trace_to_computation(
     """
     trace = HloTrace(current_trace(), name, description, types_only)
     names = parameter_names or [("", "")] * len(avals)
-    with set_current_trace(trace), source_metadata(metadata):
+    with set_current_trace(trace), source_metadata(metadata), scope(""):
         inputs: list[Value] = [trace.parameter(a.storage, *n) for a, n in zip(avals, names, strict=True)]
         results = list(fun(overlaid_all(inputs, avals)))
         instructions = tuple([trace.lift(storage_of(r)) for r in results])

@@ -44,6 +44,8 @@ class Scan:
     num_carry: int
     length: int
     reverse: bool
+    is_counted: bool = False
+    """The user's function takes the index, as that of `fori_loop` does."""
 
     def call(self, computation: HloComputation) -> Call:
         """The call whose meaning, on flat operands, is `computation`."""
@@ -198,7 +200,7 @@ def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool, is_co
 
     taken = [*consts, *traced.in_avals, *([] if is_counted else [INDEX])]
     body = trace_to_computation(run, taken, f"{traced.name}_body").computation
-    return Scan(body, len(consts), num_carry, length, reverse)
+    return Scan(body, len(consts), num_carry, length, reverse, is_counted)
 
 
 def _scan_computation(rule: Scan, traced: Traced, inputs: Sequence[Value]) -> HloComputation:

@@ -1,15 +1,15 @@
-"""The stages of a jitted function that users can look at: Lowered (traced to HLO) and Compiled (after all passes)."""
+"""The stages of a jitted function that users can look at: Traced, Lowered (as HLO) and Compiled (after all passes)."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
-from ..hlo.ir import HloModule
+from ..hlo.ir import HloComputation, HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.passes.record import PassRecords
 from ..hlo.shared_value import SharedValue
@@ -92,6 +92,101 @@ def _place(path: tuple[Any, ...]) -> str:
 
 def _listed(statics: StaticArguments) -> str:
     return ", ".join([f"{where}={value!r}" for where, _, value in (*statics.positional, *statics.keyword)]) or "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgInfo:
+    """An argument of a traced function."""
+
+    _aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._aval.dtype
+
+
+JaxprView: TypeAlias = Callable[[HloComputation, Sequence[Value], Sequence[ShapedArray], Sequence[ShapedArray]], Any]
+"""view(computation, what it captured, types of its arguments, types of its results) -> a ClosedJaxpr."""
+_load_view: Callable[[], JaxprView] | None = None
+
+
+def jaxprs_come_from(load: Callable[[], JaxprView]) -> None:
+    """Set where the view of a program as a jaxpr is found, which is above this folder; `load` is called when needed."""
+    global _load_view
+    _load_view = load
+
+
+@boundaries
+class Traced:
+    """A function traced for one combination of argument types."""
+
+    def __init__(
+        self, name: str, computation: HloComputation, captured: Sequence[Value], signature: Signature,
+        lower: Callable[[], Lowered],
+    ) -> None:  # fmt: skip
+        self.fun_name = name
+        self._computation = computation
+        self._captured = captured
+        self._signature = signature
+        self._lower = lower
+        self._jaxpr: Any = None
+
+    @property
+    def jaxpr(self) -> Any:
+        """The program as a ClosedJaxpr: a view of its HLO."""
+        if self._jaxpr is None:
+            assert _load_view is not None, "no library is imported"
+            s = self._signature
+            self._jaxpr = _load_view()(self._computation, self._captured, s.in_avals, s.out_avals)
+        return self._jaxpr
+
+    def lower(self, *, lowering_platforms: Any = None) -> Lowered:
+        """The program as HLO. `lowering_platforms` is for JAX's sake: there is one."""
+        return self._lower()
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of (positional, keyword) arguments."""
+        return self._signature.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._signature.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of (positional, keyword) arguments."""
+        return tree.unflatten(self.in_tree, self._signature.in_avals)
+
+    @property
+    def out_avals(self) -> Any:
+        """The results' types."""
+        return tree.unflatten(self.out_tree, self._signature.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
+        s = self._signature
+        return tree.unflatten(s.in_tree, [ArgInfo(a, k in s.donated) for k, a in enumerate(s.in_avals)])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The leaves whose memory may be used for results."""
+        return self._signature.donated
+
+    @property
+    def out_info(self) -> Any:
+        """The results' types, as ShapeDtypeStruct."""
+        return self._signature.out_info()
+
+    def __repr__(self) -> str:
+        return f"<Traced {self.fun_name}>"
 
 
 @boundaries

@@ -1,4 +1,4 @@
-"""`hloom.extend.core`: Primitive, an operation that a library adds. Modelled on jax.extend.core.Primitive.
+"""Primitive, an operation that a library adds; `hloom.extend.core` offers it. Modelled on jax.extend.core.Primitive.
 
     scaled_add = Primitive("scaled_add")
 
@@ -39,6 +39,7 @@ from ..tracer.traced import DerivedCache, with_avals
 __all__ = ["Linear", "Primitive"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,10 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class Given:
     """What the rules need to know about a use. The call's operands are the storage of keys, the rules take keys."""
 
+    owner: Primitive
     params: dict[str, Any]
     avals: tuple[ShapedArray, ...]
     """The types of the operands."""
@@ -86,8 +88,20 @@ class Primitive(SharedValue):
         self._uses = DerivedCache()
         self._core = core.Primitive(name, evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
 
+    multiple_results = False
+    """For interpreters of jaxprs, which read it; the meaning may return a container of arrays in any case."""
+
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
+
+    @property
+    def is_of_library(self) -> bool:
+        """Whether hloom's own library made it."""
+        return str(getattr(self._meaning, "__module__", "")).partition(".")[0] == _PACKAGE
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """For interpreters of jaxprs: what `bind` takes before the operands, and as parameters."""
+        return [], dict(params)
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """The operation on `operands`: what the meaning returns, an array or a container of arrays.
@@ -126,7 +140,7 @@ class Primitive(SharedValue):
                 metadata=Metadata(self.name),  # it is used in many lines; inlining inserts the caller's line
             )
             printed = tuple([(k, repr(v)) for k, v in sorted(params.items())])
-            given = _Given(params, key[0])
+            given = Given(self, params, key[0])
             call = Call(self._core, traced.computation, given, self.name, printed, len(traced.captured))
             return _Use(call, tuple(traced.captured), traced.out_avals, out_tree), traced.is_closed
 
@@ -146,7 +160,7 @@ class Primitive(SharedValue):
         """Set what runs outside of jit: evaluate(*arrays, **params), with results of the meaning's types."""
 
         def run(call: Call, arrays: Sequence[Array]) -> list[Value]:
-            given: _Given = call.params
+            given: Given = call.params
             return self._checked("evaluate", evaluate(*given.operands(arrays), **given.params), _types(call))
 
         self._core.evaluate = run
@@ -168,7 +182,7 @@ class Primitive(SharedValue):
         def jvp(
             call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
         ) -> tuple[list[Value], list[Tangent]]:
-            given: _Given = call.params
+            given: Given = call.params
             self._refuse_captured(tangents[len(given.avals) :])
             own = zip(given.avals, tangents)
             directions = [direction(a, t) for a, t in own]
@@ -197,7 +211,7 @@ class Primitive(SharedValue):
         def transpose(
             call: Call, cotangents: Sequence[Value | None], operands: Sequence[Operand]
         ) -> Sequence[Value | None]:
-            given: _Given = call.params
+            given: Given = call.params
             own = given.operands(operands)
             cotangent = list(cotangents) if len(cotangents) > 1 else cotangents[0]
             found = tuple(rule(cotangent, *own, **given.params))
@@ -230,12 +244,12 @@ class Primitive(SharedValue):
         def batch(
             call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
         ) -> tuple[list[Value], list[bool]]:
-            given: _Given = call.params
+            given: Given = call.params
             own = len(given.avals)
             if any(batched[own:]):
                 raise TypeError(f"the meaning of {self.name} closes over a value that is batched: make it an operand")
             flags = tuple(batched[:own])
-            whole = _Given(given.params, tuple(_with_batch(given.avals, flags, axis)))
+            whole = Given(self, given.params, tuple(_with_batch(given.avals, flags, axis)))
             answer = rule(axis.size, flags, *whole.operands(operands), **given.params)
             if not isinstance(answer, tuple | list) or len(answer) != 2:
                 raise TypeError(f"the batch rule of {self.name} must return a pair (result, which arrays are batched)")

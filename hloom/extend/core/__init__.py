@@ -1,0 +1,78 @@
+"""`hloom.extend.core`: primitives that a library adds, and what jaxprs consist of. The names of jax.extend.core."""
+
+import typing as _typing
+from importlib import import_module as _import_module
+
+from ..primitive import Linear, Primitive
+
+if _typing.TYPE_CHECKING:
+    from ...jaxpr.atoms import DropVar, Literal, Var
+    from ...jaxpr.evaluate import jaxpr_as_fun
+    from ...jaxpr.nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, no_effects
+    from ...jaxpr.tools import (
+        concrete_or_error,
+        find_top_trace,
+        gensym,
+        get_opaque_trace_state,
+        jaxprs_in_params,
+        mapped_aval,
+        new_jaxpr_eqn,
+        subjaxprs,
+        unmapped_aval,
+        valid_jaxtype,
+    )
+    from . import primitives
+
+_HOMES = {
+    **dict.fromkeys(("DropVar", "Literal", "Var"), "jaxpr.atoms"),
+    "jaxpr_as_fun": "jaxpr.evaluate",
+    **dict.fromkeys(("ClosedJaxpr", "Effect", "Jaxpr", "JaxprEqn", "no_effects"), "jaxpr.nodes"),
+    **dict.fromkeys(
+        (
+            *("concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state", "jaxprs_in_params"),
+            *("mapped_aval", "new_jaxpr_eqn", "subjaxprs", "unmapped_aval", "valid_jaxtype"),
+        ),
+        "jaxpr.tools",
+    ),
+}
+"""The names that are loaded when they are first used, and their modules."""
+_PACKAGE = __name__.partition(".")[0]
+
+__all__ = [
+    "ClosedJaxpr",
+    "DropVar",
+    "Effect",
+    "Jaxpr",
+    "JaxprEqn",
+    "Linear",
+    "Literal",
+    "Primitive",
+    "Var",
+    "concrete_or_error",
+    "find_top_trace",
+    "gensym",
+    "get_opaque_trace_state",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "mapped_aval",
+    "new_jaxpr_eqn",
+    "no_effects",
+    "primitives",
+    "subjaxprs",
+    "unmapped_aval",
+    "valid_jaxtype",
+]
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name == "primitives":
+            return _import_module(".primitives", __name__)
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(_import_module(f".{_HOMES[name]}", _PACKAGE), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -1,0 +1,15 @@
+"""A traced program as a jaxpr: a view of its HLO, in JAX's names and JAX's notation.
+
+    nodes       Jaxpr, ClosedJaxpr, JaxprEqn, Var, Literal, DropVar: what users read
+    view        an HLO computation -> a Jaxpr; tuples vanish, broadcast scalars become operands
+    shown       the table: for each HLO op, which of JAX's primitives it is, and with which parameters
+    <family>    the rules of that table, and what each primitive binds: both directions stand together
+    calls       what HLO has no opcode for: jit, scan, custom derivatives, checkpoint
+    primitives  the objects that `eqn.primitive` names, with `bind`
+    folding     which broadcast is no equation, since JAX's primitive would broadcast its operand itself
+    layout, printing    the notation
+    evaluate    eval_jaxpr, jaxpr_as_fun: a jaxpr run, equation by equation
+    make        make_jaxpr
+
+Nothing here is an IR. A Jaxpr is made when somebody asks for it, from the HLO that is compiled, and no pass reads it.
+"""

@@ -1,0 +1,71 @@
+"""Var, DropVar and Literal: what equations take and bind. Source for names and attributes: jax.extend.core."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..hlo.shared_value import SharedValue
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.overlay import storage_of
+
+
+class Var(SharedValue):
+    """A variable: known by its identity, and by its type, `aval`. It gets a name when a jaxpr is printed."""
+
+    __slots__ = ("aval",)
+
+    aval: ShapedArray
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """A result that nobody uses."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """A scalar constant as an operand: its value, as a NumPy scalar, and its type."""
+
+    __slots__ = ("aval", "val")
+
+    val: Any
+    aval: ShapedArray
+
+    def __init__(self, val: Any, aval: ShapedArray | None = None) -> None:
+        self.val = val
+        self.aval = as_value(val).aval if aval is None else aval
+
+    __hash__ = None  # type: ignore[assignment]  # as in JAX: a Literal is no key of an environment
+
+    def __repr__(self) -> str:
+        return f"Literal({number(self.val)})"
+
+
+Atom: TypeAlias = Var | Literal
+
+
+def number(value: Any) -> str:
+    """A scalar as it is printed."""
+    return str(np.asarray(value).item())
+
+
+def short(aval: ShapedArray) -> str:
+    """A type as jaxprs show it: ``f32[2,3]``."""
+    return aval.str_short(short_dtypes=True)
+
+
+def literal_of(value: Any) -> Any:
+    """A concrete array of one element and no dimensions as a NumPy scalar."""
+    return np.asarray(storage_of(value))[()]

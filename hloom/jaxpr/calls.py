@@ -1,0 +1,248 @@
+"""Primitives of the tracer, of autodiff and of libraries: composite calls in HLO, equations with nested jaxprs here.
+
+A rule shows one of them. What has no rule is shown under its own name, with its meaning as `call_jaxpr`. Where the
+equation's parameters cannot say all, `call` holds the use itself, which is not printed: `bind` takes its rules from it,
+and its meaning from the jaxpr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
+
+from ..autodiff.custom import CUSTOM_JVP, CUSTOM_VJP
+from ..autodiff.remat import CHECKPOINT
+from ..extend.primitive import Given
+from ..hlo.ir import HloInstruction
+from ..hlo.opcode import Opcode
+from ..jax_names import names
+from ..tracer import core, dtypes
+from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.core import PLAIN_CALL, Call, Value, bind_call, call_of
+from ..tracer.scan import SCAN, Scan, scan
+from ..tracer.traced import JIT, jit_call
+from .atoms import Atom, Literal, Var
+from .computations import traced
+from .evaluate import eval_jaxpr
+from .nodes import ClosedJaxpr, JaxprEqn
+from .primitives import has_meaning, primitive, primitive_named
+from .shown import SHOWN, Body, Shown
+
+CallRule: TypeAlias = Callable[[Call, HloInstruction, Sequence[Atom], Body], "Shown | list[Atom]"]
+"""rule(call, instruction, operands, body) -> the equation, or the atoms that are the result."""
+
+CALLS: dict[core.Primitive, CallRule] = {}
+"""How the primitives are shown that have more to show than their meaning."""
+
+
+def _shows(of: core.Primitive) -> Callable[[CallRule], CallRule]:
+    def decorate(rule: CallRule) -> CallRule:
+        CALLS[of] = rule
+        return rule
+
+    return decorate
+
+
+@SHOWN.register(Opcode.CALL)
+def _call(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | list[Atom]:
+    call = call_of(i.attributes)
+    rule = CALLS.get(call.primitive)
+    if rule is not None:
+        return rule(call, i, operands, body)
+    if isinstance(call.params, Given):
+        return _of_library(call, operands, body)
+    if call.primitive.axes is not None:
+        return _collective(call, operands)
+    if f"{call.primitive.name}_p" in names("lax"):
+        return Shown(call.primitive.name, operands, {})
+    return _kept(call.primitive.name, call, operands, body)
+
+
+def _collective(call: Call, operands: Sequence[Atom]) -> Shown:
+    """Its meaning is for the transformation that maps over the axis."""
+    name = call.primitive.name
+    assert call.primitive.axes is not None, f"{name} is no collective"
+    _define_collective(name)
+    return Shown(name, operands, {"axes": tuple(call.primitive.axes(call)), "axis_index_groups": None, "call": call})
+
+
+def _define_collective(name: str) -> None:
+    if has_meaning(name):
+        return
+
+    @primitive(name)
+    def apply(x: Value, *, axes: Any, axis_index_groups: None = None, call: Call | None = None) -> Any:
+        if call is None:
+            return getattr(import_module("..lax", __package__), name)(x, tuple(axes))
+        (result,) = bind_call(call, [x])
+        return result
+
+
+for _collective_name in ("pmax", "pmin", "psum"):
+    _define_collective(_collective_name)
+
+
+class Rule(NamedTuple):
+    """A derivative rule, by its name."""
+
+    name: str
+
+
+# ---- calls
+
+
+@_shows(PLAIN_CALL)
+def _plain(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    return Shown("closed_call", operands, {"call_jaxpr": body.nested(call.computation)})
+
+
+@primitive("call", multiple_results=True)
+@primitive("closed_call", multiple_results=True)
+def _bind_plain(*values: Value, call_jaxpr: Any) -> list[Value]:
+    found = traced(call_jaxpr, "closed_call")
+    return bind_call(Call(PLAIN_CALL, found.computation), [*values, *found.captured])
+
+
+@_shows(JIT)
+def _jit(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    return _as_jit(call.label, body.nested(call.computation), operands)
+
+
+def _as_jit(name: str, jaxpr: ClosedJaxpr, operands: Sequence[Atom]) -> Shown:
+    flags = {"donated_invars": (False,) * len(operands), "inline": False, "keep_unused": False}
+    return Shown("jit", operands, {"name": name, "jaxpr": jaxpr, **flags})
+
+
+@primitive("jit", multiple_results=True)
+def _bind_jit(
+    *values: Value, jaxpr: Any, name: str = "jit", donated_invars: Any = (), inline: bool = False,
+    keep_unused: bool = False,
+) -> list[Value]:  # fmt: skip
+    found = traced(jaxpr, name)
+    return bind_call(jit_call(found.computation, name), [*values, *found.captured])
+
+
+# ---- loops
+
+
+@_shows(SCAN)
+def _scan(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | list[Atom]:
+    """The body's index is a further carry where the loop counts: the first, as in JAX."""
+    rule: Scan = call.params
+    closed = body.nested(rule.body)
+    jaxpr = closed.jaxpr
+    index, split = jaxpr.invars[-1], rule.num_consts
+    read = [*jaxpr.outvars, *[a for e in jaxpr.eqns for a in e.invars]]
+    counts = rule.is_counted or any(a is index for a in read)
+    invars, taken = jaxpr.invars[:-1], list(operands)
+    if counts:
+        number = ShapedArray((), dtypes.int32)
+        step = Var(number)
+        one = Literal(dtypes.int32.type(1), number)
+        advance = JaxprEqn([index, one], [step], primitive_named("sub" if rule.reverse else "add"), {})
+        first = Literal(dtypes.int32.type(rule.length - 1 if rule.reverse else 0), number)
+        invars, taken = [*invars[:split], index, *invars[split:]], [*taken[:split], first, *taken[split:]]
+        jaxpr = jaxpr.replace(outvars=[step, *jaxpr.outvars], eqns=[advance, *jaxpr.eqns])
+    params = {
+        "reverse": rule.reverse,
+        "length": rule.length,
+        "jaxpr": ClosedJaxpr(jaxpr.replace(invars=invars), closed.consts),
+        "num_consts": rule.num_consts,
+        "num_carry": rule.num_carry + counts,
+        "unroll": 1,
+    }
+    avals = [aval_of_shape(s) for s in i.shape.elements]
+    if not counts:
+        return Shown("scan", taken, params)
+    results = body.emit(Shown("scan", taken, params), [ShapedArray((), dtypes.int32), *avals], i)
+    return list(results[1:])
+
+
+@primitive("scan", multiple_results=True)
+def _bind_scan(
+    *values: Value, jaxpr: ClosedJaxpr, length: int, num_consts: int, num_carry: int, reverse: bool = False,
+    unroll: int = 1, **others: Any,
+) -> list[Value]:  # fmt: skip
+    consts, carry = values[:num_consts], list(values[num_consts : num_consts + num_carry])
+
+    def step(carry: list[Value], slices: list[Value]) -> tuple[list[Any], list[Any]]:
+        results = eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *consts, *carry, *slices)
+        return results[:num_carry], results[num_carry:]
+
+    last, stacked = scan(step, carry, list(values[num_consts + num_carry :]), length, reverse)
+    return [*last, *stacked]
+
+
+# ---- functions with derivatives of their own, checkpoint
+
+
+def _kept(name: str, call: Call, operands: Sequence[Atom], body: Body, /, **params: Any) -> Shown:
+    """An equation that keeps the call."""
+    if not has_meaning(name):
+        primitive(name, multiple_results=True)(_bind_kept)
+    return Shown(name, operands, {"call_jaxpr": body.nested(call.computation), "call": call, **params})
+
+
+def _bind_kept(*values: Value, call_jaxpr: ClosedJaxpr, call: Call, **params: Any) -> list[Value]:
+    found = traced(call_jaxpr, call.label)
+    return bind_call(replace(call, meaning=found.computation), [*values, *found.captured])
+
+
+@_shows(CUSTOM_JVP)
+def _custom_jvp(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    return _as_custom_jvp(call, call.label, _name_of(call.params, "jvp"), operands, body)
+
+
+def _as_custom_jvp(call: Call, name: str, rule: str, operands: Sequence[Atom], body: Body) -> Shown:
+    params = {"name": name, "jvp_jaxpr_fun": Rule(rule), "num_consts": 0, "symbolic_zeros": False}
+    return _kept("custom_jvp_call", call, operands, body, **params)
+
+
+@_shows(CUSTOM_VJP)
+def _custom_vjp(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    forward = Rule(_name_of(getattr(call.params, "forward", None), "fwd"))
+    backward = Rule(_name_of(getattr(call.params, "backward", None), "bwd"))
+    rules = {"fwd_jaxpr_thunk": forward, "bwd": backward}
+    return _kept("custom_vjp_call", call, operands, body, name=call.label, num_consts=0, symbolic_zeros=False, **rules)
+
+
+def _name_of(rule: Any, otherwise: str) -> str:
+    """What the user calls the rule, if that is known."""
+    return str(getattr(rule, "user_name", otherwise))
+
+
+for _custom in ("custom_jvp_call", "custom_vjp_call"):
+    primitive(_custom, multiple_results=True)(_bind_kept)
+
+
+@_shows(CHECKPOINT)
+def _checkpoint(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    closed = body.nested(call.computation)
+    prevents = dict(call.attributes).get("prevent_cse") != "false"
+    params = {"prevent_cse": prevents, "differentiated": False, "policy": None, "call": call}
+    return Shown("remat2", operands, {"jaxpr": closed if closed.consts else closed.jaxpr, **params})
+
+
+@primitive("remat2", multiple_results=True)
+def _bind_checkpoint(*values: Value, jaxpr: Any, call: Call, **params: Any) -> list[Value]:
+    return _bind_kept(*values, call_jaxpr=jaxpr, call=call)
+
+
+# ---- primitives of libraries
+
+
+def _of_library(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
+    """A user's primitive is itself. What hloom's library makes for a function is what JAX has there: a primitive of its
+    own, a function with its own derivative, or a jitted function."""
+    given: Given = call.params
+    own = operands[: len(given.avals)]
+    if not given.owner.is_of_library:
+        return Shown(given.owner, own, dict(given.params))
+    name = call.primitive.name
+    if f"{name}_p" in names("lax"):
+        return Shown(name, own, dict(given.params))
+    if call.primitive.jvp is None:
+        return _as_jit(name, body.nested(call.computation), operands)
+    return _as_custom_jvp(call, name, f"{name}_jvp", operands, body)

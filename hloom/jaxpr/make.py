@@ -1,0 +1,51 @@
+"""make_jaxpr. Source for names and arguments: jax.make_jaxpr."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..hlo.tracebacks import boundary
+from ..tracer import tree
+from ..tracer.arguments import ShapeDtypeStruct, abstract, argument_spec, check_function, leaf_describer, split_static
+from ..tracer.context import Override, current_context
+from ..tracer.traced import trace_function
+from .view import view_of
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that takes fun's arguments, or ShapeDtypeStruct, and returns the program it is traced to as a
+    ClosedJaxpr: a view of its HLO, before any pass.
+
+    static_argnums: arguments that are Python values.
+    return_shape: also return the results' types, as ShapeDtypeStruct in the structure of the result.
+    axis_env: names and sizes of axes that the function's collectives may use.
+    """
+    check_function(fun, "make_jaxpr")
+    axes = tuple([(name, operator.index(size)) for name, size in axis_env or ()])
+    static = argument_spec(fun, "static", static_argnums, None)
+
+    @functools.wraps(fun)
+    @boundary
+    def make(*args: Any, **kwargs: Any) -> Any:
+        dynamic, keywords, statics = split_static(fun, static, args, kwargs)
+        leaves, treedef = tree.flatten((dynamic, keywords))
+        describe = leaf_describer(fun, dynamic, keywords, statics)
+        avals = [abstract(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
+        with Override(axis_names=(*current_context().axis_names, *axes)):
+            traced = trace_function(fun, treedef, avals, statics)
+        closed = view_of(traced.computation, traced.captured, traced.in_avals, traced.out_avals)
+        if not return_shape:
+            return closed
+        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
+        return closed, tree.unflatten(traced.out_tree, structs)
+
+    make.__name__ = f"make_jaxpr({getattr(fun, '__name__', type(fun).__name__)})"
+    return make

@@ -1,0 +1,188 @@
+"""What a jaxpr consists of. `view.py` makes these from HLO; users build and rewrite them.
+
+They are values: nothing changes them, `replace` makes others. Source for names and attributes: jax.extend.core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+from ..hlo.ir import Metadata
+from ..hlo.shared_value import SharedValue
+from ..tracer.aval import ShapedArray
+from .atoms import Atom, Var
+from .layout import WIDTH
+from .printing import Options, equation_text, jaxpr_text
+
+no_effects: frozenset[Effect] = frozenset()
+
+
+class Effect(NamedTuple):
+    """Something that an equation does besides computing its results, by the name of the HLO op that does it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SourceInfo(NamedTuple):
+    """Where in the user's program an equation comes from."""
+
+    file: str = ""
+    line: int = 0
+    name_stack: str = ""
+    """The scopes (`named_scope`) and functions around it, between slashes."""
+
+    @staticmethod
+    def of(metadata: Metadata | None) -> SourceInfo:
+        if metadata is None:
+            return SourceInfo()
+        return SourceInfo(metadata.source_file, metadata.source_line, metadata.op_name.rpartition("/")[0])
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else "<unknown>"
+
+
+class _Value(SharedValue):
+    """Slots that are set once."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other attributes."""
+        names: tuple[str, ...] = self.__slots__
+        fields = {name.lstrip("_"): getattr(self, name) for name in names if name != "__weakref__"}
+        unknown = changes.keys() - fields.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no attribute {', '.join(sorted(unknown))}")
+        return type(self)(**{**fields, **changes})
+
+
+class JaxprEqn(_Value):
+    """An equation: ``outvars = primitive[params] invars``."""
+
+    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
+
+    def __init__(
+        self,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        primitive: Any,
+        params: dict[str, Any],
+        effects: frozenset[Effect] = no_effects,
+        source_info: SourceInfo | None = None,
+    ) -> None:
+        self.invars: list[Atom] = list(invars)
+        self.outvars: list[Var] = list(outvars)
+        self.primitive = primitive
+        """An object with a `name`, `multiple_results` and `bind`."""
+        self.params = params
+        self.effects = effects
+        self.source_info = source_info if source_info is not None else SourceInfo()
+
+    def __str__(self) -> str:
+        return equation_text(self, Options())
+
+    __repr__ = __str__
+
+
+class Jaxpr(_Value):
+    """A function: `eqns` from `constvars` and `invars` to `outvars`."""
+
+    __slots__ = ("__weakref__", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[JaxprEqn],
+        effects: frozenset[Effect] = no_effects,
+        debug_info: Any = None,
+    ) -> None:
+        self.constvars: list[Var] = list(constvars)
+        self.invars: list[Var] = list(invars)
+        self.outvars: list[Atom] = list(outvars)
+        self.eqns: list[JaxprEqn] = list(eqns)
+        self.effects = effects
+        self.debug_info = debug_info
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.outvars]
+
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        print_shapes: bool = True,
+        custom_pp_eqn_rules: bool = True,
+        name_stack: bool = False,
+        print_effects: bool = False,
+        width: int = WIDTH,
+        use_color: bool = False,
+    ) -> str:
+        """The jaxpr as text. `source_info`: with the user's line of each equation; `name_stack`: with its scopes;
+        `custom_pp_eqn_rules` False: with all parameters. `use_color` is for JAX's sake."""
+        return jaxpr_text(
+            self, Options(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects), width
+        )
+
+    def __str__(self) -> str:
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+
+class ClosedJaxpr(_Value):
+    """A jaxpr with the values of its `constvars`."""
+
+    __slots__ = ("_consts", "_jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
+        if len(consts) != len(jaxpr.constvars):
+            raise ValueError(f"the jaxpr has {len(jaxpr.constvars)} constants, not {len(consts)}")
+        self._jaxpr = jaxpr
+        self._consts = list(consts)
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self._jaxpr
+
+    @property
+    def consts(self) -> list[Any]:
+        return self._consts
+
+    literals = consts
+    """Their older name."""
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.out_avals
+
+    @property
+    def effects(self) -> frozenset[Effect]:
+        return self.jaxpr.effects
+
+    def pretty_print(self, **options: Any) -> str:
+        """As `Jaxpr.pretty_print`."""
+        return self.jaxpr.pretty_print(**options)
+
+    def __str__(self) -> str:
+        return self.pretty_print()
+
+    __repr__ = __str__

@@ -1,0 +1,100 @@
+"""The primitives that equations name. Each is one object, known by its name, so that interpreters can key on it:
+
+    equation.primitive is hloom.lax.sin_p
+    equation.primitive.bind(*values, **equation.params)
+
+`bind` takes JAX's parameters. What it binds stands in the family's file, beside the rule that shows the HLO op; for
+primitives that no HLO op is shown as (`integer_pow`, `square`), it is the function of that name in `hloom.lax`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+from ..hlo.errors import UnsupportedError
+from ..hlo.shared_value import SharedValue
+from ..hlo.tracebacks import boundaries
+from ..tracer.array import as_value
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@boundaries
+class JaxprPrimitive(SharedValue):
+    """A primitive by JAX's name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._apply: Callable[..., Any] | None = None
+        self._multiple_results = False
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """The operation on arrays and numbers, in the current trace: an array, or a list if `multiple_results`."""
+        return self._function()(*[as_value(o) for o in operands], **params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """What `bind` takes before the operands, and as parameters: nothing, and the equation's."""
+        return [], dict(params)
+
+    def define(self, apply: Callable[..., Any], multiple_results: bool) -> None:
+        """Say what it binds."""
+        assert self._apply is None, f"two primitives {self.name}"
+        self._apply, self._multiple_results = apply, multiple_results
+
+    @property
+    def multiple_results(self) -> bool:
+        """Whether `bind` returns a list."""
+        self._function()
+        return self._multiple_results
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether something is shown as this primitive, as far as modules are loaded."""
+        return self._apply is not None
+
+    def _function(self) -> Callable[..., Any]:
+        if self._apply is None:
+            import_module(".view", __package__)  # the families define theirs
+        if self._apply is None:
+            lax = import_module("..lax", __package__)
+            name = _FUNCTIONS.get(self.name, self.name)
+            if name not in lax.__all__:
+                raise UnsupportedError(f"hloom has no operation for JAX's primitive {self.name}")
+            self._apply, self._multiple_results = getattr(lax, name), name in _SEVERAL
+        return self._apply
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return primitive_named, (self.name,)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+_FUNCTIONS = {"not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+"""Primitives that are called otherwise in `hloom.lax`."""
+_SEVERAL = frozenset({"split"})
+"""Functions of `hloom.lax` that return a list."""
+_known: dict[str, JaxprPrimitive] = {}
+
+
+def primitive(name: str, *, multiple_results: bool = False) -> Callable[[F], F]:
+    """A decorator: the function is what the primitive `name` binds. It takes values, and parameters by keyword."""
+
+    def decorate(apply: F) -> F:
+        primitive_named(name).define(apply, multiple_results)
+        return apply
+
+    return decorate
+
+
+def primitive_named(name: str) -> JaxprPrimitive:
+    """The one primitive of this name."""
+    found = _known.get(name)
+    return _known.setdefault(name, JaxprPrimitive(name)) if found is None else found
+
+
+def has_meaning(name: str) -> bool:
+    """Whether the primitive is defined."""
+    return name in _known and _known[name].is_defined

@@ -1,0 +1,211 @@
+"""An HLO computation as a jaxpr. Instructions become equations by the table of `shown.py`; tuples, constants and
+parameters become atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..hlo.effects import has_side_effect
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.opcode import Opcode
+from ..hlo.shape import Shape
+from ..tracer.array import Array
+from ..tracer.aval import ShapedArray, aval_of_shape
+from . import (  # each registers its rules
+    calls,
+    contract,
+    control_flow,
+    elementwise,
+    indexing,
+    library,
+    movement,
+    others,
+    reduce,
+)
+from .atoms import Atom, DropVar, Literal, Var
+from .computations import remember
+from .folding import Plan, Source, plan_of, ranked
+from .movement import broadcast_in_dim
+from .nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, SourceInfo, no_effects
+from .primitives import primitive_named
+from .shown import SHOWN, Shown
+
+_FAMILIES = (calls, contract, control_flow, elementwise, indexing, library, movement, others, reduce)
+
+
+class Views:
+    """The jaxprs of one program: a computation that is called twice is one jaxpr."""
+
+    def __init__(self) -> None:
+        self._made: dict[HloComputation, ClosedJaxpr] = {}
+
+    def of(self, computation: HloComputation) -> ClosedJaxpr:
+        """The jaxpr of a computation; tuples that it takes or returns are taken apart."""
+        found = self._made.get(computation)
+        if found is None:
+            found = self._made[computation] = _Body(self, computation).closed()
+            if all(not p.shape.is_tuple for p in computation.parameters):
+                remember(found.jaxpr, computation)
+        return found
+
+
+def view_of(
+    computation: HloComputation,
+    captured: Sequence[Any],
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+) -> ClosedJaxpr:
+    """The jaxpr of a traced function. Its parameters are the arguments, then what the function used from outside, which
+    become constants. `in_avals` and `out_avals` say which types are weak."""
+    return _Body(Views(), computation, captured, in_avals, out_avals).closed()
+
+
+class _Body:
+    """A computation on its way to become a jaxpr."""
+
+    def __init__(
+        self,
+        views: Views,
+        computation: HloComputation,
+        captured: Sequence[Any] = (),
+        in_avals: Sequence[ShapedArray] | None = None,
+        out_avals: Sequence[ShapedArray] | None = None,
+    ) -> None:
+        self._views = views
+        self._computation = computation
+        self._captured = captured
+        self._in_avals = in_avals
+        self._weak: set[HloInstruction] = set()
+        if out_avals is not None:
+            results = zip(computation.root.operands, out_avals, strict=True)
+            self._weak = {i for i, a in results if a.weak_type and not a.is_extended}
+        self._plan: Plan = plan_of(computation)
+        self._atoms: dict[Source, Any] = {}
+        self._equations: list[JaxprEqn] = []
+        self._constants: dict[Var, Any] = {}
+
+    def closed(self) -> ClosedJaxpr:
+        computation = self._computation
+        invars = self._parameters()
+        constvars = invars[len(invars) - len(self._captured) :]
+        for i in computation.instructions:
+            if Source(i, True) in self._plan.needed:
+                self._atoms[Source(i, True)] = self._ranked(i)
+            if Source(i) in self._plan.needed and i.opcode is not Opcode.PARAMETER:
+                self._atoms[Source(i)] = self._value(i)
+        root = self._atoms[Source(computation.root)]
+        outvars = root if isinstance(root, list) else [root]
+        self._drop_unused(outvars)
+        effects = frozenset(e for equation in self._equations for e in equation.effects)
+        jaxpr = Jaxpr(
+            [*constvars, *self._constants], invars[: len(invars) - len(constvars)], outvars, self._equations, effects
+        )
+        return ClosedJaxpr(jaxpr, [*self._captured, *self._constants.values()])
+
+    def _parameters(self) -> list[Var]:
+        found: list[Var] = []
+        for k, p in enumerate(self._computation.parameters):
+            if p.shape.is_tuple:
+                _refuse_nested(p.shape)
+                elements = [Var(aval_of_shape(s)) for s in p.shape.elements]
+                self._atoms[Source(p)] = elements
+                found += elements
+            else:
+                given = self._in_avals[k] if self._in_avals is not None and k < len(self._in_avals) else None
+                is_weak = given is not None and given.weak_type and not given.is_extended
+                var = Var(aval_of_shape(p.shape, is_weak))
+                self._atoms[Source(p)] = var
+                found.append(var)
+        return found
+
+    def _value(self, i: HloInstruction) -> Any:
+        match i.opcode:
+            case Opcode.CONSTANT:
+                return self._constant(i)
+            case Opcode.TUPLE:
+                _refuse_nested(i.shape)
+                return [self._atoms[Source(o)] for o in i.operands]
+            case Opcode.GET_TUPLE_ELEMENT:
+                return self._atoms[Source(i.operands[0])][i.attributes.index]
+        sources = self._plan.sources.get(i) or tuple([Source(o) for o in i.operands])
+        shown = SHOWN[i.opcode](i, [self._atoms[s] for s in sources], self)
+        if isinstance(shown, list):
+            return shown
+        found = self.emit(shown, self._result_avals(i), i)
+        return found if i.shape.is_tuple else found[0]
+
+    def _result_avals(self, i: HloInstruction) -> list[ShapedArray]:
+        shapes: Sequence[Shape] = i.shape.elements if i.shape.is_tuple else (i.shape,)
+        return [aval_of_shape(s, i in self._weak) for s in shapes]
+
+    def _constant(self, i: HloInstruction) -> Atom:
+        array = i.attributes.literal.array
+        aval = aval_of_shape(i.shape)
+        if not i.shape.rank:
+            return Literal(np.asarray(array)[()], aval)
+        var = Var(aval)
+        self._constants[var] = Array(aval, array)
+        return var
+
+    def _ranked(self, i: HloInstruction) -> Atom:
+        """A broadcast of which only the new dimensions of size 1 are an equation."""
+        sizes = ranked(i)
+        shown = broadcast_in_dim(self._atoms[Source(i.operands[0])], sizes, i.attributes.dimensions)
+        return self.emit(shown, [ShapedArray(sizes, i.shape.element.dtype)], i)[0]
+
+    def _drop_unused(self, outvars: Sequence[Atom]) -> None:
+        """Results that nobody uses become DropVars; equations for which a rule had no use vanish."""
+        used = {id(a) for a in outvars}
+        kept: list[JaxprEqn] = []
+        for equation in reversed(self._equations):
+            results = [v if id(v) in used else DropVar(v.aval) for v in equation.outvars]
+            if not equation.effects and all(isinstance(v, DropVar) for v in results):
+                continue
+            is_same = all(a is b for a, b in zip(results, equation.outvars))
+            kept.append(equation if is_same else equation.replace(outvars=results))
+            used.update(id(a) for a in equation.invars)
+        self._equations = kept[::-1]
+
+    # ---- what rules use
+
+    def emit(self, shown: Shown, avals: Sequence[ShapedArray], instruction: HloInstruction) -> list[Var]:
+        """One more equation; what it binds."""
+        outvars = [Var(a) for a in avals]
+        primitive = primitive_named(shown.primitive) if isinstance(shown.primitive, str) else shown.primitive
+        info = SourceInfo.of(instruction.metadata)
+        effects = self._effects(instruction, shown.params)
+        self._equations.append(JaxprEqn(shown.operands, outvars, primitive, shown.params, effects, info))
+        return outvars
+
+    def _effects(self, i: HloInstruction, params: dict[str, Any]) -> frozenset[Effect]:
+        if not has_side_effect(i):
+            return no_effects
+        if not i.called_computations():
+            return frozenset({Effect(i.opcode.value)})
+        return frozenset(e for c in i.called_computations() for e in self._views.of(c).effects)
+
+    def tuple_atoms(self, instruction: HloInstruction) -> list[Atom]:
+        """The elements of a tuple."""
+        found = self._atoms[Source(instruction)]
+        return list(found) if isinstance(found, list) else [found]
+
+    def nested(self, computation: HloComputation) -> ClosedJaxpr:
+        """The jaxpr of a computation that an op calls."""
+        return self._views.of(computation)
+
+    def is_used(self, instruction: HloInstruction, index: int) -> bool:
+        """Whether element `index` of an instruction's tuple is read."""
+        users = self._computation.users[instruction]
+        if instruction is self._computation.root:
+            return True
+        reads = [u for u in users if u.opcode is Opcode.GET_TUPLE_ELEMENT]
+        return len(reads) < len(users) or any(u.attributes.index == index for u in reads)
+
+
+def _refuse_nested(shape: Shape) -> None:
+    if any(s.is_tuple for s in shape.elements):
+        raise UnsupportedError(f"a jaxpr has no tuples in tuples, as {shape} is; no traced function makes them")

@@ -1,0 +1,63 @@
+"""Names for parts of a program (`named_scope`, `named_call`), and `ensure_compile_time_eval`.
+
+Source for names and arguments: jax.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ContextDecorator
+from typing import Any, ParamSpec, TypeVar
+
+from ..hlo.tracebacks import boundary
+from .arguments import check_function
+from .core import EVAL, scope, set_current_trace
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class named_scope(ContextDecorator):
+    """Within the block, or in the decorated function, instructions have the name in their metadata: in HLO text with
+    `metadata=True`, and in `jaxpr.pretty_print(name_stack=True)`.
+
+    A function that is traced once for all its calls (jit, scan, cond) has only the names of the scopes inside it.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope name argument must be a string, got {name!r}")
+        self.name = name
+        self._open: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> str:
+        inside = scope(self.name)
+        inside.__enter__()
+        self._open.append(inside)
+        return self.name
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.pop().__exit__(*error)
+
+
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
+    """`fun` in a `named_scope` of the given name, or its own."""
+    check_function(fun, "named_call")
+    label = name if name is not None else getattr(fun, "__name__", type(fun).__name__)
+
+    @functools.wraps(fun)
+    @boundary
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        with named_scope(label):
+            return fun(*args, **kwargs)
+
+    return named
+
+
+def ensure_compile_time_eval() -> AbstractContextManager[None]:
+    """Within the block, operations on concrete arrays are computed at once, also while a function is traced.
+
+    UnexpectedTracerError for an operation on a value that is being traced.
+    """
+    return set_current_trace(EVAL)
