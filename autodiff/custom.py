@@ -299,6 +299,7 @@ class custom_jvp(Generic[P, R]):
             found = out.of_rule(results, "Custom JVP rule", rule)
             return found, _checked_tangents(rule, out, results, tangents_out)
 
+        flat_rule.__name__ = getattr(rule, "__name__", "jvp")  # which jaxprs show
         results = bind_custom(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
         result: R = out.unflatten(results)
         return result
@@ -529,6 +530,7 @@ class custom_vjp(Generic[P, R]):
                 answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
             return _checked_cotangents(bwd, given, given.avals, answer)
 
+        forward.__name__, backward.__name__ = (getattr(f, "__name__", "<unnamed>") for f in (fwd, bwd))
         results = bind_custom(CUSTOM_VJP, self.fun, meaning, VjpRule(forward, backward), given.values)
         result: R = out.unflatten(results)
         return result

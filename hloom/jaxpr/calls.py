@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 from ..autodiff.custom import CUSTOM_JVP, CUSTOM_VJP
-from ..autodiff.remat import CHECKPOINT
+from ..autodiff.policies import nothing_saveable
+from ..autodiff.remat import CHECKPOINT, Remat
 from ..extend.primitive import Given
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
@@ -209,8 +210,8 @@ def _custom_vjp(call: Call, i: HloInstruction, operands: Sequence[Atom], body: B
 
 
 def _name_of(rule: Any, otherwise: str) -> str:
-    """What the user calls the rule, if that is known."""
-    return str(getattr(rule, "user_name", otherwise))
+    """What the user calls the rule."""
+    return str(getattr(rule, "__name__", otherwise))
 
 
 for _custom in ("custom_jvp_call", "custom_vjp_call"):
@@ -221,7 +222,9 @@ for _custom in ("custom_jvp_call", "custom_vjp_call"):
 def _checkpoint(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
     closed = body.nested(call.computation)
     prevents = dict(call.attributes).get("prevent_cse") != "false"
-    params = {"prevent_cse": prevents, "differentiated": False, "policy": None, "call": call}
+    remat: Remat = call.params
+    policy = None if remat.policy is nothing_saveable else remat.policy
+    params = {"prevent_cse": prevents, "differentiated": False, "policy": policy, "call": call}
     return Shown("remat2", operands, {"jaxpr": closed if closed.consts else closed.jaxpr, **params})
 
 

@@ -53,7 +53,29 @@ def named(p: Any) -> dict[str, Callable[..., Any]]:
     def no_carry(x: Any) -> Any:
         return lax.scan(lambda _, e: (None, jnp.sin(e)), None, x)
 
+    @p.custom_jvp
+    def cubed(x: Any) -> Any:
+        return x * x * x
+
+    @cubed.defjvp
+    def cubed_jvp(primals: Any, tangents: Any) -> Any:
+        return cubed(*primals), tangents[0]
+
+    @p.custom_vjp
+    def clipped(x: Any) -> Any:
+        return jnp.minimum(x, 1)
+
+    def clipped_fwd(x: Any) -> Any:
+        return clipped(x), x
+
+    def clipped_bwd(x: Any, g: Any) -> Any:
+        return (g * x,)
+
+    clipped.defvjp(clipped_fwd, clipped_bwd)
+
     return {
+        "custom jvp": lambda x: cubed(x),
+        "custom vjp": lambda x: clipped(x),
         "double": lambda x: x * 2,
         "scalar": lambda s: s + 1,
         "half": lambda x: 0.5 * x,
