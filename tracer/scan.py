@@ -239,7 +239,7 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
 
     state = [array_from_scalar(0, dtypes.int32), *carry, *ys, *consts, *xs]
     avals = avals_of(state)
-    line = current_metadata("scan")  # asked for once: it is the same for all of the loop
+    line = current_metadata("scan", "while")  # asked for once: it is the same for all of the loop
     test = trace_to_computation(condition, avals, "condition_condition", metadata=line).computation
     step = trace_to_computation(body, avals, "body_body", metadata=line).computation
     results = bind_while(takes_one_tuple(returns_element(test)), takes_one_tuple(step), state)
