@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
@@ -199,6 +199,11 @@ def _closures_explained(what: str, fun: Callable[..., Any]) -> Iterator[None]:
         raise explained from None
 
 
+def _with_x64(is_on: bool) -> AbstractContextManager[object]:
+    """Rules run with the setting of the call, wherever the derivative is taken."""
+    return nullcontext() if current_context().enable_x64 is is_on else Override(enable_x64=is_on)
+
+
 # --- custom_jvp
 
 CUSTOM_JVP = Primitive("custom_jvp", evaluate=run_meaning)
@@ -284,16 +289,17 @@ class custom_jvp(Generic[P, R]):
             every = tuple([_stopped(a) if i in static else a for i, a in enumerate(every)])
         given = Arguments(static, every)
         out = Outputs()
+        x64 = current_context().enable_x64
 
         def meaning(values: Sequence[Value]) -> list[Value]:
-            with _closures_explained("custom_jvp", self.fun):
+            with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
                 return out.of_function(self.fun(*given.rebuilt(values)))
 
         def flat_rule(
             primals: Sequence[Value], tangents: Sequence[Tangent]
         ) -> tuple[list[Value], list[Tangent]]:
             directions = [tangent_for_user(t, a, symbolic_zeros) for a, t in zip(given.avals, tangents, strict=True)]
-            with _closures_explained("custom_jvp", self.fun):
+            with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
                 pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
             results, tangents_out = _checked_pair(rule, pair)
             found = out.of_rule(results, "Custom JVP rule", rule)
@@ -499,14 +505,14 @@ class custom_vjp(Generic[P, R]):
         x64 = current_context().enable_x64
 
         def meaning(values: Sequence[Value]) -> list[Value]:
-            with _closures_explained("custom_vjp", self.fun):
+            with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
                 return out.of_function(self.fun(*given.rebuilt(values)))
 
         def forward(primals: Sequence[Value], moving: Sequence[bool]) -> Forward:
             leaves: list[Any] = overlaid_all(primals, given.avals)
             if symbolic_zeros:
                 leaves = [CustomVJPPrimal(v, m) for v, m in zip(leaves, moving, strict=True)]
-            with _closures_explained("custom_vjp", self.fun):
+            with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
                 pair = fwd(*given.with_leaves(leaves))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
@@ -525,8 +531,7 @@ class custom_vjp(Generic[P, R]):
                 tangent_for_user(ct, a, symbolic_zeros) for a, ct in zip(found.out_avals, cotangents, strict=True)
             ]
             cotangent = tree.unflatten(found.out_tree, full_cotangents)
-            # enable_x64 as the forward pass had it, wherever the gradient is taken
-            with _closures_explained("custom_vjp", self.fun), Override(enable_x64=x64):
+            with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
                 answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
             return _checked_cotangents(bwd, given, given.avals, answer)
 
