@@ -20,6 +20,7 @@ from .arguments import abstract, leaf_describer, values_of
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
 from .body_types import Body, arguments_of, avals_of, leaf_names, require_functions
+from .context import current_context
 from .control_flow import run_loop, runs_in_python
 from .core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata
 from .errors import ConcretizationTypeError, TreeStructureError
@@ -78,7 +79,7 @@ def scan(
     arrays, xs_tree = tree.flatten(xs)
     inputs = values_of(arrays, leaf_describer(f, ((), xs)))
     count = length_of(inputs, xs_tree, length)
-    if count and runs_in_python(init, inputs):
+    if count and current_context().disable_jit:
         return _scan_in_python(f, init, inputs, xs_tree, count, reverse)
     carry, _ = arguments_of(f, init)
     described = Body("scan", f, tree.structure(init))
@@ -295,7 +296,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     def body(_: tuple[()], x: Any) -> tuple[tuple[()], Any]:
         return (), f(x)
 
-    if count and runs_in_python(inputs):
+    if count and current_context().disable_jit:
         return _scan_in_python(body, (), inputs, xs_tree, count, False)[1]
     treedef = tree.structure(((xs,), {}))
 
@@ -317,7 +318,7 @@ def fori_loop(
     start, stop = _bounds(lower, upper)
     if unroll is not None:
         _check_unroll("fori_loop", unroll)
-    if runs_in_python(start, stop, init_val):
+    if runs_in_python(start, stop):
         carry = tree.map(as_value, init_val)
         dtype, weak = start.aval.dtype, start.aval.weak_type
         for i in range(int(start), int(stop)):

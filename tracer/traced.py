@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ class DerivedCache:
     """
 
     def __init__(self) -> None:
-        self._found: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._found = _Table()
         register_cache(self)
 
     def clear(self) -> None:
@@ -150,15 +151,56 @@ class DerivedCache:
         """The results for `sources`: a table of each in that of the one before it, and in the last one the results."""
         table = self._found
         for source in sources[:-1]:
-            table = table.setdefault(source, _Branch()).further
-        return table.setdefault(sources[-1], _Branch()).results  # type: ignore[no-any-return]
+            table = table.branch(source).further
+        return table.branch(sources[-1]).results
+
+
+_NUMBERS = itertools.count()
+
+
+class _Table:
+    """For each source, what was made from it. It is held weakly.
+
+    A computation holds it itself: what is made from one often refers to it, and a dictionary elsewhere would then keep
+    it alive for ever.
+    """
+
+    __slots__ = ("_name", "_others", "_owners")
+
+    def __init__(self) -> None:
+        self._others: weakref.WeakKeyDictionary[Any, _Branch] = weakref.WeakKeyDictionary()
+        self._owners: weakref.WeakSet[HloComputation] = weakref.WeakSet()
+        self._name = f"_made_{next(_NUMBERS)}"
+
+    def branch(self, source: Any) -> _Branch:
+        """That of `source`. TypeError for a source that cannot be hashed, or referred to weakly."""
+        if not isinstance(source, HloComputation):
+            return self._others.setdefault(source, _Branch())
+        found: _Branch | None = vars(source).get(self._name)
+        if found is None:
+            found = vars(source).setdefault(self._name, _Branch())
+            self._owners.add(source)
+        return found
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._others.clear()
+        for owner in list(self._owners):
+            vars(owner).pop(self._name, None)
 
 
 class _Branch:
     """What a DerivedCache has for some sources: results for these alone, and tables for one more source."""
 
-    __slots__ = ("further", "results")
+    __slots__ = ("_further", "results")
 
     def __init__(self) -> None:
-        self.further: weakref.WeakKeyDictionary[Any, _Branch] = weakref.WeakKeyDictionary()
         self.results: dict[Any, Any] = {}
+        self._further: _Table | None = None
+
+    @property
+    def further(self) -> _Table:
+        """The table for one more source."""
+        if self._further is None:
+            self._further = _Table()
+        return self._further
