@@ -513,7 +513,7 @@ PLACE = r"argument x\['w'\]\[1\]\.w of compiled at .*test_tree.py:\d+ is a "
         (lambda: hloom.lax.cond(True, lambda a: a, lambda a: a, TEXT), TypeError, r"argument a\['w'\]\[1\]\.w of"),
         (
             lambda: hloom.lax.scan(lambda c, x: (Layer(c.w, c.n > 0), x), Layer(1.0), jnp.ones(2)),
-            *(TreeStructureError, r"component \.n has type float32\[\]"),
+            *(TreeStructureError, r"component c\.n has type float32\[\]"),
         ),
     ],
 )

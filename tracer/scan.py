@@ -23,7 +23,7 @@ from .body_types import Body, arguments_of, avals_of, leaf_names, require_functi
 from .context import current_context
 from .control_flow import run_loop, runs_in_python
 from .core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata
-from .errors import ConcretizationTypeError, TreeStructureError
+from .errors import ConcretizationTypeError, NonArrayArgumentError, TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
@@ -337,7 +337,13 @@ def fori_loop(
 def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
     """Both bounds of a fori_loop as scalars of one integer type."""
     for bound in (lower, upper):
-        abstract(bound, lambda: "a bound of fori_loop")
+        try:
+            abstract(bound, lambda: "a bound of fori_loop")
+        except NonArrayArgumentError:
+            raise TreeStructureError(
+                f"lower and upper of fori_loop must be integers, not {bound!r} of type {type(bound).__name__}\n"
+                f"  at {user_line()}"
+            ) from None
     values = [as_value(b) for b in (lower, upper)]
     types = [(v.aval.dtype, v.aval.weak_type) for v in values]
     strong = {dtype for dtype, weak in types if not weak}
