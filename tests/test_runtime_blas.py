@@ -131,6 +131,13 @@ def test_batches(batch: tuple[int, ...], shared_b: bool) -> None:
     check("f64", 64, 33, 65, "T", "N", pad=1, batch=batch, shared_b=shared_b)
 
 
+@pytest.mark.parametrize("count, batch", [(2, 3), (4, 7), (16, 20)])
+def test_a_small_batch_of_products_that_are_not_worth_a_thread(count: int, batch: int) -> None:
+    """All together are: fewer than two a thread, and each is less than a piece."""
+    threads.set_num_threads(count)
+    check("f32", 80, 80, 64, batch=(batch,))
+
+
 def test_a_batch_whose_dimensions_interleave() -> None:
     """Heads of attention: [row, head, column], with no copy to bring the head to the front."""
     rng = np.random.default_rng(0)

@@ -141,6 +141,8 @@ def run_gemm(row, arguments, pool):
     pieces = 1
     if threads > 1 and batch < 2 * threads:
         pieces = smaller(threads, quotient(flop, {_PIECE_FLOP}))
+        if pieces == 0:
+            pieces = 1
         longer = n
         unit = 32
         if m > n:
