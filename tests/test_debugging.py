@@ -325,7 +325,10 @@ TRANSFORMED: list[tuple[str, Callable[[Callable[..., Any]], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "run"), TRANSFORMED, ids=[t[0] for t in TRANSFORMED])
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [pytest.param(*t, id=t[0], marks=[] if t[0] in ("jit", "vmap") else [pytest.mark.slow]) for t in TRANSFORMED],
+)
 def test_leaks_of_transformations(name: str, run: Callable[..., Any]) -> None:
     def leaking(x: Any) -> Any:
         into_a_list(x)
@@ -340,6 +343,7 @@ def test_leaks_of_transformations(name: str, run: Callable[..., Any]) -> None:
     run(leaking)  # without the setting nobody asks
 
 
+@pytest.mark.slow  # each check of the many looks through all objects
 def test_what_the_library_keeps_is_no_leak() -> None:
     @hloom.custom_jvp
     def f(x: Any) -> Any:
