@@ -1,7 +1,8 @@
 """custom_vmap: functions whose batching the user writes; sequential_vmap: functions that take one element at a time.
 
-A custom_vmap function is a primitive. Its meaning is the user's function, which its derivatives follow too; its rule of
-vmap is the user's.
+A custom_vmap function is a primitive. Its meaning is the user's function; its rule of vmap is the user's. Its JVP is
+such a primitive too, whose rule is the JVP of the user's rule: so `vmap(jvp(f))` is `jvp(vmap(f))`. Reverse mode
+differentiates the function itself.
 
 Source for names, arguments and errors: jax.custom_batching.
 """
@@ -12,23 +13,32 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from ..hlo.ir import HloComputation
 from ..hlo.tracebacks import boundaries
-from ..tracer import tree
+from ..tracer import ops, tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Call, Primitive, Value, run_meaning
+from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace, eval_computation, run_meaning
 from ..tracer.overlay import overlaid, storage_of
+from ..tracer.recording import trace_to_computation, with_computation
 from ..tracer.scan import map as map_rows
 from ..tracer.source import function_line, user_line
 from .batches import Axis
-from .custom import Arguments, Outputs, bind_custom, positional
+from .batching import batch_flat
+from .custom import Arguments, Outputs, positional
+from .jvp import jvp_computation, jvp_flat, moving_mask, parameter_avals
+from .linearize import linearize_meaning
+from .tangents import Tangent, Zero, instantiate
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
-CUSTOM_VMAP = Primitive("custom_vmap", evaluate=run_meaning)
-"""The parameters of a call: rule(axis size, which operands are batched, values) -> (results, which are batched)."""
+BatchRule = Callable[[int, Sequence[bool], Sequence[Value]], tuple[list[Value], list[bool]]]
+"""rule(axis size, which operands are batched, values) -> (results, which are batched)."""
+
+CUSTOM_VMAP = Primitive("custom_vmap", evaluate=run_meaning, linearize=linearize_meaning)
+"""The parameters of a call: its `BatchRule`."""
 
 
 @CUSTOM_VMAP.def_batch
@@ -45,6 +55,85 @@ def _custom_vmap_batch(
     return results, found
 
 
+@CUSTOM_VMAP.def_jvp
+def _custom_vmap_jvp(
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    """One call, on the primals and those tangents that are not zero, which has a rule for `vmap` again."""
+    own = len(primals) - call.captured
+    moving = moving_mask(tangents)
+    results = [s.element.is_inexact for s in call.computation.root.shape.elements]
+    derived = jvp_computation(call.computation, moving, tuple(results))
+    directions: list[Any] = [t for t in tangents[:own] if not isinstance(t, Zero)]
+    outside: list[Any] = [*primals[own:], *(t for t in tangents[own:] if not isinstance(t, Zero))]
+    new = Call(
+        CUSTOM_VMAP,
+        _arguments_first(derived.computation, own, len(directions), call.captured),
+        _rule_of_jvp(call.params, own, moving[:own], derived.moves),
+        call.label,
+        call.attributes,
+        len(outside) + len(derived.captured),
+    )
+    return derived.unpack(bind_call(new, [*primals[:own], *directions, *outside, *derived.captured]))
+
+
+def _arguments_first(computation: HloComputation, own: int, directions: int, captured: int) -> HloComputation:
+    """`computation` takes all primals, then all tangents. The new one takes those of the function's arguments before
+    those of captured values."""
+    if not captured:
+        return computation
+
+    def run(values: list[Value]) -> list[Value]:
+        middle = own + directions
+        order = [*values[:own], *values[middle : middle + captured], *values[own:middle], *values[middle + captured :]]
+        return eval_computation(computation, order)
+
+    avals = parameter_avals(computation)
+    given = [*avals[:own], *avals[own + captured : own + captured + directions]]
+    given += [*avals[own : own + captured], *avals[own + captured + directions :]]
+    return trace_to_computation(run, given, computation.name).computation
+
+
+def _rule_of_jvp(rule: BatchRule, own: int, moving: Sequence[bool], moves: Sequence[bool]) -> BatchRule:
+    """The rule of the JVP: the JVP of `rule`.
+
+    An argument and its tangent may differ in whether they are batched. Then `rule` is told that the argument is not,
+    and what it does is batched over the one of them that is.
+    """
+
+    def rule_of_jvp(size: int, batched: Sequence[bool], values: Sequence[Value]) -> tuple[list[Value], list[bool]]:
+        of_tangents = iter(batched[own:])
+        both = [p and next(of_tangents) if m else p for p, m in zip(batched[:own], moving, strict=True)]
+        both_moving = [b for b, m in zip(both, moving, strict=True) if m]
+        extra = [b and not known for b, known in zip(batched, [*both, *both_moving], strict=True)]
+        axis = Axis(None, size)
+        inner: list[bool] = []
+
+        def on_arguments(arguments: list[Value]) -> list[Value]:
+            found, inner[:] = rule(size, both, arguments)
+            return found
+
+        def run(flat: list[Value]) -> list[Value]:
+            given = iter(flat[own:])
+            directions = [next(given) if m else Zero(v.aval) for v, m in zip(flat[:own], moving, strict=True)]
+            results, tangents = jvp_flat(on_arguments, flat[:own], directions)
+            return [*results, *(instantiate(t) for t, m in zip(tangents, moves, strict=True) if m)]
+
+        found, outer = batch_flat(run, axis, values, extra)
+        inner += [b for b, m in zip(inner, moves, strict=True) if m]
+        out = [_diagonal(v, size) if i and o else v for v, i, o in zip(found, inner, outer, strict=True)]
+        return out, [i or o for i, o in zip(inner, outer, strict=True)]
+
+    return rule_of_jvp
+
+
+def _diagonal(x: Value, size: int) -> Value:
+    """The elements whose positions along the first two dimensions, both of `size`, are equal."""
+    rows = ops.reshape(x, (size * size, *x.aval.shape[2:]))
+    strides = (size + 1, *[1] * (rows.aval.ndim - 1))
+    return ops.slice_(rows, [0] * rows.aval.ndim, rows.aval.shape, strides)
+
+
 @boundaries
 class custom_vmap(Generic[P, R]):
     """A function with its own rule for `vmap`. JAX's `custom_batching.custom_vmap`.
@@ -56,7 +145,8 @@ class custom_vmap(Generic[P, R]):
         def f_vmap(axis_size, in_batched, x, y):    # -> (result, which arrays of it are batched)
 
     `in_batched` has the structure of the arguments with a bool for each array: whether it has the batch, along axis 0.
-    The rule returns such a tree for its result. Derivatives are those of the function itself.
+    The rule returns such a tree for its result. `jvp` and `vmap` together follow the rule, in either order. Reverse
+    mode follows the function, unless `vmap` is applied first.
     """
 
     __qualname__: str
@@ -89,7 +179,12 @@ class custom_vmap(Generic[P, R]):
             answer = user_rule(size, list(tree.unflatten(given.tree, list(batched))), *arguments)
             return _checked(user_rule, out, size, answer)
 
-        results = bind_custom(CUSTOM_VMAP, self.fun, meaning, rule, given.values)
+        name = getattr(self.fun, "__name__", type(self.fun).__name__)
+        call = Call(CUSTOM_VMAP, meaning, rule, name, (("name", name),))
+        captured: list[Value] = []
+        if current_trace() is not EVAL:  # the function may use traced values from outside
+            call, captured = with_computation(call, given.values)
+        results = bind_call(call, [*given.values, *captured])
         result: R = out.unflatten(results)
         return result
 
@@ -99,9 +194,7 @@ def _with_batch(storage: Value, aval: ShapedArray, size: int, is_batched: bool) 
     return overlaid(storage, ShapedArray((size, *aval.shape), aval.dtype) if is_batched else aval)
 
 
-def _checked(
-    rule: Callable[..., Any], out: Outputs, size: int, answer: Any
-) -> tuple[list[Value], list[bool]]:
+def _checked(rule: Callable[..., Any], out: Outputs, size: int, answer: Any) -> tuple[list[Value], list[bool]]:
     """The rule's results, as storage, and which are batched."""
     where = f"the batching rule {function_line(rule)}"
     if not isinstance(answer, tuple | list) or len(answer) != 2:
@@ -131,7 +224,8 @@ def _checked(
 
 def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
     """`f`, of which `vmap` computes one element after the other, by `lax.map`."""
-    function, one = custom_vmap(f), cast("Callable[..., Any]", f)
+    function = custom_vmap(f)
+    one = cast("Callable[..., Any]", function)  # which a further vmap finds in the loop
 
     def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
         flags, structure = tree.flatten(tuple(in_batched))

@@ -9,6 +9,8 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
@@ -23,6 +25,7 @@ from ..tracer.tracer import check_for_leaks
 from .batches import Axis, with_batch
 from .batching import BatchTrace
 from .rules import every as _rules  # noqa: F401  # they register themselves
+from .tangents import float0
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,7 +76,7 @@ def vmap(
                 f"passed to the function, but got {len(in_axes)=}, {len(args)=}{_of(fun)}"
             )
         leaves, structure = tree.flatten((args, kwargs))
-        values = [as_value(leaf) for leaf in leaves]
+        values = [_value(leaf) for leaf in leaves]
         axes = _axes_of("in_axes", (in_axes, 0), (args, kwargs), structure, fun)
         places = [_normalized(a, v, fun) for a, v in zip(axes, values, strict=True)]
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
@@ -84,7 +87,7 @@ def vmap(
             args_in, kwargs_in = tree.unflatten(structure, inputs)
             result = function(*args_in, **kwargs_in)
             out_leaves, out_tree = tree.flatten(result)
-            out_values = [as_value(leaf) for leaf in out_leaves]
+            out_values = [_value(leaf) for leaf in out_leaves]
         out = _axes_of("out_axes", out_axes, result, out_tree, fun)
         found = [_result(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
         if current_context().check_tracer_leaks:
@@ -123,28 +126,30 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
     return [None if a is None else operator.index(a) for a in spread]
 
 
-def _normalized(axis: int | None, value: Value, fun: Callable[..., Any]) -> int | None:
+def _normalized(axis: int | None, value: Any, fun: Callable[..., Any]) -> int | None:
     if axis is None:
         return None
-    rank = value.aval.ndim
+    rank = int(value.ndim)
     if not -rank <= axis < rank:
         needed = axis + 1 if axis >= 0 else -axis
         raise ValueError(
             f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
-            f"{needed}, but is only {rank} (its shape is {value.aval.shape}){_of(fun)}"
+            f"{needed}, but is only {rank} (its shape is {value.shape}){_of(fun)}"
         )
     return axis % rank
 
 
 def _size(
-    values: Sequence[Value],
+    values: Sequence[Any],
     places: Sequence[int | None],
     axis_size: int | None,
     fun: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> int:
-    sizes = {k: v.aval.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None}
+    sizes: dict[int, int] = {
+        k: v.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None
+    }
     if axis_size is not None:
         wanted = operator.index(axis_size)
         for size in sizes.values():
@@ -164,7 +169,7 @@ def _size(
         for size, count in counted.most_common():
             members = [k for k, s in sizes.items() if s == size]
             first = members[0]
-            example = f"axis {places[first]} of argument {names[first]} of type {values[first].aval.str_short()}"
+            example = f"axis {places[first]} of argument {names[first]} of type {_short(values[first])}"
             if count == 1:
                 lines.append(f"  * one axis had size {size}: {example};")
             else:
@@ -176,10 +181,12 @@ def _size(
     return next(iter(counted))
 
 
-def _element(trace: BatchTrace, value: Value, axis: int | None) -> Value:
+def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
     """One element of `value`, which has the batch along `axis`."""
     if axis is None:
         return value
+    if _is_float0(value):
+        return np.zeros(value.shape[:axis] + value.shape[axis + 1 :], float0)
     storage = storage_of(value)
     order = (axis, *(d for d in range(storage.aval.ndim) if d != axis))
     tracer: Value = trace.join(transpose(storage, order), True)
@@ -188,29 +195,45 @@ def _element(trace: BatchTrace, value: Value, axis: int | None) -> Value:
     return trace.with_weak_type(overlaid(tracer, aval), aval.weak_type)
 
 
-def _result(trace: BatchTrace, value: Value, axis: int | None, fun: Callable[..., Any]) -> Value:
+def _result(trace: BatchTrace, value: Any, axis: int | None, fun: Callable[..., Any]) -> Any:
     """The batch of which `value` is one element, along `axis` of the result."""
-    aval = value.aval
-    (storage,), (is_batched,) = trace.split([storage_of(value)])
+    has_no_data = _is_float0(value)
+    (storage,), (is_batched,) = ([value], [False]) if has_no_data else trace.split([storage_of(value)])
     if axis is None:
         if is_batched:
             raise ValueError(
-                f"vmap has mapped output but out_axes is None: the result of type {aval.str_short()} differs between "
+                f"vmap has mapped output but out_axes is None: the result of type {_short(value)} differs between "
                 f"elements. Give it an axis in out_axes{_of(fun)}"
             )
         return value
-    rank = aval.ndim + 1
+    rank = value.ndim + 1
     if not -rank <= axis < rank:
         raise ValueError(
             f"vmap out_axes has {axis}, but the result has rank {rank} with the batch (an element has type "
-            f"{aval.str_short()}){_of(fun)}"
+            f"{_short(value)}){_of(fun)}"
         )
     axis %= rank
+    shape = (*value.shape[:axis], trace.axis.size, *value.shape[axis:])
+    if has_no_data:
+        return np.zeros(shape, float0)
+    aval = value.aval
     full = with_batch(trace.axis, storage, is_batched)
     order = [*range(1, axis + 1), 0, *range(axis + 1, full.aval.ndim)]
-    shape = (*aval.shape[:axis], trace.axis.size, *aval.shape[axis:])
     batch = ShapedArray(shape, aval.dtype, aval.weak_type)
     return trace.with_weak_type(overlaid(transpose(full, order), batch), aval.weak_type)
+
+
+def _value(leaf: Any) -> Any:
+    """A leaf as a value. Zeros of `float0` stay NumPy arrays: they are the same for all elements."""
+    return leaf if _is_float0(leaf) else as_value(leaf)
+
+
+def _is_float0(leaf: Any) -> bool:
+    return type(leaf) is np.ndarray and leaf.dtype == float0
+
+
+def _short(value: Any) -> str:
+    return f"float0[{','.join(map(str, value.shape))}]" if _is_float0(value) else str(value.aval.str_short())
 
 
 def _of(fun: Callable[..., Any]) -> str:
