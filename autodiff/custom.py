@@ -64,6 +64,18 @@ def bind_custom(
     return bind_call(Call(primitive, meaning, params, name, (("name", name),)), values)
 
 
+class OtherRules:
+    """Base of functions with a rule: `defjvp`, `defvjp`, `def_vmap` and so on that this class lacks are those of the
+    function inside, so that the rules of `custom_vjp(custom_vmap(f))` can be set in any order."""
+
+    fun: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("def"):
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+
 # --- arguments
 
 
@@ -165,9 +177,7 @@ def _static_positions(fun: Callable[..., Any], nondiff: _Nondiff, count: int) ->
 class _Nondiff:
     """The arguments that are not differentiated: their numbers, and where the signature has those given by name."""
 
-    def __init__(
-        self, fun: Callable[..., Any], argnums: int | Sequence[int], argnames: str | Sequence[str]
-    ) -> None:
+    def __init__(self, fun: Callable[..., Any], argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
         self.argnums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
         self.places: frozenset[int] = frozenset()
@@ -220,7 +230,7 @@ def _custom_jvp_jvp(
 
 
 @boundaries
-class custom_jvp(Generic[P, R]):
+class custom_jvp(OtherRules, Generic[P, R]):
     """A function with its own JVP rule. JAX's `custom_jvp`.
 
         @custom_jvp
@@ -295,9 +305,7 @@ class custom_jvp(Generic[P, R]):
             with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
                 return out.of_function(self.fun(*given.rebuilt(values)))
 
-        def flat_rule(
-            primals: Sequence[Value], tangents: Sequence[Tangent]
-        ) -> tuple[list[Value], list[Tangent]]:
+        def flat_rule(primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
             directions = [tangent_for_user(t, a, symbolic_zeros) for a, t in zip(given.avals, tangents, strict=True)]
             with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
                 pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
@@ -433,9 +441,7 @@ and (residuals, cotangents of the results that move) -> cotangents of these oper
 
 
 @_BACKWARD.def_transpose
-def _backward_transpose(
-    call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
-) -> Sequence[Value | None]:
+def _backward_transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]) -> Sequence[Value | None]:
     count, run = call.params
     residuals = [o for o in operands[count:] if not isinstance(o, Linear)]
     return [*run(residuals, cts), *(None for _ in residuals)]
@@ -447,7 +453,7 @@ def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -
 
 
 @boundaries
-class custom_vjp(Generic[P, R]):
+class custom_vjp(OtherRules, Generic[P, R]):
     """A function with its own reverse-mode rule. JAX's `custom_vjp`.
 
         @custom_vjp

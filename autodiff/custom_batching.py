@@ -25,7 +25,7 @@ from ..tracer.scan import map as map_rows
 from ..tracer.source import function_line, user_line
 from .batches import Axis
 from .batching import batch_flat
-from .custom import Arguments, Outputs, positional
+from .custom import Arguments, OtherRules, Outputs, positional
 from .jvp import jvp_computation, jvp_flat, moving_mask, parameter_avals
 from .linearize import linearize_meaning
 from .tangents import Tangent, Zero, instantiate
@@ -135,7 +135,7 @@ def _diagonal(x: Value, size: int) -> Value:
 
 
 @boundaries
-class custom_vmap(Generic[P, R]):
+class custom_vmap(OtherRules, Generic[P, R]):
     """A function with its own rule for `vmap`. JAX's `custom_batching.custom_vmap`.
 
         @custom_vmap

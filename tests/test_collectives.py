@@ -108,6 +108,40 @@ def test_several_axes() -> None:
     assert both(lambda v: v * lax.axis_size(("i", "j")))[1, 2] == 30
 
 
+A = np.arange(144, dtype=np.float32).reshape(2, 3, 12, 2)
+BLOCKS = A.reshape(2, 3, 2, 3, 2, 2)  # the third and fourth dimension: to which element of j and i
+SEVERAL: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
+    "all_to_all": (
+        lambda v: lax.all_to_all(v, ("j", "i"), 0, 1), BLOCKS[..., 0, :],
+        BLOCKS[..., 0, :].transpose(2, 3, 4, 0, 1).reshape(2, 3, 2, 6),
+    ),
+    "all_to_all tiled": (
+        lambda v: lax.all_to_all(v, ("j", "i"), 0, 0, tiled=True), A,
+        BLOCKS.transpose(2, 3, 0, 1, 4, 5).reshape(2, 3, 12, 2),
+    ),
+    "all_to_all, the other order": (
+        lambda v: lax.all_to_all(v, ("i", "j"), 0, 0, tiled=True), A,
+        A.reshape(2, 3, 3, 2, 2, 2).transpose(3, 2, 1, 0, 4, 5).reshape(2, 3, 12, 2),
+    ),
+    "psum_scatter": (lambda v: lax.psum_scatter(v, ("j", "i"), tiled=True), A, BLOCKS.sum((0, 1))),
+    "psum_scatter of one": (
+        lambda v: lax.psum_scatter(v.T, ("j", "i"), scatter_dimension=1), BLOCKS[..., 0, :],
+        BLOCKS[..., 0, :].sum((0, 1)),
+    ),
+    "grad of all_to_all": (
+        hloom.grad(lambda v: (lax.all_to_all(v, ("j", "i"), 0, 0, tiled=True) ** 2).sum()), A, 2 * A,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_exchanges_over_several_axes(name: str) -> None:
+    fun, x, expected = SEVERAL[name]
+    x = x.reshape(2, 3, -1, 2)
+    found = hloom.vmap(hloom.vmap(fun, axis_name="i"), axis_name="j")(x)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_an_inner_axis_hides_an_outer_one_of_its_name() -> None:
     found = hloom.vmap(lambda x: over_i(lambda y: lax.psum(y, "i"))(x), axis_name="i")(M)
     np.testing.assert_array_equal(found, np.repeat(M.sum(1, keepdims=True), 3, 1))

@@ -126,6 +126,23 @@ def _equations(jaxpr: Any) -> list[Any]:
     return found
 
 
+def test_rules_of_several_kinds() -> None:
+    """The outer object has the methods of the inner one."""
+    f = hloom.custom_vjp(custom_vmap(lambda x, y: jnp.sin(x) * y))
+    f.def_vmap(lambda size, batched, x, y: (jnp.cos(x) * y, True))
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda kept, ct: (10 * kept[1] * ct, 20 * kept[0] * ct))
+    np.testing.assert_allclose(hloom.vmap(f)(X, Y), np.cos(X) * Y, rtol=1e-6)
+    assert hloom.grad(f, (0, 1))(2.0, 3.0) == (30, 40)
+    g = custom_vmap(hloom.custom_jvp(lambda x: x))
+    g.defjvp(lambda primals, tangents: (primals[0], 5 * tangents[0]))
+    g.def_vmap(lambda size, batched, x: (x, batched[0]))
+    assert hloom.grad(g)(1.0) == 5
+    for each in (f, g):
+        with pytest.raises(AttributeError, match="no attribute 'lower'"):
+            _ = each.lower
+        assert not hasattr(each, "deffoo")
+
+
 # --- tangents without data
 
 

@@ -376,11 +376,11 @@ def psum_scatter(
 ) -> Any:
     """The sum over a named axis, of which element k gets the k-th slice along `scatter_dimension`.
 
-    That dimension must have the axis's size, and is removed. tiled: its size is a multiple, and it is divided.
+    That dimension must have the axis's size, and is removed. tiled: its size is a multiple, and it is divided. A tuple
+    of names stands for the elements along all of them, the last one fastest.
     """
     _no_groups(axis_index_groups)
-    name = _one_name("psum_scatter", axis_name)
-    size = _size(name)
+    size = axis_size(axis_name)
 
     def one(v: Value) -> Value:
         d = _dimension("psum_scatter", scatter_dimension, v.aval.ndim)
@@ -397,8 +397,14 @@ def psum_scatter(
                 f"psum_scatter operand scatter dimension size {shape[d]} must match axis size {size}\n"
                 f"  at {user_line()}"
             )
-        left = [n for k, n in enumerate(v.aval.shape) if k != d]
-        return _bind(_PSUM_SCATTER, _Use((name,), size, (d,)), [v], ShapedArray(tuple(left), v.aval.dtype))
+        names = _names(axis_name)
+        if len(names) > 1:
+            before, after = v.aval.shape[:d], v.aval.shape[d + 1 :]
+            v = ops.reshape(v, [*before, *(_size(name) for name in names), *after])
+        for name in names:
+            left = [n for k, n in enumerate(v.aval.shape) if k != d]
+            v = _bind(_PSUM_SCATTER, _Use((name,), _size(name), (d,)), [v], ShapedArray(tuple(left), v.aval.dtype))
+        return v
 
     return _on_leaves(one, x)
 
@@ -415,11 +421,11 @@ def all_to_all(
     """Element k gets the k-th slices along `split_axis` of all elements, stacked along `concat_axis`.
 
     `split_axis` must have the axis's size, and is removed. tiled: its size is a multiple, and the parts are
-    concatenated along the existing dimension `concat_axis`.
+    concatenated along the existing dimension `concat_axis`. A tuple of names stands for the elements along all of them,
+    the last one fastest.
     """
     _no_groups(axis_index_groups)
-    name = _one_name("all_to_all", axis_name)
-    size = _size(name)
+    size = axis_size(axis_name)
 
     def one(v: Value) -> Value:
         shape = v.aval.shape
@@ -428,23 +434,32 @@ def all_to_all(
         if (shape[s] % size if tiled else shape[s] != size) or not size:
             must = "be divisible by" if tiled else "equal"
             raise ValueError(
-                f"all_to_all requires x.shape[split_axis] to {must} the size of the mapped axis {name}, but they are "
-                f"{shape[s]} and {size}\n  at {user_line()}"
+                f"all_to_all requires x.shape[split_axis] to {must} the size of the mapped axis {axis_name}, but they "
+                f"are {shape[s]} and {size}\n  at {user_line()}"
             )
         if tiled:
             v = ops.reshape(v, [*shape[:s], size, shape[s] // size, *shape[s + 1 :]])
-            moved = _exchanged(v, name, size, s, c)
+            moved = _exchanged(v, _names(axis_name), s, c)
             sizes = moved.aval.shape
             return ops.reshape(moved, [*sizes[:c], sizes[c] * sizes[c + 1], *sizes[c + 2 :]])
-        return _exchanged(v, name, size, s, c)
+        return _exchanged(v, _names(axis_name), s, c)
 
     return _on_leaves(one, x)
 
 
-def _exchanged(v: Value, name: AxisName, size: int, split: int, concat: int) -> Value:
-    sizes = [n for k, n in enumerate(v.aval.shape) if k != split]
-    sizes.insert(concat, size)
-    return _bind(_ALL_TO_ALL, _Use((name,), size, (split, concat)), [v], ShapedArray(tuple(sizes), v.aval.dtype))
+def _exchanged(v: Value, names: Sequence[AxisName], split: int, concat: int) -> Value:
+    """`all_to_all`, not tiled. Over several axes: dimension `split` is divided into one for each axis."""
+    if len(names) == 1:
+        (name,), sizes = names, [n for k, n in enumerate(v.aval.shape) if k != split]
+        sizes.insert(concat, _size(name))
+        result = ShapedArray(tuple(sizes), v.aval.dtype)
+        return _bind(_ALL_TO_ALL, _Use((name,), _size(name), (split, concat)), [v], result)
+    v = _moved(v, split, 0)
+    whole, rest = v.aval.shape[0], v.aval.shape[1:]
+    v = ops.reshape(v, [*(_size(name) for name in names), *rest])
+    for k, name in enumerate(names):
+        v = _exchanged(v, [name], k, k)
+    return _moved(ops.reshape(v, [whole, *rest]), 0, concat)
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
