@@ -227,8 +227,15 @@ def batch_call(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
 ) -> tuple[list[Value], list[bool]]:
     """The rule of a primitive that has none: one call of its meaning, on batches, whose rules are the primitive's,
-    batched. So its derivative is the one that it declares, and not that of its meaning."""
-    found = batch_computation(call.computation, axis, batched)
+    batched. So its derivative is the one that it declares, and not that of its meaning.
+
+    A tangent that the rule gives may differ between elements where the result does not, so all results that can have
+    tangents are batches.
+    """
+    forced: Sequence[bool] = ()
+    if call.primitive is not JIT and call.primitive.jvp is not None:
+        forced = [s.element.is_inexact for s in call.computation.root.shape.elements]
+    found = batch_computation(call.computation, axis, batched, forced)
     given = [*operands, *found.captured]
     if call.primitive is JIT:
         new = jit_call(found.computation, call.label)
@@ -262,9 +269,7 @@ def batched_primitive(primitive: Primitive) -> Primitive:
     return found
 
 
-def _jvp(
-    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
-) -> tuple[list[Value], list[Tangent]]:
+def _jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
     """The jvp rule of one element, batched. All that depends on the batch comes out as the meaning says."""
     b: _Batch = call.params
     own = len(b.batched)
@@ -296,9 +301,7 @@ def _jvp(
     return results, tangents_out
 
 
-def _transpose(
-    call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
-) -> Sequence[Value | None]:
+def _transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]) -> Sequence[Value | None]:
     """The transpose rule of one element, batched. The cotangent of what all elements share is the sum over them."""
     b: _Batch = call.params
     own = len(b.batched)

@@ -170,3 +170,32 @@ def test_float0_tangents_under_vmap() -> None:
     np.testing.assert_array_equal(found, [[0, 2, 4], [0, 0, 0]])
     with pytest.raises(ValueError, match=r"argument z of type float0\[3\]"):
         hloom.vmap(lambda i, z: i)(np.arange(2), zeros)
+
+
+# --- rules of derivatives, batched
+
+
+@hloom.custom_jvp
+def constant(x: Any) -> Any:
+    return jnp.zeros(())
+
+
+@constant.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    return jnp.zeros(()), primals[0] * tangents[0]
+
+
+TANGENTS: dict[str, Callable[[Any], Any]] = {
+    "grad of vmap": lambda x: hloom.grad(lambda x: hloom.vmap(constant)(x).sum())(x),
+    "vmap of grad": lambda x: hloom.vmap(hloom.grad(constant))(x),
+    "jvp of vmap": lambda x: hloom.jvp(hloom.vmap(constant), (x,), (jnp.ones(3),))[1],
+    "in a loop": lambda x: hloom.grad(lambda x: hloom.vmap(lambda y: lax.map(constant, y[None])[0])(x).sum())(x),
+    "in jit": lambda x: hloom.grad(lambda x: hloom.jit(hloom.vmap(constant))(x).sum())(x),
+    "in two": lambda x: hloom.grad(lambda x: hloom.vmap(hloom.vmap(constant))(x[None]).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", TANGENTS)
+def test_a_tangent_that_is_batched_where_the_result_is_not(name: str) -> None:
+    np.testing.assert_allclose(TANGENTS[name](X), X)
+    np.testing.assert_allclose(hloom.jit(TANGENTS[name])(X), X)
