@@ -399,6 +399,40 @@ def test_static_fields() -> None:
     assert Point.__dataclass_fields__["unit"].metadata == {"doc": 1, "static": True}
     assert tree.map(lambda x: x + 1, Point(1, "s")) == Point(2, "s")
     assert tree.structure(Point(1, "s")) != tree.structure(Point(1))
+    assert tree.static(metadata={"static": False}).metadata == {"static": False}
+
+
+def test_metadata_that_cannot_be_compared() -> None:
+    @tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Box:
+        x: Any = tree.static()
+
+    boxes = lambda: (Box(hloom.numpy.arange(3)), Box(hloom.numpy.arange(3)))  # noqa: E731
+    identity = hloom.jit(lambda x: x)
+    for compare in (
+        lambda: tree.structure(boxes()[0]) == tree.structure(boxes()[1]),
+        lambda: [identity(b) for b in boxes()],
+    ):
+        with pytest.raises(ValueError, match=r"equality of metadata fields of pytree(.|\n)*arrays must be data fields"):
+            compare()
+
+
+def test_fields_that_init_does_not_take() -> None:
+    """They would be lost without a word."""
+
+    def register(**options: Any) -> Any:
+        @dataclasses.dataclass
+        class Cached:
+            x: Any
+            size: int = dataclasses.field(default=7, init=False)
+
+        return tree_util.register_dataclass(Cached, **options)
+
+    with pytest.raises(ValueError, match=r"does not take the fields size(.|\n)*drop_fields"):
+        register()
+    for options in ({"drop_fields": ["size"]}, {"data_fields": ["x"], "meta_fields": []}):
+        assert tree.leaves(register(**options)(1)) == [1]
 
 
 def test_paths_of_a_structure() -> None:

@@ -54,6 +54,7 @@ from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
 from .traced import Traced, trace_function
 from .tracer import Tracer, leaked
+from .tree_nodes import incomparable
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -180,6 +181,8 @@ class JitFunction(SharedValue, Generic[P, R]):
             run = table.get(key)
         except TypeError:  # a static argument that cannot be hashed: the general way says which
             return self._call(args, kwargs)
+        except ValueError as error:
+            raise incomparable(error) from error
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
     @overload

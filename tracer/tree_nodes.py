@@ -166,6 +166,13 @@ def dataclass_fields(
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
             raise TypeError(f"register_dataclass: {name} is no dataclass: give data_fields and meta_fields")
+        lost = [f.name for f in dataclasses.fields(nodetype) if not f.init and f.name not in drop_fields]
+        if lost:
+            raise ValueError(
+                f"register_dataclass({name}): __init__ does not take the fields {', '.join(lost)}, so they do not "
+                "become leaves and get their defaults when a node is made again. If that is meant, name them in "
+                "drop_fields"
+            )
         static = tuple([n for n, f in declared.items() if f.metadata.get("static", False)])
         return tuple([n for n in declared if n not in static]), static
     data, meta = tuple(data_fields), tuple(meta_fields)
@@ -184,9 +191,18 @@ def dataclass_fields(
     return data, meta
 
 
+def incomparable(error: Exception) -> ValueError:
+    """What to raise where `error` came from a comparison of structures."""
+    return ValueError(
+        "Exception raised while checking equality of metadata fields of pytree (or of static arguments): "
+        f"{type(error).__name__}: {error}\n  Such fields must be hashable, and == must give one bool: arrays must be "
+        "data fields instead."
+    )
+
+
 def static_field(**kwargs: Any) -> Any:
     """A field of a dataclass that `register_dataclass` takes for metadata: as `dataclasses.field`, with its options."""
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 

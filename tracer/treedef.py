@@ -17,6 +17,7 @@ from .tree_nodes import (
     NAMESPACE,
     flatten_one_level,
     flatten_one_level_with_keys,
+    incomparable,
     is_tree_node,
     jax_data,
     register_dataclass,
@@ -100,7 +101,12 @@ class PyTreeDef:
         return self._spec.walk(leaves, visit, f_leaf)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._spec == other._spec) if isinstance(other, PyTreeDef) else NotImplemented
+        if not isinstance(other, PyTreeDef):
+            return NotImplemented
+        try:
+            return bool(self._spec == other._spec)
+        except Exception as error:
+            raise incomparable(error) from error
 
     def __hash__(self) -> int:
         if self._hash is None:  # not optree's, which may differ between a part of a structure and its equal
