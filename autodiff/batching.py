@@ -61,13 +61,16 @@ class BatchTrace(Trace):
 
     parent: Trace
 
-    def __init__(self, parent: Trace, axis: Axis) -> None:
+    def __init__(self, parent: Trace, axis: Axis, earlier: BatchTrace | None = None) -> None:
         self.parent = parent
         self.axis = axis
+        self.earlier = earlier
+        """A trace of the same batch, on whose tracers this one continues."""
 
     def split(self, operands: Sequence[Value]) -> tuple[list[Value], list[bool]]:
         """The values under the parent trace, and which of them are batched."""
-        batched = [isinstance(x, BatchTracer) and x._trace is self for x in operands]
+        own = self, self.earlier
+        batched = [isinstance(x, BatchTracer) and x._trace in own for x in operands]
         return [x.value if b else x for x, b in zip(operands, batched, strict=True)], batched  # type: ignore[attr-defined]
 
     def join(self, value: Value, is_batched: bool) -> Value:
@@ -95,6 +98,8 @@ class BatchTrace(Trace):
             with set_current_trace(self):
                 call, captured = with_computation(call, operands)
                 operands = (*operands, *captured)
+                if captured:
+                    call = replace(call, batch_trace=self)
         values, batched = self.split(operands)
         if not any(batched) and not self._is_asked((call.computation,)) and not self._names(call):
             with set_current_trace(self.parent):
@@ -155,10 +160,18 @@ def one_by_one(
 
 
 def batch_flat(
-    fun: FlatFunction, axis: Axis, values: Sequence[Value], batched: Sequence[bool], forced: Sequence[bool] | bool = ()
+    fun: FlatFunction,
+    axis: Axis,
+    values: Sequence[Value],
+    batched: Sequence[bool],
+    forced: Sequence[bool] | bool = (),
+    earlier: BatchTrace | None = None,
 ) -> tuple[list[Value], list[bool]]:
-    """The results of `fun` for a batch, and which of them are batched; those that `forced` names are (True: all)."""
-    trace = BatchTrace(current_trace(), axis)
+    """The results of `fun` for a batch, and which of them are batched; those that `forced` names are (True: all).
+
+    `earlier`: the trace whose tracers `fun` may use from outside.
+    """
+    trace = BatchTrace(current_trace(), axis, earlier)
     inputs = [trace.join(v, b) for v, b in zip(values, batched, strict=True)]
     with set_current_trace(trace):
         results = list(fun(inputs))
@@ -248,6 +261,7 @@ def batch_call(
             meaning=found.computation,
             params=params,
             captured=captured,
+            batch_trace=None,
         )
     return bind_call(new, given), list(found.batched)
 
@@ -287,7 +301,7 @@ def _jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> t
         return [*results, *(t for t in found if not isinstance(t, Zero))]
 
     masks = [*b.batched, *(x for x, m in zip(b.batched, moving, strict=True) if m)]
-    found, mask = batch_flat(run, b.axis, [*primals[:own], *given], masks)
+    found, mask = batch_flat(run, b.axis, [*primals[:own], *given], masks, earlier=b.call.batch_trace)
     count = len(b.results)
     moved = iter(zip(found[count:], mask[count:], strict=True))
     results = [with_batch(b.axis, r, m) if w else r for r, m, w in zip(found, mask, b.results, strict=False)]

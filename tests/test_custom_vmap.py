@@ -199,3 +199,36 @@ TANGENTS: dict[str, Callable[[Any], Any]] = {
 def test_a_tangent_that_is_batched_where_the_result_is_not(name: str) -> None:
     np.testing.assert_allclose(TANGENTS[name](X), X)
     np.testing.assert_allclose(hloom.jit(TANGENTS[name])(X), X)
+
+
+def _closing(x: Any, z: Any, kind: str) -> Any:
+    """x * z, whose rules are closed over x, and give 5 times the derivative."""
+    if kind == "jvp":
+        g = hloom.custom_jvp(lambda y: x * y)
+        g.defjvp(lambda primals, tangents: (x * primals[0], 5 * x * tangents[0]))
+    elif kind == "nondiff_argnums":
+        h = hloom.custom_jvp(lambda x, y: x * y, nondiff_argnums=(0,))
+        h.defjvp(lambda x, primals, tangents: (x * primals[0], 5 * x * tangents[0]))
+        return h(x, z)
+    else:
+        g = hloom.custom_vjp(lambda y: x * y)  # type: ignore[assignment]
+        g.defvjp(lambda y: (x * y, ()), lambda kept, ct: (5 * x * ct,))
+    return g(z)
+
+
+@pytest.mark.parametrize("kind", ["jvp", "nondiff_argnums", "vjp"])
+@pytest.mark.parametrize("in_axes", [(0, 0), (0, None)])
+def test_rules_may_be_closed_over_batched_values(kind: str, in_axes: Any) -> None:
+    z = T if in_axes[1] == 0 else T[0]
+    function = hloom.vmap(lambda x, z: _closing(x, z, kind), in_axes)
+    found = hloom.grad(lambda z: function(X, z).sum())(z)
+    np.testing.assert_allclose(found, 5 * X if in_axes[1] == 0 else 5 * X.sum(), rtol=1e-6)
+    if kind != "vjp":
+        value, moved = hloom.jvp(lambda z: function(X, z), (z,), (np.ones_like(z),))
+        np.testing.assert_allclose([value, moved], [X * z, 5 * X], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_rules_closed_over_differentiated_values_are_refused(kind: str) -> None:
+    with pytest.raises(hloom.errors.UnexpectedTracerError, match="close"):
+        hloom.grad(lambda x: hloom.vmap(lambda x, z: _closing(x, z, kind))(x, T).sum())(X)

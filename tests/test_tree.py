@@ -406,7 +406,7 @@ def test_metadata_that_cannot_be_compared() -> None:
     @tree_util.register_dataclass
     @dataclasses.dataclass
     class Box:
-        x: Any = tree.static()
+        x: Any = dataclasses.field(metadata={"static": True})
 
     boxes = lambda: (Box(hloom.numpy.arange(3)), Box(hloom.numpy.arange(3)))  # noqa: E731
     identity = hloom.jit(lambda x: x)

@@ -101,6 +101,9 @@ class Call:
     """The composite's attributes in HLO text."""
     captured: int = 0
     """How many of the last operands are values that `meaning`, when it was a function, used from outside."""
+    batch_trace: Any = None
+    """The `BatchTrace` under which `meaning` became a computation that captures values. Its rules may use these values,
+    too: they run on batches then, and take the tracers of that trace for their own."""
 
     @property
     def computation(self) -> HloComputation:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...tracer.core import Call, Value, bind_call
 from ..batches import Axis, to_operand
-from ..batching import Mask, batch_computation, batch_flat
+from ..batching import BatchTrace, Mask, batch_computation, batch_flat
 from ..custom import CUSTOM_VJP, Forward, VjpRule
 from ..operations import NAME
 from ..remat import CHECKPOINT, CHECKPOINT_TANGENT
@@ -32,12 +32,13 @@ def _custom_vjp_batch(
     """All results are batches: whether the function's own results are, and those of its forward pass, may differ."""
     found = batch_computation(call.computation, axis, batched, True)
     own = tuple(batched[: len(batched) - call.captured])
-    rule = _BatchedVjp(call.params, axis, own)
+    rule = _BatchedVjp(call.params, axis, own, call.batch_trace)
     new = replace(
         call,
         meaning=found.computation,
         params=VjpRule(rule.forward, rule.backward),
         captured=call.captured + len(found.captured),
+        batch_trace=None,
     )
     return bind_call(new, [*operands, *found.captured]), list(found.batched)
 
@@ -59,6 +60,8 @@ class _BatchedVjp:
     rule: VjpRule
     axis: Axis
     batched: Mask
+    earlier: BatchTrace | None
+    """The trace whose tracers the passes may use from outside."""
 
     def forward(self, primals: Sequence[Value], moving: Sequence[bool]) -> Forward:
         element: Any = None
@@ -68,7 +71,7 @@ class _BatchedVjp:
             element = self.rule.forward(values, moving)
             return [*element.results, *element.residuals]
 
-        values, mask = batch_flat(run, self.axis, primals, self.batched)
+        values, mask = batch_flat(run, self.axis, primals, self.batched, earlier=self.earlier)
         count = len(element.results)
         results = [to_operand(self.axis, v, m, True) for v, m in zip(values[:count], mask[:count], strict=True)]
         kept = tuple(mask[count:])
@@ -91,7 +94,8 @@ class _BatchedVjp:
             present[:] = [ct is not None for ct in back]
             return [ct for ct in back if ct is not None]
 
-        values, mask = batch_flat(run, self.axis, [*residuals, *given], [*found.kept, *[True] * len(given)])
+        masks = [*found.kept, *[True] * len(given)]
+        values, mask = batch_flat(run, self.axis, [*residuals, *given], masks, earlier=self.earlier)
         rest = iter(zip(values, mask, strict=True))
         own = zip(present, self.batched, strict=True)
         return [to_operand(self.axis, *next(rest), was_batched) if p else None for p, was_batched in own]
