@@ -10,6 +10,7 @@ dimensions (`rules/declared.py`). A primitive has its own rule, or its other rul
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,6 +19,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray
+from ..tracer.context import Override, current_context
 from ..tracer.core import (
     Call,
     Primitive,
@@ -33,6 +35,7 @@ from ..tracer.core import (
 )
 from ..tracer.recording import trace_to_computation, with_computation
 from ..tracer.scan import map as map_rows
+from ..tracer.source import user_line
 from ..tracer.traced import JIT, DerivedCache, jit_call
 from .batches import Axis, batched_avals, to_operand, with_batch
 from .jvp import FlatFunction, parameter_avals
@@ -159,6 +162,13 @@ def one_by_one(
 # --- functions and computations
 
 
+def named(axis: Axis) -> AbstractContextManager[object]:
+    """Within the block, collectives find the axis by its name: also in rules that run after the function itself."""
+    if axis.name is None:
+        return nullcontext()
+    return Override(axis_names=(*current_context().axis_names, (axis.name, axis.size)))
+
+
 def batch_flat(
     fun: FlatFunction,
     axis: Axis,
@@ -173,7 +183,7 @@ def batch_flat(
     """
     trace = BatchTrace(current_trace(), axis, earlier)
     inputs = [trace.join(v, b) for v, b in zip(values, batched, strict=True)]
-    with set_current_trace(trace):
+    with set_current_trace(trace), named(axis):
         results = list(fun(inputs))
     found, mask = trace.split(results)
     wanted = [forced] * len(found) if isinstance(forced, bool) else list(forced) or [False] * len(found)
@@ -243,10 +253,11 @@ def batch_call(
     batched. So its derivative is the one that it declares, and not that of its meaning.
 
     A tangent that the rule gives may differ between elements where the result does not, so all results that can have
-    tangents are batches.
+    tangents are batches. Not so where collectives work along the axis: what they give is the same for all on purpose.
     """
     forced: Sequence[bool] = ()
-    if call.primitive is not JIT and call.primitive.jvp is not None:
+    has_rule = call.primitive is not JIT and call.primitive.jvp is not None
+    if has_rule and (axis.name is None or axis.name not in named_axes(call.computation)):
         forced = [s.element.is_inexact for s in call.computation.root.shape.elements]
     found = batch_computation(call.computation, axis, batched, forced)
     given = [*operands, *found.captured]
@@ -311,6 +322,11 @@ def _jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> t
             tangents_out.append(Zero(result.aval))
         else:
             tangent, is_batched = next(moved)
+            if is_batched and not wanted:
+                raise ValueError(
+                    f"the derivative rule of {b.call.label} gives a tangent that differs between the elements of "
+                    f"axis {b.axis.name!r}, for a result that does not: reduce it as the result.\n  at {user_line()}"
+                )
             tangents_out.append(with_batch(b.axis, tangent, is_batched) if wanted else tangent)
     return results, tangents_out
 

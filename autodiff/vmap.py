@@ -6,7 +6,6 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -16,14 +15,14 @@ from ..tracer import tree
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.context import Override, current_context
+from ..tracer.context import current_context
 from ..tracer.core import Value, current_trace, set_current_trace
 from ..tracer.ops import transpose
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import function_line, user_line
 from ..tracer.tracer import check_for_leaks
 from .batches import Axis, with_batch
-from .batching import BatchTrace
+from .batching import BatchTrace, named
 from .rules import every as _rules  # noqa: F401  # they register themselves
 from .tangents import float0
 
@@ -82,8 +81,7 @@ def vmap(
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
         trace = BatchTrace(current_trace(), axis)
         inputs = [_element(trace, v, a) for v, a in zip(values, places, strict=True)]
-        named = nullcontext() if axis_name is None else _named(axis)
-        with set_current_trace(trace), named:
+        with set_current_trace(trace), named(axis):
             args_in, kwargs_in = tree.unflatten(structure, inputs)
             result = function(*args_in, **kwargs_in)
             out_leaves, out_tree = tree.flatten(result)
@@ -95,11 +93,6 @@ def vmap(
         return tree.unflatten(out_tree, found)
 
     return batched
-
-
-def _named(axis: Axis) -> Override:
-    """Within the block, collectives find the axis by its name."""
-    return Override(axis_names=(*current_context().axis_names, (axis.name, axis.size)))
 
 
 # --- axes

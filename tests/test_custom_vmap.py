@@ -232,3 +232,19 @@ def test_rules_may_be_closed_over_batched_values(kind: str, in_axes: Any) -> Non
 def test_rules_closed_over_differentiated_values_are_refused(kind: str) -> None:
     with pytest.raises(hloom.errors.UnexpectedTracerError, match="close"):
         hloom.grad(lambda x: hloom.vmap(lambda x, z: _closing(x, z, kind))(x, T).sum())(X)
+
+
+def test_collectives_in_a_function_with_a_rule() -> None:
+    """The result is the same for all, and stays so."""
+
+    def function(rule: Callable[..., Any]) -> Callable[..., Any]:
+        total = hloom.custom_jvp(lambda x: lax.psum(x, "i"))
+        total.defjvp(lambda primals, tangents: (lax.psum(primals[0], "i"), rule(tangents[0])))
+        return hloom.vmap(total, axis_name="i", out_axes=None)
+
+    right = function(lambda t: 5 * lax.psum(t, "i"))
+    for each in (right, hloom.jit(right)):
+        value, moved = hloom.jvp(each, (X,), (T,))
+        np.testing.assert_allclose([value, moved], [X.sum(), 5 * T.sum()], rtol=1e-6)
+    with pytest.raises(ValueError, match="tangent that differs between the elements of axis 'i'"):
+        hloom.jvp(function(lambda t: t), (X,), (T,))
