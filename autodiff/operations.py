@@ -94,18 +94,23 @@ def _name_and_parameters(instruction: HloInstruction) -> tuple[str, dict[str, An
                 "preferred_element_type": dtype,
             }
         case Opcode.REDUCE:
-            reducer = _reducer(attributes.to_apply)
-            return f"reduce_{reducer}" if reducer else "reduce", {"axes": attributes.dimensions}
+            return jax_name(opcode, attributes), {"axes": attributes.dimensions}
         case Opcode.COMPARE:
-            return attributes.direction.value.lower(), {}
+            return jax_name(opcode, attributes), {}
         case Opcode.CONVERT:
             return "convert_element_type", {"new_dtype": instruction.shape.element.dtype}
     params = {f.name: getattr(attributes, f.name) for f in fields(attributes)}
-    return jax_name(opcode), params
+    return jax_name(opcode, attributes), params
 
 
-def jax_name(opcode: Opcode) -> str:
+def jax_name(opcode: Opcode, attributes: Any) -> str:
     """JAX's name of an operation."""
+    if opcode is Opcode.COMPARE:
+        direction: str = attributes.direction.value
+        return direction.lower()
+    if opcode is Opcode.REDUCE:
+        reducer = _reducer(attributes.to_apply)
+        return f"reduce_{reducer}" if reducer else "reduce"
     return _NAMES.get(opcode) or opcode.value.replace("-", "_")
 
 
