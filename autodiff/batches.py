@@ -10,10 +10,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..hlo.opcode import Opcode
+from ..hlo.ops.movement import IotaAttributes
 from ..hlo.shape import Shape
+from ..tracer import dtypes
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Value
-from ..tracer.ops import broadcast, reduce_sum
+from ..tracer.core import Value, bind
+from ..tracer.ops import (
+    array_shape,
+    broadcast,
+    full_like,
+    read_block,
+    reduce_sum,
+    reduce_with,
+    reshape,
+    scalar,
+    scalar_like,
+    select,
+    zeros,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +72,24 @@ def to_operand(axis: Axis, ct: Value, is_batched: bool, was_batched: bool) -> Va
     if is_batched:
         return reduce_sum(ct, (0,))
     return ct  # the rule for one element was linear in nothing batched: one cotangent for all
+
+
+def first_where(flags: Value, values: Sequence[Value]) -> list[Value]:
+    """Of each value, the element (or, with further dimensions, the row) where `flags` is true for the first time."""
+    count, rank = flags.aval.size, flags.aval.ndim
+    if rank == 0:
+        return list(values)
+    flat = reshape(flags, (count,))
+    position = bind(Opcode.IOTA, (), IotaAttributes(0), shape=array_shape(dtypes.int32, (count,)))
+    far = full_like(position, count - 1)
+    first = reduce_with(Opcode.MINIMUM, select(flat, position, far), scalar(max(count - 1, 0), dtypes.int32), (0,))
+    found = []
+    for value in values:
+        rest = value.aval.shape[rank:]
+        if not count:
+            found.append(zeros(ShapedArray(rest, value.aval.dtype)))
+            continue
+        rows = reshape(value, (count, *rest))
+        row = read_block(rows, [first, *[scalar_like(first, 0)] * len(rest)], (1, *rest))
+        found.append(reshape(row, rest))
+    return found

@@ -17,8 +17,10 @@ from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.context import Override, current_context
 from ..tracer.core import Trace, Tracer, Value, current_trace, set_current_trace
+from ..tracer.ops import compare, full_like
 from ..tracer.recording import HloTrace
 from ..tracer.source import user_line
+from .batches import first_where
 from .checks import Checks, CheckTrace, JaxRuntimeError, Site, bind_check, message_of
 
 P = ParamSpec("P")
@@ -137,7 +139,9 @@ def checkify(
         leaves, structure = tree.flatten((args, kwargs))
         arguments, keywords = tree.unflatten(structure, [_as_given(leaf) for leaf in leaves])
         trace = CheckTrace(current_trace(), Checks(kinds))
-        with set_current_trace(trace), Override(checks=kinds):
+        # What a checkify around this one looks for is found here and handed on, but not what the user says.
+        looked_for = current_context().checks - {"user"} | kinds | {"checkify"}
+        with set_current_trace(trace), Override(checks=looked_for):
             result = f(*arguments, **keywords)
         sites = tuple([(n, trace.checks.sites[n]) for n in trace.payloads])
         return Error(trace.code, tuple(trace.payloads.values()), sites), result
@@ -164,15 +168,17 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
       TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array.
       ValueError: it is traced, and nobody looks for checks.
     """
+    name = "debug_check" if debug else "check"
     value = as_value(pred)
     if value.aval.shape or value.aval.dtype != np.bool_:
-        raise TypeError(f"check takes a scalar pred as argument, got {pred}\n  at {user_line()}")
+        raise TypeError(f"{name} takes a scalar pred as argument, got {pred}\n  at {user_line()}")
     if not isinstance(msg, str):
-        raise TypeError(f"check takes a string as its message, not {msg!r} of type {type(msg).__name__}")
+        raise TypeError(f"{name} takes a string as its message, not {msg!r} of type {type(msg).__name__}")
     leaves, structure = tree.flatten((fmt_args, fmt_kwargs))
     payload = [_payload(leaf) for leaf in leaves]
-    functionalized = "user" in current_context().checks
-    if debug and not functionalized:
+    checks = current_context().checks
+    functionalized = "user" in checks
+    if not functionalized and (debug or checks):
         return
     if not functionalized and _is_recorded(current_trace()):
         raise ValueError(
@@ -201,17 +207,26 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
 
 def check_error(error: Error) -> None:
-    """Raise the error, if there is one; in a function that is traced, hand it on to the next `checkify`."""
+    """Raise the error, if there is one; in a function that is traced or checked, hand it on to the next `checkify`.
+
+    Of an error for each element (after vmap or scan), the first is handed on.
+    """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an Error as argument, got type {type(error)} instead.")
     code = as_value(error._code)
-    if not isinstance(code, Tracer) or code.to_concrete_value() is not None:
+    is_known = not isinstance(code, Tracer) or code.to_concrete_value() is not None
+    if is_known and not current_context().checks:
         error.throw()
         return
-    for (number, site), payload in zip(error._sites, error._payloads, strict=True):
-        args, kwargs = ((), {}) if site.structure is None else tree.unflatten(site.structure, list(payload))
+    payloads = [as_value(p) for payload in error._payloads for p in payload]
+    if code.aval.shape:
+        code, *payloads = first_where(compare(code, "NE", full_like(code, 0)), [code, *payloads])
+    rest = iter(payloads)
+    for number, site in error._sites:
+        payload = [next(rest) for _ in site.avals]
+        args, kwargs = ((), {}) if site.structure is None else tree.unflatten(site.structure, payload)
         text = site.message if site.structure is not None else site.message.replace("{", "{{").replace("}", "}}")
-        check(code != number + 1, text, *args, **kwargs)
+        check(compare(code, "NE", full_like(code, number + 1)), text, *args, **kwargs)
 
 
 def _is_recorded(trace: Trace | None) -> bool:

@@ -19,7 +19,6 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops import Trait, has_trait
 from ..hlo.ops.custom_call import CustomCallAttributes
-from ..hlo.ops.movement import IotaAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes, tree
 from ..tracer.aval import ShapedArray
@@ -38,12 +37,9 @@ from ..tracer.core import (
     set_current_trace,
 )
 from ..tracer.ops import (
-    array_shape,
     compare,
     full_like,
-    read_block,
     reduce_with,
-    reshape,
     scalar,
     scalar_like,
     select,
@@ -53,7 +49,7 @@ from ..tracer.recording import returns_element, takes_one_tuple, trace_to_comput
 from ..tracer.scan import SCAN
 from ..tracer.source import user_line
 from ..tracer.traced import jit_call
-from .batches import Axis, all_with_batch
+from .batches import Axis, all_with_batch, first_where
 from .jvp import parameter_avals
 from .operations import jax_name
 from .rules.bounds import BOUNDS
@@ -131,9 +127,12 @@ class CheckTrace(Trace):
 
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
         if call.primitive is CHECK:
+            site: Site = call.params
             with set_current_trace(self.parent):
-                site: Site = call.params
-                self.fail(site, _not(operands[0]), operands[1:])
+                if site.kind in self.checks.kinds:
+                    self.fail(site, _not(operands[0]), operands[1:])
+                else:  # an index, which a checkify around this one looks at
+                    self.parent.process_call(call, operands)
             return []
         if call.primitive.is_transparent:
             return run_meaning(call, operands)
@@ -359,27 +358,6 @@ def _and(x: Value, y: Value) -> Value:
 
 def _or(x: Value, y: Value) -> Value:
     return bind(Opcode.OR, (x, y))
-
-
-def first_where(flags: Value, values: Sequence[Value]) -> list[Value]:
-    """Of each value, the element (or, with further dimensions, the row) where `flags` is true for the first time."""
-    count, rank = flags.aval.size, flags.aval.ndim
-    if rank == 0:
-        return list(values)
-    flat = reshape(flags, (count,))
-    position = bind(Opcode.IOTA, (), IotaAttributes(0), shape=array_shape(dtypes.int32, (count,)))
-    far = full_like(position, count - 1)
-    first = reduce_with(Opcode.MINIMUM, select(flat, position, far), scalar(max(count - 1, 0), dtypes.int32), (0,))
-    found = []
-    for value in values:
-        rest = value.aval.shape[rank:]
-        if not count:
-            found.append(zeros(ShapedArray(rest, value.aval.dtype)))
-            continue
-        rows = reshape(value, (count, *rest))
-        row = read_block(rows, [first, *[scalar_like(first, 0)] * len(rest)], (1, *rest))
-        found.append(reshape(row, rest))
-    return found
 
 
 # --- checks of users

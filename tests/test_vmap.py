@@ -380,3 +380,33 @@ def test_batching_rules_that_are_wrong(answer: Any) -> None:
     twice.def_batch(lambda size, batched, x, y, *, by: answer(x))
     with pytest.raises(TypeError, match="the batch rule of twice"):
         hloom.vmap(lambda x: twice.bind(x, 2.0, by=3.0))(X)
+
+
+SAFE: dict[str, tuple[Callable[..., Any], list[float], list[float], float]] = {
+    "operand": (lambda x, y: lax.cond(x < 1, lambda x: 2 * x, lambda x: jnp.sqrt(x), x), [0, 4], [2, 0.25], 0),
+    "closed over": (lambda x, y: lax.cond(x < 1, lambda: 2 * x, lambda: jnp.sqrt(x)), [0, 4], [2, 0.25], 0),
+    "switch": (lambda x, y: lax.switch(jnp.int32(x), [jnp.sin, jnp.sqrt, jnp.log], x), [0, 1, 4], [1, 0.5, 0.25], 0),
+    "shared": (lambda x, y: x + lax.cond(x < 9, lambda y: 3 * y, lambda y: jnp.sqrt(y), y), [0, 4], [1, 1], 6),
+}
+"""Functions of an element and of a number that all share, 0; the elements; the derivatives of the sum."""
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_no_derivative_comes_from_a_branch_that_an_element_does_not_take(name: str) -> None:
+    """It may be infinite there, and 0 times infinity is not a number."""
+    fun, xs, of_elements, of_shared = SAFE[name]
+    given = np.array(xs, np.float32)
+    for batched in (hloom.vmap(fun, (0, None)), hloom.jit(hloom.vmap(fun, (0, None)))):
+        for transform in (hloom.grad, hloom.jacfwd):
+            found = transform(lambda x, y, run=batched: run(x, y).sum(), (0, 1))(given, np.float32(0))
+            np.testing.assert_allclose(found[0], of_elements, rtol=1e-6)
+            np.testing.assert_allclose(found[1], of_shared)
+
+
+def test_what_all_branches_return_as_they_got_it_remains_the_same_for_all() -> None:
+    def run(x: Any, y: Any) -> Any:
+        return lax.cond(x < 3, lambda x, y: (x * 2, y), lambda x, y: (x * 3, y), x, y)
+
+    found = hloom.vmap(run, in_axes=(0, None), out_axes=(0, None))(jnp.arange(5), 3.0)
+    np.testing.assert_array_equal(found[0], [0, 2, 4, 9, 12])
+    assert found[1].shape == () and found[1] == 3

@@ -33,7 +33,7 @@ class Context:
     axis_names: tuple[tuple[str, int], ...] = ()
     """Named axes that are mapped over, outermost first, with their sizes."""
     checks: frozenset[str] = frozenset()
-    """What `checkify` looks for around this: "user", "nan", "div", "oob"."""
+    """What `checkify` looks for around this: "user", "nan", "div", "oob"; "checkify" within any."""
     debug_nans: bool = False
     debug_infs: bool = False
     """Programs compiled under one of these two check their results (`checks.py`)."""

@@ -303,10 +303,15 @@ def _while_linearize(
 
 def handed_on(body: HloComputation) -> list[bool]:
     """The parts of the state that the body of a loop returns unchanged."""
-    (state,) = body.parameters
+    return [source == k for k, source in enumerate(sources(body))]
+
+
+def sources(computation: HloComputation) -> list[int | None]:
+    """For each result of a computation of one tuple: which part of the tuple it is, if it is one."""
+    (given,) = computation.parameters
     return [
-        o.opcode is Opcode.GET_TUPLE_ELEMENT and o.operands[0] is state and o.attributes.index == k
-        for k, o in enumerate(body.root.operands)
+        o.attributes.index if o.opcode is Opcode.GET_TUPLE_ELEMENT and o.operands[0] is given else None
+        for o in computation.root.operands
     ]
 
 

@@ -16,15 +16,18 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...hlo.shape import Shape
-from ...tracer.aval import ShapedArray
-from ...tracer.core import Tracer, Value, bind_conditional, bind_while
-from ...tracer.ops import broadcast, compare, reduce_with, scalar, scalar_like, select
+from ...tracer import dtypes
+from ...tracer.aval import ShapedArray, aval_of_shape
+from ...tracer.context import current_context
+from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while
+from ...tracer.ops import broadcast, compare, full_like, reduce_with, scalar, select, zeros
 from ...tracer.recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
 from ...tracer.traced import DerivedCache
-from ..batches import Axis, batched_avals, with_batch
+from ..batches import Axis, batched_avals, first_where, with_batch
 from ..batching import BatchedComputation, Mask, batch_computation
 from ..jvp import FlatFunction, parameter_avals
-from .control_flow import any_of, handed_on, shared_branches
+from ..stopping import stop_gradient
+from .control_flow import any_of, handed_on, shared_branches, sources
 from .tables import BATCH
 
 _O = Opcode
@@ -41,30 +44,79 @@ def _conditional_batch(
     branches = attributes.branch_computations
     masks = [batch_computation(b, axis, batched[1:]).batched for b in branches]
     moves = (True,) * len(masks[0]) if batched[0] else any_of(masks)
+    # What all branches return as they got it is the same for all elements if it was.
+    same = [s[0] if len(set(s)) == 1 else None for s in zip(*map(sources, branches), strict=True)]
+    moves = tuple([m if k is None else batched[1 + k] for m, k in zip(moves, same, strict=True)])
     made = [batch_computation(b, axis, batched[1:], moves) for b in branches]
     if not batched[0]:
         computations, values = shared_branches([m.computation for m in made], [[*inputs, *m.captured] for m in made])
         return bind_conditional(computations, index, values), list(moves)
-    found = [run_computation(m.computation, [*inputs, *m.captured]) for m in made]
-    return [_chosen(index, results) for results in zip(*found, strict=True)], list(moves)
+    which = _elements_of_branches(index, len(branches))
+    found = [_run_branch(axis, m, own, inputs, batched[1:]) for m, own in zip(made, which, strict=True)]
+    results = [
+        _chosen(which, values) if k is None else inputs[k]
+        for values, k in zip(zip(*found, strict=True), same, strict=True)
+    ]
+    return results, list(moves)
 
 
-def _chosen(index: Value, results: Sequence[Value]) -> Value:
-    """For each element, the result of its branch. pred: branch 0 when true; s32: the last branch when out of range."""
+def _elements_of_branches(index: Value, count: int) -> list[Value]:
+    """For each branch, which elements take it. pred: branch 0 when true; s32: the last branch when out of range."""
     if index.aval.dtype == np.bool_:
-        return _select(index, results[0], results[1])
+        return [index, bind(_O.NOT, (index,))]
+    found = [compare(index, "EQ", full_like(index, k)) for k in range(count - 1)]
+    others = found[0]
+    for more in found[1:]:
+        others = bind(_O.OR, (others, more))
+    return [*found, bind(_O.NOT, (others,))]
+
+
+def _run_branch(
+    axis: Axis, branch: BatchedComputation, own: Value, inputs: Sequence[Value], batched: Sequence[bool]
+) -> list[Value]:
+    """The results of a branch on all elements, of which those that take it, `own`, use them.
+
+    The others must do no harm. No derivative reaches the inputs from them: it may be infinite, or not a number. And
+    checkify must find no fault in them: they work on the inputs of one that takes the branch, if there is one.
+    """
+    taken = reduce_with(_O.OR, own, scalar(False, np.dtype(np.bool_)), (0,))
+    is_checked = bool(current_context().checks)
+    given = [
+        _select(own if b else taken, x, stop_gradient(_of_one(axis, own, x) if b and is_checked else x))
+        if dtypes.is_inexact(x.aval.dtype) or (b and is_checked)
+        else x
+        for x, b in zip(inputs, batched, strict=True)
+    ]
+    values = [*given, *branch.captured]
+    if not is_checked:
+        return run_computation(branch.computation, values)
+    results = [o.shape for o in branch.computation.root.operands]
+    nothing = trace_to_computation(
+        lambda _: [zeros(aval_of_shape(s)) for s in results], [v.aval for v in values], "not_taken"
+    )
+    computations = [takes_one_tuple(c) for c in (branch.computation, nothing.computation)]
+    return bind_conditional(computations, taken, values)
+
+
+def _of_one(axis: Axis, which: Value, value: Value) -> Value:
+    """A batch of the value of one element: of the first of `which`."""
+    (one,) = first_where(which, [value])
+    return with_batch(axis, one, False)
+
+
+def _chosen(which: Sequence[Value], results: Sequence[Value]) -> Value:
+    """For each element, the result of its branch."""
     chosen = results[-1]
-    for k, result in enumerate(results[:-1]):
-        is_k = compare(index, "EQ", broadcast(scalar_like(index, k), index.aval.shape, ()))
-        chosen = _select(is_k, result, chosen)
+    for own, result in reversed(list(zip(which[:-1], results[:-1], strict=True))):
+        chosen = _select(own, result, chosen)
     return chosen
 
 
 def _select(which: Value, on_true: Value, on_false: Value) -> Value:
-    """`select` by one predicate for each element of the batch."""
+    """`select` by one predicate for each element of the batch, or for all."""
     if on_true is on_false:
         return on_true
-    return select(broadcast(which, on_true.aval.shape, (0,)), on_true, on_false)
+    return select(broadcast(which, on_true.aval.shape, range(which.aval.ndim)), on_true, on_false)
 
 
 # --- while
@@ -116,7 +168,11 @@ def _make_loop(attributes: WhileAttributes, axis: Axis, batched: Mask) -> tuple[
         return [*run_computation(body.computation, values[:split]), *values[count:]]
 
     def some_go_on(values: list[Value]) -> list[Value]:
-        new, going = run_computation(body.computation, values[:split]), values[-1]
+        going, given = values[-1], values[:split]
+        if current_context().checks:  # elements that are done work on the state of one that is not: no fault is theirs
+            parts = zip(state, values, strict=False)
+            given[:count] = [_select(going, v, _of_one(axis, going, v)) if b else v for b, v in parts]
+        new = run_computation(body.computation, given)
         changes = zip(new, values, fixed, strict=False)
         kept = [old if same else _select(going, n, old) for n, old, same in changes] + values[count:-1]
         return [*kept, *decide(kept)]
