@@ -353,6 +353,21 @@ def test_fori_loop(bounds: tuple[int, int]) -> None:
     assert int(constant) == int(traced) == expected
 
 
+@pytest.mark.parametrize(
+    "bounds, numbers", [((-1.0, 1.0), [-1, 0]), ((0.5, 3.7), [0.5, 1.5, 2.5, 3.5]), ((3.0, 0.0), [])]
+)
+def test_fori_loop_between_floats(bounds: tuple[float, float], numbers: list[float]) -> None:
+    def run(a: Any, b: Any) -> Any:
+        return lax.fori_loop(a, b, lambda i, s: (s[0].at[s[1]].set(i), s[1] + 1), (jnp.zeros(5), 0))
+
+    with hloom.disable_jit():
+        plain = run(*bounds)
+    for found, count in (plain, run(*bounds), hloom.jit(run)(*bounds)):
+        np.testing.assert_array_equal(found[: len(numbers)], numbers)
+        assert count == len(numbers)
+    assert hloom.grad(lambda x: lax.fori_loop(1.0, 3.0, lambda i, c: c * x * i, 1.0))(2.0) == 8
+
+
 def test_cond() -> None:
     x = jnp.arange(3.0)
     for choose in (lax.cond, hloom.jit(lambda p, *a: lax.cond(p, lambda v: v + x, lambda v: v * x, *a))):
@@ -445,7 +460,7 @@ DIFFER: list[tuple[Callable[[], Any], list[str]]] = [
     (lambda: lax.cond(True, lambda: 1, lambda: (1,)), ["true_fun returns *", "false_fun returns (*,)"]),
     (lambda: lax.cond(True, lambda: 1, lambda: 1.5), ["int32[]", "float32[]"]),
     (lambda: lax.cond(V, lambda: 1, lambda: 2), ["scalar", "float32[5]"]),
-    (lambda: lax.switch(1.5, [lambda: 1, lambda: 2]), ["integer scalar", "float32[]"]),
+    (lambda: lax.switch(1.5, [lambda: 1, lambda: 2]), ["Index type must be an integer", "float32[]"]),
     (lambda: lax.switch(1, [lambda: 1, lambda: 2, lambda: B]), ["branch 2", "float32[3,4]"]),
     (lambda: lax.fori_loop(0, 2.5, lambda i, x: x, 0), ["int32 and float32"]),
 ]

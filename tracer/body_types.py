@@ -42,7 +42,8 @@ def require_functions(name: str, **functions: Any) -> None:
     for argument, fun in functions.items():
         if not callable(fun):
             raise TypeError(
-                f"lax.{name}: {argument} must be a function, not {type(fun).__name__} ({fun!r})\n  at {user_line()}"
+                f"lax.{name}: {argument} argument should be callable, not {type(fun).__name__} ({fun!r})\n"
+                f"  at {user_line()}"
             )
 
 

@@ -92,10 +92,12 @@ def run_loop(
 
 def _check_condition(cond_fun: Callable[..., Any], traced: Traced) -> None:
     types = [a.str_short() for a in traced.out_avals]
-    if types != ["bool[]"] or not tree.treedef_is_leaf(traced.out_tree):
+    is_leaf = tree.treedef_is_leaf(traced.out_tree)
+    described = types[0] if is_leaf else f"pytree {tree.describe(traced.out_tree)}"
+    if types != ["bool[]"] or not is_leaf:
         raise TreeStructureError(
-            f"cond_fun must return a boolean scalar, but {function_line(cond_fun)} returns "
-            f"{', '.join(types) or 'nothing'}\n  at {user_line()}"
+            f"cond_fun must return a boolean scalar, but got {described}. It is {function_line(cond_fun)}\n"
+            f"  at {user_line()}"
         )
 
 
@@ -134,7 +136,8 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
         return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), x, y)
     operands = _with_operand("cond", operands, operand)
     require_functions("cond", true_fun=true_fun, false_fun=false_fun)
-    value = as_value(pred)
+    is_none = "lax.cond: cond predicate is None: it"
+    value = _scalar(pred, f"{is_none if pred is None else 'lax.cond: Pred type'} must be either boolean or number")
     if value.aval.shape:
         raise TreeStructureError(
             f"lax.cond: Pred must be a scalar, got {value.aval.str_short()}\n  at {user_line()}\n"
@@ -150,6 +153,15 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
     if dtype != np.bool_:
         value = compare(value, "NE", scalar_like(value, 0))
     return _branches("cond", value, (true_fun, false_fun), ("true_fun", "false_fun"), operands)
+
+
+def _scalar(given: Any, rule: str) -> Value:
+    """What decides, as a value."""
+    try:
+        value: Value = as_value(given)
+    except TypeError as error:
+        raise type(error)(f"{rule}, got {given!r}: {error}") from None
+    return value
 
 
 def _with_operand(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
@@ -170,10 +182,10 @@ def switch(
     require_functions("switch", **{f"branches[{k}]": b for k, b in enumerate(branches)})
     if not branches:
         raise ValueError(f"lax.switch: `branches` is empty; it needs at least one function\n  at {user_line()}")
-    value = as_value(index)
+    value = _scalar(index, "lax.switch: Index type must be an integer")
     if value.aval.shape or not dtypes.is_integer(value.aval.dtype):
         raise TreeStructureError(
-            f"lax.switch: Index must be an integer scalar, got {value.aval.str_short()}\n  at {user_line()}"
+            f"lax.switch: Index type must be an integer, and a scalar, got {value.aval.str_short()}\n  at {user_line()}"
         )
     last = len(branches) - 1
     if not last:

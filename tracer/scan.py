@@ -9,6 +9,7 @@ Source for names, arguments and errors: jax.lax.
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -91,8 +92,8 @@ def scan(
         pair = [] if tree.treedef_is_leaf(traced.out_tree) else traced.out_tree.children()
         if len(pair) != 2:
             raise TreeStructureError(
-                f"scan body output must be a pair (carry, y), but {function_line(f)} returns "
-                f"{tree.describe(traced.out_tree)}\n  at {user_line()}"
+                f"scan body output must be a pair, got {_described(traced)}. {function_line(f)} must return "
+                f"(carry, y).\n  at {user_line()}"
             )
         described.check_structure(pair[0])
         return traced
@@ -103,6 +104,13 @@ def scan(
     traced, leaves = _bind_scan(f, ("scan", treedef), settle, carry, inputs, count, reverse, is_counted=False)
     pair: tuple[Any, Any] = tree.unflatten(traced.out_tree, leaves)
     return pair
+
+
+def _described(traced: Traced) -> str:
+    """What a function returned."""
+    if tree.treedef_is_leaf(traced.out_tree):
+        return traced.out_avals[0].str_short()
+    return tree.describe(traced.out_tree)
 
 
 def _slices(inputs: Sequence[Value]) -> list[ShapedArray]:
@@ -135,8 +143,8 @@ def _check_unroll(name: str, unroll: Any) -> None:
     """ValueError or TypeError unless `unroll` is a boolean or a number of steps, which is known."""
     if isinstance(unroll, Tracer):
         raise ConcretizationTypeError(
-            f"the `unroll` argument of {name} must be a concrete int or bool, not {unroll.aval.str_short()}, which is "
-            f"traced\n  at {user_line()}"
+            f"The `unroll` argument to `{name}` expects a concrete `int` or `bool` value, "
+            f"but {unroll.aval.str_short()} is traced\n  at {user_line()}"
         )
     try:
         steps = operator.index(unroll)
@@ -145,7 +153,7 @@ def _check_unroll(name: str, unroll: Any) -> None:
             f"the `unroll` argument of {name} must be an int or a bool, not {unroll!r}\n  at {user_line()}"
         ) from None
     if steps < 0:
-        raise ValueError(f"the `unroll` argument of {name} is negative: {steps}\n  at {user_line()}")
+        raise ValueError(f"`unroll` must be a bool or at least 0, but {name} got {steps}\n  at {user_line()}")
 
 
 def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
@@ -154,7 +162,7 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
     for x, name in zip(inputs, names, strict=True):
         if not x.aval.shape:
             raise ValueError(
-                f"scan got a value with no leading axis to scan over: {name} is {x.aval.str_short()}\n"
+                f"scan got value with no leading axis to scan over: {name} is {x.aval.str_short()}\n"
                 f"  at {user_line()}"
             )
     sizes = [x.aval.shape[0] for x in inputs]
@@ -163,7 +171,8 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
         count = _concrete_length(length)
         if any(size != count for size in sizes):
             raise ValueError(
-                f"scan got the length {count}, which disagrees with leading axis sizes: {listed}\n  at {user_line()}"
+                f"scan got `length` argument of {count} which disagrees with leading axis sizes {sizes}: {listed}\n"
+                f"  at {user_line()}"
             )
         return count
     if len(set(sizes)) > 1:
@@ -176,7 +185,7 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
 def _concrete_length(length: Any) -> int:
     if isinstance(length, Tracer) and length.to_concrete_value() is None:
         raise ConcretizationTypeError(
-            f"the `length` argument of scan must be a concrete int, but {length.aval.str_short()} is traced\n"
+            f"The `length` argument to `scan` expects a concrete `int` value, but {length.aval.str_short()} is traced\n"
             f"  at {user_line()}\n  Loops with a length that is computed: hloom.lax.fori_loop, hloom.lax.while_loop."
         )
     if isinstance(length, float) and length.is_integer():
@@ -310,7 +319,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
-    """`body_fun(i, carry)` for i from lower to upper - 1, from `init_val`. With constant bounds it is a scan.
+    """`body_fun(i, carry)` for i = lower, lower + 1, ... below upper, from `init_val`. Constant bounds make it a scan.
 
     `unroll` is accepted with constant bounds: how a loop is unrolled is the backend's business.
     """
@@ -321,21 +330,27 @@ def fori_loop(
     if runs_in_python(start, stop):
         carry = tree.map(as_value, init_val)
         dtype, weak = start.aval.dtype, start.aval.weak_type
-        for i in range(int(start), int(stop)):
-            carry = tree.map(as_value, body_fun(convert(array_from_scalar(i), dtype, weak), carry))
+        first, last = start.item(), stop.item()  # type: ignore[union-attr]
+        for k in range(_steps(first, last)):
+            carry = tree.map(as_value, body_fun(convert(array_from_scalar(first + k), dtype, weak), carry))
         return carry
-    if isinstance(start, Array) and isinstance(stop, Array):
-        return _counted_scan(start, builtins.max(0, int(stop) - int(start)), body_fun, init_val)
+    if isinstance(start, Array) and isinstance(stop, Array) and math.isfinite(stop.item() - start.item()):
+        return _counted_scan(start, _steps(start.item(), stop.item()), body_fun, init_val)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
-            "fori_loop can only use `unroll` if the loop bounds are statically known; here they are traced\n"
+            "Can only use `unroll` in fori_loop if the loop bounds are statically known; here they are traced\n"
             f"  at {user_line()}"
         )
     return _while_between(start, stop, body_fun, init_val)
 
 
+def _steps(start: float, stop: float) -> int:
+    """How many numbers start, start + 1, ... are less than `stop`."""
+    return builtins.max(0, math.ceil(stop - start))
+
+
 def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
-    """Both bounds of a fori_loop as scalars of one integer type."""
+    """Both bounds of a fori_loop as scalars of one type of integers or floats."""
     for bound in (lower, upper):
         try:
             abstract(bound, lambda: "a bound of fori_loop")
@@ -347,10 +362,12 @@ def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
     values = [as_value(b) for b in (lower, upper)]
     types = [(v.aval.dtype, v.aval.weak_type) for v in values]
     strong = {dtype for dtype, weak in types if not weak}
-    if len(strong) > 1 or not all(dtypes.is_integer(dtype) for dtype, _ in types):
+    is_number = [dtypes.is_integer, dtypes.is_floating]
+    if len(strong) > 1 or not any(all(is_kind(dtype) for dtype, _ in types) for is_kind in is_number):
         names = " and ".join(dtype.name for dtype, _ in types)
         raise TreeStructureError(
-            f"lower and upper of fori_loop must be integers of one type, not {names}\n  at {user_line()}"
+            f"lower and upper arguments to fori_loop must have equal types, integers or floats, got {names}\n"
+            f"  at {user_line()}"
         )
     if any(v.aval.shape for v in values):
         shapes = " and ".join(v.aval.str_short() for v in values)
@@ -387,7 +404,7 @@ def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any]
     """The loop as a scan over no arrays, whose counter is the scan's index."""
     carry, _ = arguments_of(body_fun, init_val, before=1)
     described = Body("fori_loop", body_fun, tree.structure(init_val), position=1)
-    first, counter = int(start), start.aval
+    first, counter = start.item(), start.aval
 
     def body(carry: Any, index: Value) -> Any:
         i = convert(index, counter.dtype, counter.weak_type)
