@@ -330,7 +330,7 @@ def fori_loop(
     if runs_in_python(start, stop):
         carry = tree.map(as_value, init_val)
         dtype, weak = start.aval.dtype, start.aval.weak_type
-        first, last = start.item(), stop.item()  # type: ignore[union-attr]
+        first, last = start.item(), stop.item()
         for k in range(_steps(first, last)):
             carry = tree.map(as_value, body_fun(convert(array_from_scalar(first + k), dtype, weak), carry))
         return carry
@@ -356,8 +356,8 @@ def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
             abstract(bound, lambda: "a bound of fori_loop")
         except NonArrayArgumentError:
             raise TreeStructureError(
-                f"lower and upper of fori_loop must be integers, not {bound!r} of type {type(bound).__name__}\n"
-                f"  at {user_line()}"
+                f"lower and upper of fori_loop must be integers or floats, not {bound!r} of type "
+                f"{type(bound).__name__}\n  at {user_line()}"
             ) from None
     values = [as_value(b) for b in (lower, upper)]
     types = [(v.aval.dtype, v.aval.weak_type) for v in values]
