@@ -15,6 +15,7 @@
     functions       linear_transpose, closure_convert, custom_gradient, fwd_and_bwd
     solves          custom_root, custom_linear_solve
     grad_checks     what grad and its relatives ask of arguments and results
+    finite_differences  check_grads and its parts: derivatives beside differences
     api             grad, value_and_grad, jvp, vjp, linearize
     batches         values that become batches
     batching        BatchTrace: a batch in place of each value

@@ -7,6 +7,7 @@ from .tracer.errors import (
     AxisError as AxisError,
     ConcretizationTypeError as ConcretizationTypeError,
     DeletedArrayError as DeletedArrayError,
+    DerivativeMismatchError as DerivativeMismatchError,
     ExecutionError as ExecutionError,
     HloError as HloError,
     IndexKindError as IndexKindError,

@@ -24,8 +24,8 @@ OURS = {
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
     "errors": {
-        *("CustomCallError", "DeletedArrayError", "ExecutionError", "HloError", "HloParseError"),
-        *("AxisError", "IndexKindError", "NonConcreteSliceError"),
+        *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
+        *("AxisError", "HloParseError", "IndexKindError", "NonConcreteSliceError"),
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError", "UnboundAxisError"),
         *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },

@@ -11,6 +11,7 @@ __all__ = [
     "AxisError",
     "ConcretizationTypeError",
     "DeletedArrayError",
+    "DerivativeMismatchError",
     "ExecutionError",
     "HloError",
     "IndexKindError",
@@ -93,6 +94,10 @@ class OperandError(ShapeError, TypeError):
 
 class DeletedArrayError(RuntimeError):
     """An array was used after its memory was given away (donated) or deleted."""
+
+
+class DerivativeMismatchError(AssertionError):
+    """A derivative differs from the finite difference that it is tested against."""
 
 
 class UnboundAxisError(NameError):
