@@ -161,6 +161,27 @@ def test_functions_are_freed() -> None:
 # ---- static arguments
 
 
+@pytest.mark.parametrize(
+    ("options", "lowered_for", "calls"),
+    [
+        ({"static_argnums": 0}, ((7, 8, 2), {}), [((5, 2), {}), ((7, 5, 2), {})]),
+        ({"static_argnums": (0, 2)}, ((7, 8, 2), {}), [((5,), {}), ((7, 5, 2), {})]),
+        ({"static_argnames": "z"}, ((7, 8), {"z": 2}), [((7, 5), {}), ((7, 5), {"z": 2})]),
+        ({"static_argnames": "x"}, ((), {"x": 7, "y": 8, "z": 2}), [((), {"y": 5, "z": 2})]),
+    ],
+)
+def test_a_compiled_function_is_called_without_its_static_arguments(
+    options: dict[str, Any], lowered_for: Any, calls: Any
+) -> None:
+    """As in JAX. They may also be given, if they are those that the function was compiled for."""
+    args, kwargs = lowered_for
+    compiled = hloom.jit(lambda x, y, z: x * 100 + y * z, **options).lower(*args, **kwargs).compile()
+    for args, kwargs in calls:
+        assert int(compiled(*args, **kwargs)) == 710
+    with pytest.raises(TypeError, match="was compiled for"):
+        compiled(*args, 1, **kwargs)
+
+
 def test_static_arguments() -> None:
     counted = Counted(lambda x, n, kind="add": x + n if kind == "add" else x * n)
     f = hloom.jit(counted.fun, static_argnums=1, static_argnames="kind")

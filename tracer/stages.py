@@ -57,9 +57,15 @@ class Signature:
         return tree.unflatten(self.out_tree, structs)
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Value]:
-        """A call's leaves as values; TreeStructureError if it does not fit this signature."""
-        dynamic, keywords, statics = split_static(self.fun, self.static, args, kwargs)
+        """A call's leaves as values; TreeStructureError if it does not fit this signature.
+
+        Static arguments may be left out, as in JAX; if they are given, they must be those of this signature.
+        """
+        dynamic, keywords, statics = args, kwargs, self.statics
         found, in_tree = tree.flatten((dynamic, keywords))
+        if in_tree != self.in_tree:
+            dynamic, keywords, statics = split_static(self.fun, self.static, args, kwargs)
+            found, in_tree = tree.flatten((dynamic, keywords))
         if statics != self.statics:
             self._differ(f"the static arguments {_listed(self.statics)}", _listed(statics))
         if in_tree != self.in_tree:
