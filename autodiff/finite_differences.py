@@ -212,7 +212,7 @@ def _product(left: Any, right: Any) -> float:
             return 0.0
         return float(np.sum(_wide(a) * _wide(b)).real)
 
-    return sum(tree.leaves(tree.map(one, left, right)))
+    return float(sum(tree.leaves(tree.map(one, left, right))))
 
 
 def _compare(found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str) -> None:
