@@ -51,7 +51,7 @@ def check_grads(
         raise ValueError(f"check_grads: modes are some of {tuple(_MODES)}, got {modes!r}")
     if order < 1:
         raise ValueError(f"check_grads: order is at least 1, got {order}")
-    _check_order(f, tuple(args), order, modes, "", {"atol": atol, "rtol": rtol, "eps": eps})
+    _check_order(f, _arrays(tuple(args)), order, modes, "", {"atol": atol, "rtol": rtol, "eps": eps})
 
 
 def _check_order(
@@ -105,7 +105,7 @@ def check_jvp(
     Raises:
       DerivativeMismatchError: a result or its tangent differs; an AssertionError.
     """
-    args, prefix = tuple(args), err_msg and f"{err_msg}: "
+    args, prefix = _arrays(tuple(args)), err_msg and f"{err_msg}: "
     tangents = _random_like(args, np.random.default_rng(0))
     result, tangent = f_jvp(args, tangents)
     _compare(result, f(*args), atol, rtol, f"{prefix}the result")
@@ -124,7 +124,7 @@ def check_vjp(
     Raises:
       DerivativeMismatchError: the result or the product differs; an AssertionError.
     """
-    args, prefix = tuple(args), err_msg and f"{err_msg}: "
+    args, prefix = _arrays(tuple(args)), err_msg and f"{err_msg}: "
     generator = np.random.default_rng(0)
     result, pull = f_vjp(*args)
     _compare(result, f(*args), atol, rtol, f"{prefix}the result")
@@ -141,6 +141,16 @@ def check_vjp(
 
 
 # ---- arithmetic on trees, in NumPy: it must not depend on what is tested
+
+
+def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with arrays in place of NumPy's: `f` gets arrays, as it does where it is differentiated."""
+
+    def array(leaf: Any) -> Any:
+        is_numpy = isinstance(leaf, np.ndarray | np.generic) and leaf.dtype != float0
+        return as_value(leaf) if is_numpy else leaf
+
+    return tuple(tree.map(array, args))
 
 
 def _dtype(leaf: Any) -> np.dtype[Any]:
@@ -180,7 +190,7 @@ def _difference(f: Function, args: tuple[Any, ...], tangents: Any, eps: float | 
             if tangent.dtype == float0:
                 return leaf
             there = _wide(leaf) + sign * step * _wide(tangent)
-            return there.item() if isinstance(leaf, (float, complex)) else there.astype(_dtype(leaf))
+            return there.item() if isinstance(leaf, (float, complex)) else as_value(there.astype(_dtype(leaf)))
 
         return f(*tree.map(move, args, tangents))
 

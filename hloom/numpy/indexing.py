@@ -1,8 +1,8 @@
-"""Indexing as far as slices can express it: x[1:, ::-2, None, ..., i] and x.at[...].set(y).
+"""Indexing: x[1:, ::-2, None, ..., i] and x.at[...].set(y), as far as slices can express it.
 
 Integers may be traced; slices, None, Ellipsis and boolean scalars are known while tracing. Out of bounds integers are
 clamped when reading and ignored when writing, as in JAX, unless `mode` of a method of `x.at[...]` says otherwise.
-Indexing by arrays needs gather and scatter: UnsupportedError.
+What arrays choose is in `array_indexing.py`; the slices beside them are applied here.
 """
 
 from __future__ import annotations
@@ -36,6 +36,15 @@ from ..tracer.ops import convert, read_block, write_block
 from ..tracer.overlay import overlaid
 from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
+from .array_indexing import (
+    ArrayIndex,
+    Scatter,
+    gathered,
+    is_array_index,
+    report_bounds,
+    scattered,
+    split_index,
+)
 from .binary import divide, power
 from .creation import asarray
 from .promotion import broadcast_to_shape, to_dtype
@@ -180,8 +189,8 @@ def _check(item: Any) -> None:
         )
     if isinstance(item, tuple):
         raise UnsupportedError(
-            f"indexing by the sequence {item!r} needs gather, which this version does not have; integers, slices, None "
-            f"and Ellipsis are supported\n  at {user_line()}"
+            f"indexing by the sequence {item!r} inside of an index\n  at {user_line()}\n"
+            "  Make it an array, with hloom.numpy.array."
         )
     if isinstance(item, ArrayBase | np.ndarray):
         if item.dtype == np.bool_ and isinstance(item, Tracer):
@@ -189,11 +198,8 @@ def _check(item: Any) -> None:
                 "the size of x[mask] depends on the mask's values, which are traced: use hloom.numpy.where(mask, x, 0) "
                 f"or the like\n  at {user_line()}"
             )
-        if item.ndim or item.dtype == np.bool_:
-            raise UnsupportedError(
-                f"indexing by an array of {item.dtype.name} with {item.ndim} dimensions needs gather, which this "
-                f"version does not have; integers, slices, None and Ellipsis are supported\n  at {user_line()}"
-            )
+        if item.dtype == np.bool_:
+            return
     elif not hasattr(item, "__index__"):
         raise IndexKindError(
             f"an index must be an integer, a slice, None or Ellipsis, not {item!r}\n  at {user_line()}"
@@ -225,7 +231,6 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | Value:
 def index_get(x: Any, index: Any) -> Value:
     """x[index]."""
     value = as_value(x)
-    shape = value.aval.shape
     if _state.direct and isinstance(value, Array) and _is_basic(index):
         try:
             if value.aval.is_extended:
@@ -238,7 +243,32 @@ def index_get(x: Any, index: Any) -> Value:
             if view is found and value._view.nbytes > MAX_KEPT_ALIVE:
                 view = detached(view)
             return Array(ShapedArray(found.shape, value.aval.dtype, value.aval.weak_type), view)
-    return _get(value, parse_index(shape, index), _CLIP, None)
+    return _read(value, index, True, _CLIP, None)
+
+
+def _array_index(shape: tuple[int, ...], index: Any, wrap: bool) -> ArrayIndex | None:
+    """An index that has arrays in it, or None."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    if not any(map(is_array_index, items)):
+        return None
+    for item in items:
+        _check(item)
+    found = split_index(shape, items)
+    report_bounds(found, shape, wrap)
+    return found
+
+
+def _read(x: Value, index: Any, wrap: bool, mode: GatherScatterMode, fill_value: Any) -> Value:
+    """x[index]."""
+    arrays = _array_index(x.aval.shape, index, wrap)
+    if arrays is None:
+        return _get(x, parse_index(x.aval.shape, index, wrap), mode, fill_value)
+    return gathered(_block_of(x, arrays), arrays, wrap, mode, fill_value)
+
+
+def _block_of(x: Value, index: ArrayIndex) -> Value:
+    """What the slices of the index leave."""
+    return x if index.is_whole else _get(x, parse_index(x.aval.shape, index.basic), _CLIP, None)
 
 
 def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> Value:
@@ -394,72 +424,80 @@ class IndexUpdate:
         """x[index]. `fill_value`: what is read out of bounds in mode "fill" (by default NaN, the least signed or
         largest unsigned integer, True)."""
         found = _CLIP if mode is None else GatherScatterMode.from_any(mode)
-        index = parse_index(self._array.aval.shape, self._index, _wraps(options))
-        return _get(self._array, index, found, None if fill_value is None else _check_fill(fill_value))
+        fill_value = None if fill_value is None else _check_fill(fill_value)
+        return _read(self._array, self._index, _wraps(options), found, fill_value)
 
     def set(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = values."""
-        return self._update(values, lambda old, new: new, mode, options)
+        return self._update(values, _SET, mode, options)
 
     def add(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] += values."""
-        return self._update(values, lax.add, mode, options)
+        return self._update(values, _ADD, mode, options)
 
     def subtract(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] -= values."""
-        return self._update(values, lax.sub, mode, options)
+        return self._update(values, _SUB, mode, options)
 
     def multiply(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] *= values."""
-        return self._update(values, lax.mul, mode, options)
+        return self._update(values, _MUL, mode, options)
 
     mul = multiply
 
     def divide(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] /= values. Integers become floats everywhere, so that all elements have one dtype."""
-        if not dtypes.is_inexact(self._array.aval.dtype):
+        if self._has_arrays() or not dtypes.is_inexact(self._array.aval.dtype):
             return divide(self._array, self._beside_ones(values, mode, options))
-        return self._update(self._converted(values), lax.div, mode, options)
+        return self._update(self._converted(values), _Operation(lax.div), mode, options)
 
     def power(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] **= values. Booleans become integers everywhere."""
-        if self._array.aval.dtype.kind == "b":
+        if self._has_arrays() or self._array.aval.dtype.kind == "b":
             return power(self._array, self._beside_ones(values, mode, options))
-        return self._update(self._converted(values), power, mode, options)
+        return self._update(self._converted(values), _Operation(power), mode, options)
 
     def _converted(self, values: Any) -> Value:
         return convert(_in_one_dtype(self._array, values, lax.mul)[0], self._array.aval.dtype, False)
 
     def _beside_ones(self, values: Any, mode: Mode, options: Options) -> Value:
-        """Values of x's dtype at the index, and 1 elsewhere."""
+        """Values of x's dtype at the index, and 1 elsewhere; their product where an element is named several times."""
         ones = lax.full_like(self._array, 1)
-        return IndexUpdate(ones, self._index).set(self._converted(values), mode=mode, **options)
+        update = IndexUpdate(ones, self._index)
+        write = update.multiply if self._has_arrays() else update.set
+        return write(self._converted(values), mode=mode, **options)
+
+    def _has_arrays(self) -> bool:
+        return any(map(is_array_index, self._index if isinstance(self._index, tuple) else [self._index]))
 
     def min(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = minimum(x[index], values)."""
-        return self._update(values, lax.min, mode, options)
+        return self._update(values, _MIN, mode, options)
 
     def max(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = maximum(x[index], values)."""
-        return self._update(values, lax.max, mode, options)
+        return self._update(values, _MAX, mode, options)
 
     def apply(self, func: Callable[[Any], Any], *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = func(x[index])."""
-        return self._update(lax.full_like(self._array, 0, shape=()), lambda old, new: func(old), mode, options)
 
-    def _update(self, values: Any, combine: Callable[[Value, Value], Value], mode: Mode, options: Options) -> Value:
+        def scatter(x: Value, indices: Value, new: Value, numbers: Any, mode: Mode) -> Value:
+            return lax.scatter_apply(x, indices, func, numbers, update_shape=new.aval.shape, mode=mode)
+
+        operation = _Operation(lambda old, new: func(old), scatter)
+        return self._update(lax.full_like(self._array, 0, shape=()), operation, mode, options)
+
+    def _update(self, values: Any, operation: _Operation, mode: Mode, options: Options) -> Value:
         """The values are promoted with x, combined with its elements, and the results get x's dtype."""
-        x = self._array
+        x, wrap = self._array, _wraps(options)
+        arrays = _array_index(x.aval.shape, self._index, wrap)
+        if arrays is not None:
+            assert operation.scatter is not None
+            return _scatter(x, arrays, values, operation.scatter, mode, wrap)
         clips = GatherScatterMode.from_any(mode) is _CLIP
-        index = parse_index(x.aval.shape, self._index, _wraps(options))
-        new, combine = _in_one_dtype(x, values, combine)
-        if new.aval.shape and lax.broadcast_shapes(new.aval.shape, index.result_shape) != index.result_shape:
-            raise OperandError(
-                f"x.at[...]: values of shape {new.aval.shape} do not broadcast to the shape of x[...], which is "
-                f"{index.result_shape}\n  at {user_line()}",
-                "at_shape",
-            )
-        new = broadcast_to_shape(new, index.result_shape)
+        index = parse_index(x.aval.shape, self._index, wrap)
+        new, combine = _in_one_dtype(x, values, operation.combine)
+        new = _at_shape(new, index.result_shape)
         if clips:
             index = _clamped(index, x.aval.shape)
         if 0 in index.result_shape or not _in_bounds(index, x.aval.shape):
@@ -468,7 +506,51 @@ class IndexUpdate:
         return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine, clips)
 
 
+def _at_shape(new: Value, shape: tuple[int, ...]) -> Value:
+    """Values for x[index], broadcast to its shape; OperandError if they do not fit."""
+    if new.aval.shape and lax.broadcast_shapes(new.aval.shape, shape) != shape:
+        raise OperandError(
+            f"x.at[...]: values of shape {new.aval.shape} do not broadcast to the shape of x[...], which is "
+            f"{shape}\n  at {user_line()}",
+            "at_shape",
+        )
+    return broadcast_to_shape(new, shape)
+
+
 Combine = Callable[[Value, Value], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """How new values are combined with old ones: one after the other, and where arrays name the elements."""
+
+    combine: Combine
+    scatter: Scatter | None = None
+
+
+_SET = _Operation(lambda old, new: new, lax.scatter)
+_ADD = _Operation(lax.add, lax.scatter_add)
+_SUB = _Operation(lax.sub, lax.scatter_sub)
+_MUL = _Operation(lax.mul, lax.scatter_mul)
+_MIN = _Operation(lax.min, lax.scatter_min)
+_MAX = _Operation(lax.max, lax.scatter_max)
+
+
+def _scatter(x: Value, index: ArrayIndex, values: Any, scatter: Scatter, mode: Mode, wrap: bool) -> Value:
+    """The block that the slices leave, with the values in it, written back."""
+    own, weak = x.aval.dtype, x.aval.weak_type
+    new, _ = _in_one_dtype(x, values, lax.add)
+    block = _block_of(x, index)
+    new = _at_shape(new, index.result_shape(block.aval.shape))
+    changed = scattered(convert(block, new.aval.dtype, weak), index, new, scatter, wrap, mode)
+    changed = convert(changed, own, weak)
+    if index.is_whole:
+        return changed
+    place = parse_index(x.aval.shape, index.basic)
+    if 0 in place.result_shape:
+        return x
+    changed = lax.rev(lax.reshape(changed, place.sizes), place.reversed_dimensions)
+    return _changed(x, _forward(place), changed, _SET.combine, False)
 
 
 def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combine]:

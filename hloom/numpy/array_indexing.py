@@ -1,0 +1,209 @@
+"""The part of indexing that slices cannot express: x[i, j] with arrays of integers and masks, by gather and scatter.
+
+An index is split in two. Its slices and None are applied first and give a block; then the arrays choose in the block.
+NumPy's rules hold: all arrays and integers are broadcast together, and their dimensions are in the result where the
+first of them stands, or in front if slices, None or Ellipsis are between them. A mask means the arrays of its nonzero
+places, so its values must be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..lax.indexing import GatherScatterMode, start_index
+from ..tracer.array import as_value
+from ..tracer.context import current_context
+from ..tracer.core import Value
+from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.operators import ArrayBase
+from ..tracer.source import user_line
+from ..tracer.tracer import Tracer
+from .promotion import broadcast_to_shape
+
+
+def is_array_index(item: Any) -> bool:
+    """True for an entry of an index that has dimensions itself."""
+    return isinstance(item, ArrayBase | np.ndarray) and item.ndim > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayIndex:
+    """An index with arrays, for an array of known shape."""
+
+    basic: tuple[Any, ...]
+    """The index that gives the block: slices and None; all of each dimension that an array indexes."""
+    dimensions: tuple[int, ...]
+    """Of the block: those that arrays index."""
+    axes: tuple[int, ...]
+    """The same dimensions in the array itself."""
+    arrays: tuple[Any, ...]
+    """Arrays and integers, one for each of them."""
+    joint: tuple[int, ...]
+    """The shape to which they are broadcast."""
+    place: int
+    """Where its dimensions are in the result."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the block is the array itself."""
+        return all(isinstance(item, slice) and item == slice(None) for item in self.basic)
+
+    def result_shape(self, block: tuple[int, ...]) -> tuple[int, ...]:
+        others = [size for d, size in enumerate(block) if d not in self.dimensions]
+        return (*others[: self.place], *self.joint, *others[self.place :])
+
+    def window_dimensions(self, rank: int) -> tuple[int, ...]:
+        """The dimensions of the result that are the block's own, for a block of `rank`."""
+        total = rank - len(self.dimensions) + len(self.joint)
+        return tuple([d for d in range(total) if not self.place <= d < self.place + len(self.joint)])
+
+
+def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
+    """What an index with arrays means for an array of `shape`. IndexError or OperandError if it cannot be."""
+    used = sum(_dimensions_of(item) for item in items)
+    if used > len(shape):
+        raise IndexError(
+            f"Too many indices: the array has {len(shape)} dimensions, but {used} were indexed\n  at {user_line()}"
+        )
+    ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}\n  at {user_line()}")
+    basic: list[Any] = []
+    dimensions: list[int] = []
+    axes: list[int] = []
+    arrays: list[Any] = []
+    chosen: list[int] = []  # places in the index, to see whether they are adjacent
+    axis = 0
+    for k, item in enumerate(items if ellipses else [*items, Ellipsis]):
+        if item is None:
+            basic.append(None)
+        elif item is Ellipsis or isinstance(item, slice):
+            count = len(shape) - used if item is Ellipsis else 1
+            basic += [slice(None)] * count if item is Ellipsis else [item]
+            axis += count
+        else:
+            chosen.append(k)
+            for array in _integers(item, shape, axis):
+                dimensions.append(len(basic))
+                axes.append(axis)
+                arrays.append(array)
+                basic.append(slice(None))
+                axis += 1
+    try:
+        joint = np.broadcast_shapes(*[np.shape(array) for array in arrays])
+    except ValueError:
+        shapes = ", ".join(str(np.shape(array)) for array in arrays)
+        raise OperandError(
+            f"the arrays of an index must broadcast together, but their shapes are {shapes}\n  at {user_line()}",
+            "index_shapes",
+        ) from None
+    adjacent = chosen[-1] - chosen[0] == len(chosen) - 1
+    place = dimensions[0] if adjacent else 0
+    return ArrayIndex(tuple(basic), tuple(dimensions), tuple(axes), tuple(arrays), joint, place)
+
+
+def _dimensions_of(item: Any) -> int:
+    """How many dimensions of the array an entry takes."""
+    if item is None or item is Ellipsis:
+        return 0
+    is_mask = isinstance(item, ArrayBase | np.ndarray) and item.dtype == np.bool_
+    return int(item.ndim) if is_mask else 1
+
+
+def _integers(item: Any, shape: tuple[int, ...], axis: int) -> tuple[Any, ...]:
+    """An integer or an array of integers itself; for a mask, the places where it is true."""
+    if isinstance(item, bool | np.bool_) or (isinstance(item, ArrayBase | np.ndarray) and item.dtype == np.bool_):
+        mask = np.asarray(item)
+        if not mask.ndim:
+            raise UnsupportedError(
+                f"a boolean scalar and an array in one index\n  at {user_line()}\n  Use a mask with dimensions."
+            )
+        if mask.shape != shape[axis : axis + mask.ndim]:
+            raise IndexError(
+                f"boolean index did not match the shape of the indexed array: the mask has shape {mask.shape}, and "
+                f"the dimensions from {axis} on are {shape[axis : axis + mask.ndim]}\n  at {user_line()}"
+            )
+        return tuple(np.nonzero(mask))
+    return (item,)
+
+
+def gathered(block: Value, index: ArrayIndex, wrap: bool, mode: GatherScatterMode, fill_value: Any) -> Value:
+    """The elements of the block that the arrays choose."""
+    shape = block.aval.shape
+    result = index.result_shape(shape)
+    if 0 in result:
+        _refuse_empty(index, shape)
+        return lax.full_like(block, 0, shape=result)
+    numbers = lax.GatherDimensionNumbers(
+        index.window_dimensions(len(shape)), index.dimensions, index.dimensions
+    )  # fmt: skip
+    sizes = [1 if d in index.dimensions else size for d, size in enumerate(shape)]
+    _refuse_empty(index, shape)
+    return lax.gather(block, _starts(index, shape, wrap), numbers, sizes, mode=mode, fill_value=fill_value)
+
+
+Scatter = Callable[..., Value]
+
+
+def scattered(
+    block: Value, index: ArrayIndex, new: Value, scatter: Scatter, wrap: bool, mode: GatherScatterMode | str | None
+) -> Value:
+    """The block with `new`, of the shape of the result, at what the arrays choose."""
+    shape = block.aval.shape
+    if 0 in new.aval.shape:
+        return block
+    _refuse_empty(index, shape)
+    numbers = lax.ScatterDimensionNumbers(
+        index.window_dimensions(len(shape)), index.dimensions, index.dimensions
+    )  # fmt: skip
+    return scatter(block, _starts(index, shape, wrap), new, numbers, mode=mode)
+
+
+def _refuse_empty(index: ArrayIndex, shape: tuple[int, ...]) -> None:
+    for d, axis in zip(index.dimensions, index.axes, strict=True):
+        if not shape[d] and 0 not in index.joint:
+            raise IndexError(f"index is out of bounds: dimension {axis} of the array has size 0\n  at {user_line()}")
+
+
+def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
+    """The arrays, counted from 0, as vectors along a new last dimension."""
+    wide = any(isinstance(a, Tracer) and a.aval.dtype.itemsize == 8 for a in index.arrays)
+    dtype = np.dtype(np.int64 if wide else np.int32)
+    columns = [
+        _counted(array, shape[d], dtype, wrap) for array, d in zip(index.arrays, index.dimensions, strict=True)
+    ]  # fmt: skip
+    if not any(isinstance(column, Tracer) for column in columns):
+        return as_value(np.stack(np.broadcast_arrays(*columns), axis=-1))
+    values = [broadcast_to_shape(as_value(column), index.joint) for column in columns]
+    return lax.concatenate([lax.expand_dims(value, [len(index.joint)]) for value in values], len(index.joint))
+
+
+def _counted(array: Any, size: int, dtype: np.dtype[Any], wrap: bool) -> Any:
+    """Indices as a tracer, or as a NumPy array where they are known."""
+    if isinstance(array, Tracer):
+        if array.aval.dtype.itemsize < 4:
+            array = lax.convert_element_type(array, np.int32)
+        return start_index(array, size, dtype, wrap)
+    known = np.asarray(array)
+    limit = np.iinfo(dtype)
+    if known.dtype.kind == "i" and wrap:
+        known = np.where(known < 0, known + size, known)
+    return np.clip(known, limit.min if known.dtype.kind == "i" else 0, limit.max).astype(dtype)
+
+
+def report_bounds(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> None:
+    """For checkify: the least and the greatest index of each dimension must be inside."""
+    if "oob" not in current_context().checks or 0 in index.joint:
+        return
+    from ..autodiff.checks import check_index  # with it come transformations: only checkify needs them
+
+    for array, axis in zip(index.arrays, index.axes, strict=True):
+        values = as_value(_counted(array, shape[axis], np.dtype(np.int32), wrap))
+        flat = lax.reshape(values, (values.aval.size,))
+        for end in (lax.reduce_min(flat, (0,)), lax.reduce_max(flat, (0,))):
+            check_index(shape, axis, end)
