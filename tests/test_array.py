@@ -12,7 +12,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
-from hloom.errors import DeletedArrayError, OperandError, UnsupportedElementTypeError, UnsupportedError
+from hloom.errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
 from support.evaluator_fixture import on_the_evaluator  # noqa: F401  # a fixture
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -103,9 +103,6 @@ def test_to_python() -> None:
         (lambda: jnp.arange(3)[0, 0], IndexError, "Too many indices"),
         (lambda: jnp.arange(3)[..., ...], IndexError, "one Ellipsis"),
         (lambda: jnp.arange(3)[[0, 1]], TypeError, "non-tuple sequence"),
-        (lambda: jnp.arange(3)[jnp.asarray([0, 1])], UnsupportedError, "gather"),
-        (lambda: jnp.arange(3)[jnp.arange(3) > 1], UnsupportedError, "gather"),
-        (lambda: jnp.arange(3)[(0, 1),], UnsupportedError, "gather"),
         (lambda: jnp.zeros((0, 2))[0], IndexError, "size 0"),
         (lambda: jnp.zeros(-1), ValueError, "negative"),
         (lambda: jnp.zeros(1.5), TypeError, "shape"),

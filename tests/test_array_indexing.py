@@ -24,6 +24,8 @@ INDICES: dict[str, Any] = {
     "negative": np.array([-1, -3, 2]),
     "small dtype": np.array([-1, 2], np.int8),
     "unsigned": np.array([1, 2], np.uint8),
+    "a tuple": ((1, 0),),
+    "tuples": ((1, 0), ALL, (2, 3)),
     "no indices": np.array([], np.int32),
     "after a slice": (ALL, TWO),
     "after an ellipsis": (..., GRID),

@@ -1,6 +1,6 @@
 """`hloom.numpy`: NumPy's functions on arrays and tracers, with JAX's promotion.
 
-A family's file has the same name in every layer. Functions that need sort, gather or scatter are missing, and using one
+A family's file has the same name in every layer. Some functions, such as those that sort, are missing, and using one
 raises an AttributeError that says so. `fft` and `linalg` are loaded when they are first used.
 """
 

@@ -178,7 +178,7 @@ def _with_booleans(shape: tuple[int, ...], items: list[Any], wrap: bool) -> _Ind
 
 
 def _check(item: Any) -> None:
-    """Refuse anything else than an integer, a slice, None, Ellipsis and a boolean scalar, and say why."""
+    """Refuse anything else than an integer, a slice, None, Ellipsis, a known boolean or an array, and say why."""
     if item is None or item is Ellipsis or isinstance(item, slice) or _is_boolean(item):
         return
     if isinstance(item, str):
@@ -186,11 +186,6 @@ def _check(item: Any) -> None:
     if isinstance(item, list):
         raise TypeError(
             f"Using a non-tuple sequence for multidimensional indexing is not allowed: {item!r}\n  at {user_line()}"
-        )
-    if isinstance(item, tuple):
-        raise UnsupportedError(
-            f"indexing by the sequence {item!r} inside of an index\n  at {user_line()}\n"
-            "  Make it an array, with hloom.numpy.array."
         )
     if isinstance(item, ArrayBase | np.ndarray):
         if item.dtype == np.bool_ and isinstance(item, Tracer):
@@ -246,9 +241,16 @@ def index_get(x: Any, index: Any) -> Value:
     return _read(value, index, True, _CLIP, None)
 
 
+def _items(index: Any) -> list[Any]:
+    """The entries of an index; a tuple in it is an array."""
+    return (
+        [asarray(item) if isinstance(item, tuple) else item for item in index] if isinstance(index, tuple) else [index]
+    )
+
+
 def _array_index(shape: tuple[int, ...], index: Any, wrap: bool) -> ArrayIndex | None:
     """An index that has arrays in it, or None."""
-    items = list(index) if isinstance(index, tuple) else [index]
+    items = _items(index)
     if not any(map(is_array_index, items)):
         return None
     for item in items:
@@ -468,7 +470,7 @@ class IndexUpdate:
         return write(self._converted(values), mode=mode, **options)
 
     def _has_arrays(self) -> bool:
-        return any(map(is_array_index, self._index if isinstance(self._index, tuple) else [self._index]))
+        return any(map(is_array_index, _items(self._index)))
 
     def min(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x[index] = minimum(x[index], values)."""
