@@ -11,8 +11,10 @@ from ..namespaces import publish as _publish
 from ..tracer.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from ..tracer.operators import ArrayBase as ndarray
 from . import (
+    array_indexing,
     binary,
     choose,
+    convolution,
     creation,
     elementwise,
     indexing,
@@ -79,6 +81,10 @@ from .choose import (
     polyval as polyval,
     select as select,
     where as where,
+)
+from .convolution import (
+    convolve as convolve,
+    correlate as correlate,
 )
 from .creation import (
     arange as arange,
@@ -327,6 +333,7 @@ __all__ = [
 ]
 __all__ += binary.__all__
 __all__ += choose.__all__
+__all__ += convolution.__all__
 __all__ += creation.__all__
 __all__ += _dot.__all__
 __all__ += _einsum.__all__
@@ -338,7 +345,7 @@ __all__ += repetition.__all__
 __all__ += scalar_types.__all__
 __all__ += vectorizing.__all__
 
-del binary, choose, creation, elementwise, indexing, methods, movement, promotion, queries, reduce, repetition
-del scalar_types, vectorizing
+del array_indexing, binary, choose, convolution, creation, elementwise, indexing, methods, movement, promotion, queries
+del reduce, repetition, scalar_types, vectorizing
 
 _publish(__name__, "fft", "linalg")
