@@ -140,7 +140,11 @@ def _weights(like: Value, length: int, with_partner: float, alone: float) -> Val
 def _custom_call_batch(
     axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: CustomCallAttributes, shape: Shape
 ) -> Any:
-    """LAPACK's targets take batches in front of the dimensions that they work on; others run once for each element."""
+    """LAPACK's targets take batches in front of the dimensions that they work on; others run once for each element.
+
+    A batch has no layout constraints: those of one element are of another rank, and LAPACK's targets take any layout.
+    """
     if is_batched_target(attributes.custom_call_target):
+        attributes = replace(attributes, operand_layout_constraints=None)
         return bind_batch(axis, _O.CUSTOM_CALL, all_with_batch(axis, operands, batched), attributes, shape)
     return by_elements(_O.CUSTOM_CALL, axis, operands, batched, attributes, shape)
