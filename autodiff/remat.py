@@ -24,6 +24,7 @@ from ..tracer.arguments import check_function, signature_of
 from ..tracer.array import as_value
 from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, run_meaning
 from ..tracer.execution import run_call
+from ..tracer.float0 import hide_float0
 from ..tracer.overlay import overlaid_all
 from ..tracer.recording import run_computation, trace_to_computation
 from ..tracer.source import function_line, user_line
@@ -106,7 +107,7 @@ def checkpoint(
         fixed = {i: args[i] for i in _positions(fun, static, len(args)) | by_name if i < len(args)}
         fixed_by_name = {k: v for k, v in kwargs.items() if k in names}
         dynamic = {k: v for k, v in kwargs.items() if k not in names}
-        leaves, structure = tree.flatten(([a for i, a in enumerate(args) if i not in fixed], dynamic))
+        leaves, structure = tree.flatten(hide_float0(([a for i, a in enumerate(args) if i not in fixed], dynamic)))
         values: list[Value] = [as_value(leaf) for leaf in leaves]
         out_tree: Any = None
 
@@ -115,7 +116,7 @@ def checkpoint(
             moving, keywords = tree.unflatten(structure, values)
             rest = iter(moving)
             every = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
-            found, out_tree = tree.flatten(function(*every, **keywords, **fixed_by_name))
+            found, out_tree = tree.flatten(hide_float0(function(*every, **keywords, **fixed_by_name)))
             return [as_value(leaf) for leaf in found]
 
         name = getattr(fun, "__name__", "checkpoint")

@@ -12,10 +12,8 @@ import numpy as np
 
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
+from ..tracer.float0 import float0 as float0
 from ..tracer.ops import add, zeros
-
-float0 = np.dtype([("float0", np.void, 0)])
-"""The dtype of tangents of integers and booleans: there is only zero, and it takes no memory. JAX's `float0`."""
 
 
 def float0_zeros(aval: ShapedArray) -> Any:

@@ -17,6 +17,8 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import Value, current_trace, set_current_trace
+from ..tracer.errors import OperandError, UnsupportedElementTypeError
+from ..tracer.float0 import float0, is_float0
 from ..tracer.ops import transpose
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import function_line, user_line
@@ -24,7 +26,6 @@ from ..tracer.tracer import check_for_leaks
 from .batches import Axis, with_batch
 from .batching import BatchTrace, named
 from .rules import every as _rules  # noqa: F401  # they register themselves
-from .tangents import float0
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,8 +76,8 @@ def vmap(
                 f"passed to the function, but got {len(in_axes)=}, {len(args)=}{_of(fun)}"
             )
         leaves, structure = tree.flatten((args, kwargs))
-        values = [_value(leaf) for leaf in leaves]
         axes = _axes_of("in_axes", (in_axes, 0), (args, kwargs), structure, fun)
+        values = [_argument(leaf, a) for leaf, a in zip(leaves, axes, strict=True)]
         places = [_normalized(a, v, fun) for a, v in zip(axes, values, strict=True)]
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
         trace = BatchTrace(current_trace(), axis)
@@ -85,7 +86,7 @@ def vmap(
             args_in, kwargs_in = tree.unflatten(structure, inputs)
             result = function(*args_in, **kwargs_in)
             out_leaves, out_tree = tree.flatten(result)
-            out_values = [_value(leaf) for leaf in out_leaves]
+            out_values = [leaf if is_float0(leaf) else as_value(leaf) for leaf in out_leaves]
         out = _axes_of("out_axes", out_axes, result, out_tree, fun)
         found = [_result(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
         if current_context().check_tracer_leaks:
@@ -100,7 +101,7 @@ def vmap(
 
 def _check_axes(what: str, axes: Any) -> None:
     for leaf in tree.leaves(axes):
-        if not hasattr(leaf, "__index__"):
+        if not isinstance(leaf, int | np.integer) or isinstance(leaf, bool):
             raise TypeError(
                 f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but got {axes!r}"
             )
@@ -119,15 +120,29 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
     return [None if a is None else operator.index(a) for a in spread]
 
 
+def _argument(leaf: Any, axis: int | None) -> Any:
+    """A leaf of an argument as a value. float0 arrays stay as they are, and what is no array may if all elements share
+    it."""
+    if is_float0(leaf):
+        return leaf
+    try:
+        return as_value(leaf)
+    except (OperandError, UnsupportedElementTypeError):
+        if axis is None:
+            return leaf
+        raise
+
+
 def _normalized(axis: int | None, value: Any, fun: Callable[..., Any]) -> int | None:
     if axis is None:
         return None
-    rank = int(value.ndim)
+    shape = value.shape
+    rank = len(shape)
     if not -rank <= axis < rank:
         needed = axis + 1 if axis >= 0 else -axis
         raise ValueError(
             f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
-            f"{needed}, but is only {rank} (its shape is {value.shape}){_of(fun)}"
+            f"{needed}, but is only {rank} (its shape is {shape}){_of(fun)}"
         )
     return axis % rank
 
@@ -140,9 +155,7 @@ def _size(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> int:
-    sizes: dict[int, int] = {
-        k: v.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None
-    }
+    sizes = {k: v.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None}
     if axis_size is not None:
         wanted = operator.index(axis_size)
         for size in sizes.values():
@@ -162,7 +175,9 @@ def _size(
         for size, count in counted.most_common():
             members = [k for k, s in sizes.items() if s == size]
             first = members[0]
-            example = f"axis {places[first]} of argument {names[first]} of type {_short(values[first])}"
+            value = values[first]
+            kind = f"float0{list(value.shape)}" if is_float0(value) else value.aval.str_short()
+            example = f"axis {places[first]} of argument {names[first]} of type {kind}"
             if count == 1:
                 lines.append(f"  * one axis had size {size}: {example};")
             else:
@@ -178,7 +193,7 @@ def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
     """One element of `value`, which has the batch along `axis`."""
     if axis is None:
         return value
-    if _is_float0(value):
+    if is_float0(value):
         return np.zeros(value.shape[:axis] + value.shape[axis + 1 :], float0)
     storage = storage_of(value)
     order = (axis, *(d for d in range(storage.aval.ndim) if d != axis))
@@ -190,43 +205,35 @@ def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
 
 def _result(trace: BatchTrace, value: Any, axis: int | None, fun: Callable[..., Any]) -> Any:
     """The batch of which `value` is one element, along `axis` of the result."""
-    has_no_data = _is_float0(value)
-    (storage,), (is_batched,) = ([value], [False]) if has_no_data else trace.split([storage_of(value)])
+    if is_float0(value):
+        if axis is None:
+            return value
+        place = _out_place(axis, value.ndim + 1, "float0", fun)
+        return np.zeros((*value.shape[:place], trace.axis.size, *value.shape[place:]), float0)
+    aval = value.aval
+    (storage,), (is_batched,) = trace.split([storage_of(value)])
     if axis is None:
         if is_batched:
             raise ValueError(
-                f"vmap has mapped output but out_axes is None: the result of type {_short(value)} differs between "
+                f"vmap has mapped output but out_axes is None: the result of type {aval.str_short()} differs between "
                 f"elements. Give it an axis in out_axes{_of(fun)}"
             )
         return value
-    rank = value.ndim + 1
-    if not -rank <= axis < rank:
-        raise ValueError(
-            f"vmap out_axes has {axis}, but the result has rank {rank} with the batch (an element has type "
-            f"{_short(value)}){_of(fun)}"
-        )
-    axis %= rank
-    shape = (*value.shape[:axis], trace.axis.size, *value.shape[axis:])
-    if has_no_data:
-        return np.zeros(shape, float0)
-    aval = value.aval
+    axis = _out_place(axis, aval.ndim + 1, aval.str_short(), fun)
     full = with_batch(trace.axis, storage, is_batched)
     order = [*range(1, axis + 1), 0, *range(axis + 1, full.aval.ndim)]
+    shape = (*aval.shape[:axis], trace.axis.size, *aval.shape[axis:])
     batch = ShapedArray(shape, aval.dtype, aval.weak_type)
     return trace.with_weak_type(overlaid(transpose(full, order), batch), aval.weak_type)
 
 
-def _value(leaf: Any) -> Any:
-    """A leaf as a value. Zeros of `float0` stay NumPy arrays: they are the same for all elements."""
-    return leaf if _is_float0(leaf) else as_value(leaf)
-
-
-def _is_float0(leaf: Any) -> bool:
-    return type(leaf) is np.ndarray and leaf.dtype == float0
-
-
-def _short(value: Any) -> str:
-    return f"float0[{','.join(map(str, value.shape))}]" if _is_float0(value) else str(value.aval.str_short())
+def _out_place(axis: int, rank: int, kind: str, fun: Callable[..., Any]) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"vmap out_axes has {axis}, but the result has rank {rank} with the batch (an element has type {kind})"
+            f"{_of(fun)}"
+        )
+    return axis % rank
 
 
 def _of(fun: Callable[..., Any]) -> str:

@@ -514,3 +514,38 @@ def test_arguments_that_are_no_arrays(value: Any) -> None:
 def test_results_that_are_no_arrays() -> None:
     with pytest.raises(NonArrayArgumentError, match=r"returned a str at output component \[1\][\s\S]*'text'"):
         hloom.jit(lambda x: (x, "text"))(X)
+
+
+# --- float0: what integers have as tangents
+
+
+def _gradients(x: Any, i: Any) -> Any:
+    return hloom.grad(lambda x, i: (x * i).sum(), (0, 1), allow_int=True)(x, i)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        hloom.jit(_gradients),
+        lambda x, i: hloom.jit(_gradients).lower(x, i).compile()(x, i),
+        lambda x, i: hloom.jit(lambda *z: z)(*_gradients(x, i)),
+        lambda x, i: hloom.jit(lambda z, y: (y, z))(*_gradients(x, i)[::-1]),
+        lambda x, i: hloom.jit(lambda z: z).lower(_gradients(x, i)).compile()(_gradients(x, i)),
+        hloom.checkpoint(_gradients),
+        lambda x, i: hloom.lax.cond(x[0] > 0, _gradients, lambda x, i: _gradients(2 * x, i), x, i),
+        partial(hloom.eval_shape, _gradients),
+    ],
+)
+def test_float0_is_an_argument_and_a_result(run: Any) -> None:
+    x, i = np.ones(3, np.float32), np.arange(3)
+    for _ in range(2):  # the second call may take another way
+        moving, zero = run(x, i)
+        assert zero.dtype == hloom.float0 and zero.shape == (3,)
+        assert moving.dtype == np.float32 and moving.shape == (3,)
+
+
+def test_float0_is_no_part_of_a_program() -> None:
+    closed = hloom.make_jaxpr(_gradients)(np.ones(3, np.float32), np.arange(3))
+    assert len(closed.out_avals) == 1
+    pullback = hloom.vjp(lambda x, y: x + y, 2, 1)[1]
+    assert [z.dtype for z in hloom.jit(pullback)(np.zeros((), hloom.float0))] == [hloom.float0] * 2

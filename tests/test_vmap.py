@@ -193,6 +193,22 @@ def test_in_axes_are_prefixes_of_trees() -> None:
     assert hloom.vmap(lambda t: t["b"][0], in_axes=({"a": None, "b": 0},))({"a": 1.0, "b": (V, None)}).shape == (3,)
 
 
+def test_what_all_elements_share_may_be_no_array() -> None:
+    np.testing.assert_array_equal(hloom.vmap(lambda f, x: f(x), (None, 0))(lambda x: x + 1, V), V + 1)
+
+
+def test_float0() -> None:
+    zeros = np.zeros((3, 4), hloom.float0)
+    assert hloom.vmap(lambda z: (z, z.shape[0]))(zeros)[0].shape == (3, 4)
+    assert hloom.vmap(lambda z: z, 1, 0)(zeros).shape == (4, 3)
+    gradient = hloom.grad(lambda x, i: (x * i).sum(), (0, 1), allow_int=True)
+    for function in (hloom.vmap(gradient), hloom.jit(hloom.vmap(gradient))):
+        found = function(X, np.ones(X.shape, np.int32))[1]
+        assert found.dtype == hloom.float0 and found.shape == X.shape
+    with pytest.raises(ValueError, match=r"axis 0 of argument a of type float0\[3, 4\]"):
+        hloom.vmap(lambda a, b: b)(zeros, X[:1])
+
+
 def test_keyword_arguments_have_the_batch_in_front() -> None:
     np.testing.assert_array_equal(hloom.vmap(lambda x, *, y: x + y.sum(), in_axes=(None,))(1.0, y=X), 1 + X.sum(1))
 
@@ -306,6 +322,10 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "number of in_axes": (lambda: hloom.vmap(lambda x: x, in_axes=(0, 0))(V), ValueError, r"len\(in_axes\)=2"),
     "type of in_axes": (lambda: hloom.vmap(lambda x: x, in_axes="a"), TypeError, "vmap in_axes must be an int"),
+    "a bool in in_axes": (lambda: hloom.vmap(lambda x: x, in_axes=False)(V), TypeError, "vmap in_axes must be an int"),
+    "an array in out_axes": (
+        lambda: hloom.vmap(lambda x: x, out_axes=(jnp.ones(2),))(V), TypeError, "vmap out_axes must be an int",
+    ),
     "in_axes are no prefix": (
         lambda: hloom.vmap(lambda x: x, in_axes=((0, 0),))((V, V, V)), ValueError, "must be a tree prefix",
     ),

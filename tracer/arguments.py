@@ -21,7 +21,14 @@ from . import dtypes, tree
 from .array import Array, array_from_scalar, as_value, refuse_masked
 from .aval import ShapedArray
 from .core import Value
-from .errors import NonArrayArgumentError, NonHashableStaticArgumentsError, OperandError, UnsupportedError
+from .errors import (
+    NonArrayArgumentError,
+    NonHashableStaticArgumentsError,
+    OperandError,
+    UnsupportedElementTypeError,
+    UnsupportedError,
+)
+from .float0 import is_float0
 from .operators import ArrayBase
 from .source import function_line, user_line
 
@@ -295,7 +302,12 @@ def temporary(leaf: Any) -> Array | None:
     """A NumPy array or a number as an Array for one call only, as it shares the caller's memory. Else None."""
     kind = type(leaf)
     if kind is np.ndarray:
-        aval = ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
+        try:
+            aval = ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
+        except UnsupportedElementTypeError:
+            if is_float0(leaf):
+                return None
+            raise
         return Array(aval, leaf if leaf.dtype is aval.dtype else leaf.astype(aval.dtype))
     if kind is float or kind is int or kind is bool or kind is complex:
         return array_from_scalar(leaf)

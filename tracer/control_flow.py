@@ -204,7 +204,7 @@ def _branches(
     values, treedef = arguments_of(functions[0], *operands)
 
     def make() -> tuple[Any, bool]:
-        traced = [trace_function(f, treedef, avals_of(values)) for f in functions]
+        traced = [trace_function(f, treedef, avals_of(values), float0_results=True) for f in functions]
         avals = joined_types(what, traced, functions, names)
         captured = [v for t in traced for v in t.captured]
         computations = _conditional(traced, avals_of(values), avals)

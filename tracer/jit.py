@@ -46,6 +46,7 @@ from .context import current_context, thread
 from .core import thread_state
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
+from .float0 import hide_float0
 from .operators import ArrayBase
 from .recording import stand_in_for
 from .reports import EXPLAIN_CACHE_MISSES, timed
@@ -174,7 +175,10 @@ class JitFunction(SharedValue, Generic[P, R]):
                 if any(x is None for x in arrays):
                     return self._call(args, kwargs)
                 break
-        key: Any = tuple(map(_avals, arrays))
+        try:
+            key: Any = tuple(map(_avals, arrays))
+        except AttributeError:  # a float0 array, which no program takes
+            return self._call(args, kwargs)
         if form is not None or treedef is not None:
             key = (form, statics, treedef, key)
         try:
@@ -215,6 +219,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         if context.disable_jit:
             return self._fun(*args, **kwargs)
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
+        dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         direct = self._state.direct
         values: list[Any] = [x if type(x) is Array else temporary(x) if direct else None for x in leaves]
@@ -259,7 +264,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             if EXPLAIN_CACHE_MISSES.is_on and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
             with timed(f"tracing {self._name} for jit"):
-                traced = trace_function(self._fun, treedef, avals, statics, labels)
+                traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
             if traced.is_closed:
                 self._programs.traced[key] = traced
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
@@ -284,6 +289,7 @@ class JitFunction(SharedValue, Generic[P, R]):
     def trace(self, *args: Any, **kwargs: Any) -> TracedStage:
         """The function traced for arguments like these (arrays, or ShapeDtypeStruct): its jaxpr, its types."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
+        dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
         key = (treedef, avals, statics, current_context())
@@ -403,10 +409,11 @@ def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, Hlo
 def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The types of fun's results as ShapeDtypeStruct, for arguments or ShapeDtypeStruct; nothing is computed."""
     check_function(fun, "eval_shape")
+    args, kwargs = hide_float0((args, kwargs))
     leaves, treedef = tree.flatten((args, kwargs))
     describe = leaf_describer(fun, args, kwargs)
     avals = [abstract(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
-    traced = trace_function(fun, treedef, avals, types_only=True)
+    traced = trace_function(fun, treedef, avals, types_only=True, float0_results=True)
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
     return tree.unflatten(traced.out_tree, structs)
 

@@ -34,6 +34,7 @@ from .context import current_context
 from .core import Value
 from .errors import TreeStructureError
 from .execution import compile_module, runner
+from .float0 import hide_float0
 from .source import function_line, user_line
 from .treedef import PyTreeDef
 
@@ -61,10 +62,12 @@ class Signature:
 
         Static arguments may be left out, as in JAX; if they are given, they must be those of this signature.
         """
-        dynamic, keywords, statics = args, kwargs, self.statics
+        statics = self.statics
+        dynamic, keywords = hide_float0((args, kwargs))
         found, in_tree = tree.flatten((dynamic, keywords))
         if in_tree != self.in_tree:
             dynamic, keywords, statics = split_static(self.fun, self.static, args, kwargs)
+            dynamic, keywords = hide_float0((dynamic, keywords))
             found, in_tree = tree.flatten((dynamic, keywords))
         if statics != self.statics:
             self._differ(f"the static arguments {_listed(self.statics)}", _listed(statics))

@@ -18,6 +18,7 @@ from .context import current_context
 from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation
 from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
+from .float0 import hide_float0
 from .overlay import overlaid
 from .recording import trace_to_computation
 from .source import function_line
@@ -83,10 +84,12 @@ def trace_function(
     labels: Sequence[str] = (),
     donated: tuple[int, ...] = (),
     types_only: bool = False,
+    float0_results: bool = False,
 ) -> Traced:
     """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments.
 
     types_only: for `eval_shape`; the computation will not be used.
+    float0_results: the result may have float0 arrays, which are nodes of `out_tree`.
     """
     out_tree: Any = None
 
@@ -94,7 +97,8 @@ def trace_function(
         nonlocal out_tree
         args, kwargs = tree.unflatten(tree.ordered(treedef), values)
         full_args, full_kwargs = merge_static(args, kwargs, statics)
-        results, out_tree = tree.flatten(fun(*full_args, **full_kwargs))
+        result = fun(*full_args, **full_kwargs)
+        results, out_tree = tree.flatten(hide_float0(result) if float0_results else result)
         return [_result(fun, r, k, out_tree) for k, r in enumerate(results)]
 
     name = getattr(fun, "__name__", None) or type(fun).__name__
