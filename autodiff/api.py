@@ -230,6 +230,7 @@ class LinearizedFunction(Generic[R]):
         given = []
         for aval, leaf in zip(self._in_avals, leaves, strict=True):
             if not is_inexact(aval.dtype):
+                self._check_float0(leaf, aval)
                 continue
             tangent = as_value(leaf)
             if (tangent.aval.shape, tangent.aval.dtype) != (aval.shape, aval.dtype):
@@ -244,6 +245,16 @@ class LinearizedFunction(Generic[R]):
         ]
         moved_result: R = tree.unflatten(self._out_tree, out)
         return moved_result
+
+    def _check_float0(self, leaf: Any, aval: ShapedArray) -> None:
+        """ValueError unless `leaf` is a tangent of an integer or a boolean."""
+        shape = tuple(getattr(leaf, "shape", ()))
+        if getattr(leaf, "dtype", None) != float0 or shape != aval.shape:
+            got = f"float0{list(shape)}" if getattr(leaf, "dtype", None) == float0 else as_value(leaf).aval.str_short()
+            raise ValueError(
+                f"linearized function called on tangent values inconsistent with the original primal values: got {got} "
+                f"for primal {aval.str_short()}, of which tangents are float0 zeros.{at(self._fun)}"
+            )
 
 
 tree.register_pytree_node(

@@ -158,10 +158,11 @@ def positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     else:
         bound = inspect.signature(fun).bind(*args, **kwargs)
     bound.apply_defaults()
-    if bound.kwargs:
+    given = sorted(n for n in bound.kwargs if n in kwargs)  # the others keep their defaults, for the rule, too
+    if given:
         raise TypeError(
-            f"the keyword arguments {sorted(bound.kwargs)} of {function_line(fun)} cannot be given by position, as the "
-            "rule of a function with a custom derivative needs"
+            f"the keyword arguments {given} of {function_line(fun)} cannot be given by position, as the rule of a "
+            "function with a custom derivative needs"
         )
     return bound.args
 
@@ -571,7 +572,8 @@ def _refuse_moving(fun: Callable[..., Any], static_args: Sequence[Any]) -> None:
 def _checked_cotangents(
     bwd: Callable[..., Any], given: Arguments, avals: Sequence[ShapedArray], found: Any
 ) -> list[Value | None]:
-    """The backward rule's results, one for each leaf of the arguments; None is zero, for a leaf or a whole argument."""
+    """The backward rule's results, one for each leaf of the arguments. They may be a prefix of the arguments' tree:
+    None is zero for all that is below it, and a value is the cotangent of each leaf below it."""
     if isinstance(found, list):
         found = tuple(found)
     template = tree.unflatten(given.tree, list(range(len(avals))))
@@ -584,14 +586,16 @@ def _checked_cotangents(
     for part, places in zip(found, template, strict=True):
         if part is None:
             continue
-        positions = tree.leaves(places)
         leaves, structure = tree.flatten(part, is_leaf=lambda x: x is None)
-        if structure != tree.structure(places):
+        try:
+            subtrees = tree.flatten_up_to(structure, places)
+        except ValueError:
             raise TypeError(
                 f"Custom VJP bwd rule {function_line(bwd)} must produce cotangents with the same container (pytree) "
                 f"structure as the arguments: {tree.shown(tree.structure(places))}, but got {tree.shown(structure)}."
-            )
-        for i, leaf in zip(positions, leaves, strict=True):
+            ) from None
+        pairs = [(i, leaf) for leaf, below in zip(leaves, subtrees, strict=True) for i in tree.leaves(below)]
+        for i, leaf in pairs:
             if leaf is None or not is_inexact(avals[i].dtype):
                 continue
             if isinstance(leaf, SymbolicZero) and leaf.shape == avals[i].shape:

@@ -11,7 +11,7 @@ from typing import Any
 from ..hlo.ir import HloComputation
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
-from ..tracer.arguments import abstract, check_function
+from ..tracer.arguments import abstract_example, check_function
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, current_trace, eval_computation, run_meaning
@@ -50,9 +50,7 @@ class _Traced:
 
 def _type(leaf: Any, fun: Function) -> ShapedArray:
     """The type of an example, of which only shape and dtype count."""
-    if hasattr(leaf, "shape") and hasattr(leaf, "dtype") and not hasattr(leaf, "__array__"):
-        return ShapedArray(tuple(leaf.shape), leaf.dtype)
-    return abstract(leaf, lambda: f"an argument of {function_line(fun)}")
+    return abstract_example(leaf, lambda: f"an argument of {function_line(fun)}")
 
 
 # --- transposes
@@ -68,12 +66,19 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
       reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
 
     Raises:
-      TypeError: (when called) the cotangent is not like the result.
+      TypeError: integers become floats or the reverse; (when called) the cotangent is not like the result.
       UnsupportedError: (when called) `fun` is not linear.
     """
     check_function(fun, "linear_transpose")
     refuse_reduce_axes(reduce_axes, "linear_transpose")
     traced = _Traced(fun, primals, "function")
+    if len({is_inexact(a.dtype) for a in (*traced.in_avals, *traced.out_avals)}) > 1:
+        raise TypeError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer -> integer functions,"
+            f" but got {[a.str_short() for a in traced.in_avals]} -> {[a.str_short() for a in traced.out_avals]}."
+            f"{at(fun)}"
+        )
+
     def transposed(cotangent: Any) -> Any:
         leaves, structure = tree.flatten(cotangent)
         if structure != traced.out_tree:

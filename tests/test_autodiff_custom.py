@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -403,3 +404,57 @@ def test_rules_of_traced_functions_give_what_the_function_gives(result: Any, mes
         jvp(jit(f), (f32(2),), (f32(1),))
     with pytest.raises(TypeError, match=f"(?s)Custom VJP fwd {like}{message}"):
         vjp(jit(g), f32(2))
+
+
+# --- forms of arguments and cotangents
+
+
+@pytest.mark.parametrize(
+    "back, expected",
+    [
+        (lambda ct: (ct, (2 * ct, None)), (1.0, (2.0, 0.0))),
+        (lambda ct: (ct, 3 * ct), (1.0, (3.0, 3.0))),
+        (lambda ct: 4 * ct, (4.0, (4.0, 4.0))),
+        (lambda ct: (None, 5 * ct), (0.0, (5.0, 5.0))),
+        (lambda ct: None, (0.0, (0.0, 0.0))),
+    ],
+)
+def test_cotangents_are_a_prefix_of_the_arguments(back: Any, expected: Any) -> None:
+    function = custom_vjp(lambda x: x[0] * 1.0)
+    function.defvjp(lambda x: (function(x), None), lambda _, ct: (back(ct),))
+    assert grad(function)((1.0, (2.0, 3.0))) == expected
+
+
+def test_cotangents_of_an_argument_with_an_empty_node() -> None:
+    function = custom_vjp(lambda x: x["a"] * 1.0)
+    function.defvjp(lambda x: (function(x), None), lambda _, ct: ({"a": 2 * ct, "b": None},))
+    assert grad(function)({"a": 1.0, "b": None}) == {"a": 2.0, "b": None}
+
+
+def test_keyword_only_arguments_keep_their_defaults() -> None:
+    def scaled(x: Any, y: Any, *, by: Any = 0.5) -> Any:
+        return x + y * by
+
+    for inner, factor in ((scaled, 0.5), (partial(scaled, by=0.25), 0.25)):
+        function = custom_jvp(inner)
+        function.defjvp(lambda p, t, inner=inner: jvp(inner, p, t))
+        assert grad(function, 1)(1.0, 2.0) == factor
+        with pytest.raises(TypeError, match=r"\['by'\].* cannot be given by position"):
+            function(1.0, 2.0, by=1.0)
+
+
+# --- what may be given to linear functions
+
+
+def test_tangents_of_integers_are_float0() -> None:
+    pushed = linearize(lambda i: i, np.ones(2, np.int32))[1]
+    assert pushed(np.zeros(2, float0)).dtype == float0
+    for wrong in (np.ones(2, np.int32), np.zeros(3, float0), np.ones((3, 2), np.float32), 1.0):
+        with pytest.raises(ValueError, match="tangent values inconsistent with the original primal values"):
+            pushed(wrong)
+
+
+def test_linear_transpose_of_integers() -> None:
+    with pytest.raises(TypeError, match="linear_transpose only supports"):
+        linear_transpose(lambda x: 2.0 * x, 1)
+    assert linear_transpose(lambda x: 2 * x, 1)(3) == (6,)

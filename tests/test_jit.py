@@ -549,3 +549,32 @@ def test_float0_is_no_part_of_a_program() -> None:
     assert len(closed.out_avals) == 1
     pullback = hloom.vjp(lambda x, y: x + y, 2, 1)[1]
     assert [z.dtype for z in hloom.jit(pullback)(np.zeros((), hloom.float0))] == [hloom.float0] * 2
+
+
+# --- types in place of arrays
+
+
+class Described:
+    """No array: it has a shape and a dtype."""
+
+    shape = (2, 3)
+    dtype = np.dtype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "aval",
+    [
+        lambda f, x: hloom.eval_shape(f, x),
+        lambda f, x: hloom.jit(f).eval_shape(x),
+        lambda f, x: hloom.make_jaxpr(f)(x).out_avals[0],
+        lambda f, x: hloom.jit(f).lower(x).out_info,
+    ],
+)
+def test_examples_have_a_shape_and_a_dtype(aval: Any) -> None:
+    found = aval(lambda x: x.sum(0), Described())
+    assert found.shape == (3,) and found.dtype == np.float32
+
+
+def test_an_object_with_a_shape_is_no_argument_of_a_call() -> None:
+    with pytest.raises(NonArrayArgumentError, match="is a Described, which is not an array"):
+        hloom.jit(lambda x: x)(Described())

@@ -86,11 +86,13 @@ def test_refused(name: str) -> None:
         pickle.dumps(made)
 
 
-def test_a_tracer_is_refused() -> None:
+def test_a_tracer_is_copied_but_not_pickled() -> None:
     @hloom.jit
     def f(x: Any) -> Any:
-        with pytest.raises(TypeError, match="cannot be pickled or copied"):
-            copy.deepcopy(x)
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(x)
+        assert copy.copy(x) is x
+        assert copy.deepcopy({"a": [x]})["a"][0] is x
         return x
 
     f(1.0)

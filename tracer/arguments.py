@@ -263,6 +263,19 @@ def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
     )
 
 
+def abstract_example(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
+    """As `abstract`, of an example of which only the type counts: it may be any object with a shape and a dtype."""
+    if isinstance(leaf, ArrayBase | ShapeDtypeStruct | np.ndarray | np.generic):
+        return abstract(leaf, describe)
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if isinstance(shape, tuple) and all(isinstance(n, int) for n in shape) and dtype is not None:
+        try:
+            return ShapedArray(shape, dtypes.canonical_dtype(np.dtype(dtype)))
+        except TypeError:  # a dtype of another library
+            pass
+    return abstract(leaf, describe)
+
+
 def values_of(leaves: Sequence[Any], describe: Callable[[int], str]) -> list[Value]:
     """The leaves of arguments as values; `describe` names a leaf, by its position, in messages.
 

@@ -29,6 +29,7 @@ from .arguments import (
     ShapeDtypeStruct,
     StaticArguments,
     abstract,
+    abstract_example,
     argument_spec,
     check_function,
     leaf_describer,
@@ -291,7 +292,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
-        avals = tuple([abstract(x, functools.partial(self._describe, k, args, kwargs)) for k, x in enumerate(leaves)])
+        describe = [functools.partial(self._describe, k, args, kwargs) for k in range(len(leaves))]
+        avals = tuple([abstract_example(x, d) for x, d in zip(leaves, describe, strict=True)])
         key = (treedef, avals, statics, current_context())
         traced = self._trace(key, dynamic, keywords)
         signature = Signature(
@@ -412,7 +414,7 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     args, kwargs = hide_float0((args, kwargs))
     leaves, treedef = tree.flatten((args, kwargs))
     describe = leaf_describer(fun, args, kwargs)
-    avals = [abstract(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
+    avals = [abstract_example(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
     traced = trace_function(fun, treedef, avals, types_only=True, float0_results=True)
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
     return tree.unflatten(traced.out_tree, structs)

@@ -166,7 +166,13 @@ class Tracer(ArrayBase):
         return format(repr(self), spec) if not spec else format(self._number("formatted number"), spec)
 
     def __reduce__(self) -> Any:
-        raise ConcretizationTypeError(f"{self!r} cannot be pickled or copied: it has no value while tracing")
+        raise ConcretizationTypeError(f"{self!r} cannot be pickled: it has no value while tracing")
+
+    def __copy__(self) -> Tracer:
+        return self  # arrays do not change
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
+        return self
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.str_short()}{'*' if self.aval.weak_type else ''}>"

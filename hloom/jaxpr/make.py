@@ -9,7 +9,14 @@ from typing import Any
 
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
-from ..tracer.arguments import ShapeDtypeStruct, abstract, argument_spec, check_function, leaf_describer, split_static
+from ..tracer.arguments import (
+    ShapeDtypeStruct,
+    abstract_example,
+    argument_spec,
+    check_function,
+    leaf_describer,
+    split_static,
+)
 from ..tracer.context import Override, current_context
 from ..tracer.float0 import hide_float0
 from ..tracer.traced import trace_function
@@ -40,7 +47,7 @@ def make_jaxpr(
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         describe = leaf_describer(fun, dynamic, keywords, statics)
-        avals = [abstract(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
+        avals = [abstract_example(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
         with Override(axis_names=(*current_context().axis_names, *axes)):
             traced = trace_function(fun, treedef, avals, statics, float0_results=True)
         closed = view_of(traced.computation, traced.captured, traced.in_avals, traced.out_avals)
