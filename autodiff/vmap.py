@@ -155,7 +155,9 @@ def _size(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> int:
-    sizes = {k: v.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None}
+    sizes: dict[int, int] = {
+        k: v.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None
+    }
     if axis_size is not None:
         wanted = operator.index(axis_size)
         for size in sizes.values():
