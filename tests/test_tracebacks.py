@@ -422,7 +422,7 @@ def test_a_fault_of_the_library_says_how_to_see_it(monkeypatch: pytest.MonkeyPat
     """Without its frames such an error says little."""
     from hloom.tracer import jit
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise fault("an invariant")
 
     broken.__code__ = broken.__code__.replace(co_filename=jit.__file__)
