@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,10 @@ os.environ.setdefault("HLOOM_CACHE_DIR", str(_folder))
 
 # Every pass that changes a module is followed by the verifier.
 os.environ.setdefault("HLOOM_VERIFY_PASSES", "1")
+
+# A parent may ignore interrupts, as a shell does for what runs in the background; tests send some to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A first example may compile for a second: no deadline. On CI the same examples each time.
 settings.register_profile("local", deadline=None)
