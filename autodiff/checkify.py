@@ -16,9 +16,9 @@ from ..tracer import tree
 from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.context import Override, current_context
-from ..tracer.core import Trace, Tracer, Value, current_trace, set_current_trace
+from ..tracer.core import Tracer, Value, current_trace, set_current_trace
 from ..tracer.ops import compare, full_like
-from ..tracer.recording import HloTrace
+from ..tracer.recording import is_recording
 from ..tracer.source import user_line
 from .batches import first_where
 from .checks import Checks, CheckTrace, JaxRuntimeError, Site, bind_check, message_of
@@ -180,7 +180,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     functionalized = "user" in checks
     if not functionalized and (debug or checks):
         return
-    if not functionalized and _is_recorded(current_trace()):
+    if not functionalized and is_recording(current_trace()):
         raise ValueError(
             "Cannot abstractly evaluate a checkify.check which was not functionalized: it is in a function that is "
             f"traced (by jit, scan, ...).\n  at {user_line()}\n  Apply checkify.checkify to the function, inside or "
@@ -227,11 +227,3 @@ def check_error(error: Error) -> None:
         args, kwargs = ((), {}) if site.structure is None else tree.unflatten(site.structure, payload)
         text = site.message if site.structure is not None else site.message.replace("{", "{{").replace("}", "}}")
         check(compare(code, "NE", full_like(code, number + 1)), text, *args, **kwargs)
-
-
-def _is_recorded(trace: Trace | None) -> bool:
-    while trace is not None:
-        if isinstance(trace, HloTrace):
-            return True
-        trace = trace.parent
-    return False

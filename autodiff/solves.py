@@ -163,20 +163,7 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The solution x of ``matvec(x) == b`` that ``solve(matvec, b)`` finds. JAX's `lax.custom_linear_solve`.
-
-    Its derivative is the solution of the same equation with another right-hand side.
-
-    Args:
-      matvec: a linear function from a pytree like `b` to one like `b`.
-      b: the right-hand side, a pytree of arrays.
-      solve: solve(matvec, b) -> x; it need not be differentiable. With `has_aux` it returns (x, aux).
-      transpose_solve: transpose_solve(vecmat, b) -> x, for the transposed function; needed by reverse mode.
-      symmetric: matvec is its own transpose, and `solve` solves both equations.
-
-    Raises:
-      TypeError: matvec or solve returns something that is not like `b`; reverse mode without `transpose_solve`.
-    """
+    """See `hloom.lax.custom_linear_solve`, which calls this."""
     check_function(matvec, "custom_linear_solve")
     problem = _Problem("custom_linear_solve", b)
     if current_trace() is EVAL:
@@ -252,8 +239,7 @@ def _linear_solve_transpose(
     if any(isinstance(k, Linear) for part in known for k in part):
         raise TypeError(f"custom_linear_solve is linear in the right-hand side only\n  at {user_line()}")
     right = [zeros(o.aval) if ct is None else ct for ct, o in zip(cts, b, strict=False)]
-    order = [k for pair in ((2, 3), (0, 1)) for k in pair]
-    given = [*(v for k in order for v in known[k]), *right]
+    given = [*(v for k in (2, 3, 0, 1) for v in known[k]), *right]
     found = bind_call(back.call(given), given)[: len(b)]
     return [*(None for part in known for _ in part), *found]
 
@@ -282,19 +268,7 @@ ROOT = Primitive("custom_root", evaluate=run_meaning)
 def custom_root(
     f: Function, initial_guess: Any, solve: Solver, tangent_solve: Solver, has_aux: bool = False
 ) -> Any:
-    """A root of `f` that ``solve(f, initial_guess)`` finds, differentiable in what `f` closes over. JAX's
-    `lax.custom_root`.
-
-    Args:
-      f: a function from a pytree to one of the same structure and types.
-      initial_guess: where the solver starts; the root does not depend on it.
-      solve: solve(f, initial_guess) -> root; it need not be differentiable. With `has_aux` it returns (root, aux).
-      tangent_solve: tangent_solve(g, y) -> x with ``g(x) == y`` for a linear function g, the derivative of f at the
-        root. For reverse mode x must be a transposable function of y: ``lambda g, y: y / g(1.0)`` for scalars.
-
-    Raises:
-      TypeError: a function returns something that is not like the initial guess.
-    """
+    """See `hloom.lax.custom_root`, which calls this."""
     check_function(f, "custom_root")
     problem = _Problem("custom_root", initial_guess)
     if current_trace() is EVAL:

@@ -21,9 +21,8 @@ from ..hlo.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .context import current_context
-from .core import Trace
 from .jit import JitFunction, Run
-from .recording import HloTrace
+from .recording import is_recording
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NONE = ArgumentSpec(frozenset(), frozenset())
@@ -56,7 +55,7 @@ class Compound(JitFunction[..., Any]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not self._state.direct and _is_recording(self._state.trace):
+            if not self._state.direct and is_recording(self._state.trace):
                 return self._fun(*args, **kwargs)
             try:
                 return super().__call__(*args, **kwargs)
@@ -100,15 +99,6 @@ class Compound(JitFunction[..., Any]):
 
 class _Declined(Signal):
     """The call does not run as a program: the Python function itself runs."""
-
-
-def _is_recording(trace: Trace | None) -> bool:
-    """Whether HLO is recorded: an HloTrace is among the current trace and its parents."""
-    while trace is not None:
-        if isinstance(trace, HloTrace):
-            return True
-        trace = trace.parent
-    return False
 
 
 def argument_names(fun: Callable[..., Any], names: Sequence[str]) -> ArgumentSpec:

@@ -43,6 +43,7 @@ __all__ = [
     "RecordedTracer",
     "Recorder",
     "TracedComputation",
+    "is_recording",
     "returns_element",
     "run_computation",
     "takes_one_tuple",
@@ -309,6 +310,15 @@ def stand_in_for(aval: ShapedArray) -> Value | None:
     while trace is not None and not (isinstance(trace, HloTrace) and trace.types_only):
         trace = trace.parent
     return None if trace is None else overlaid_all([trace.parameter(aval.storage)], [aval])[0]
+
+
+def is_recording(trace: Trace | None) -> bool:
+    """Whether HLO is recorded: an HloTrace is among the current trace and its parents."""
+    while trace is not None:
+        if isinstance(trace, HloTrace):
+            return True
+        trace = trace.parent
+    return False
 
 
 def takes_one_tuple(computation: HloComputation) -> HloComputation:
