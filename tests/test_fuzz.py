@@ -56,7 +56,7 @@ def found_by(kind: str, defect: str, start: int) -> tuple[Case, Outcome]:
         pytest.param("hlo", "wrong_kernel", 5, "compiled code differ", 9, marks=pytest.mark.slow),
         ("hlo", "wrong_memory", 17, "compiled code", 8),
         ("array", "wrong_kernel", 4, "jit differs", 5),
-        pytest.param("array", "wrong_derivative", 51, "jvp and differences differ", 6, marks=pytest.mark.slow),
+        pytest.param("array", "wrong_derivative", 103, "jvp and differences differ", 6, marks=pytest.mark.slow),
     ],
 )
 def test_a_defect_is_found_and_made_small(kind: str, defect: str, start: int, signature: str, most: int) -> None:
@@ -250,14 +250,14 @@ def test_smaller_programs_run() -> None:
     program, smaller = _PROGRAM, True
     while smaller:
         smaller = False
-        for candidate in smaller_programs(program):
+        for candidate in smaller_programs(program, (x,)):
             source = to_source(candidate)
             run = kinds.KINDS["array"].check(Case("array", 0, source, (x,)), lambda name: None)
             assert run.verdict is Verdict.OK, source
             if candidate != program and "tanh" in source:
                 program, smaller = candidate, True
                 break
-    assert to_source(program).count("\n") == 8, to_source(program)
+    assert to_source(program).count("\n") == 6, to_source(program)
     assert [s.targets[0].name for s in without_dead(replace(_PROGRAM, results=("b",))).statements] == ["a", "b"]
 
 

@@ -280,7 +280,7 @@ def minimised(case: Case, shows: Shows) -> Case:
     smaller = True
     while smaller:
         smaller = False
-        for candidate in smaller_programs(block):
+        for candidate in smaller_programs(block, case.inputs):
             if candidate == block:
                 continue
             changed = case.but(program=to_source(candidate), parts=candidate)

@@ -124,9 +124,9 @@ def without_dead(block: Block) -> Block:
     return replace(block, statements=tuple(reversed(kept)))
 
 
-def smaller_programs(block: Block) -> Iterator[Block]:
-    """Programs with less: fewer results, a statement that becomes a constant or one of its arguments, a block's
-    contents in the place of the statement that calls it, and the same inside of blocks."""
+def smaller_programs(block: Block, inputs: Sequence[NDArray]) -> Iterator[Block]:
+    """Programs of these inputs with less: fewer results, a statement that becomes a constant or one of its arguments,
+    no second name for a value, and the same inside of blocks."""
     if len(block.results) > 1:
         half = len(block.results) // 2
         for results in (block.results[:half], block.results[half:]):
@@ -138,21 +138,38 @@ def smaller_programs(block: Block) -> Iterator[Block]:
         names = tuple(v.name for v in block.statements[k].targets)
         if names != block.results:
             yield without_dead(replace(block, statements=block.statements[: k + 1], results=names))
-    yield from _less_inside(block)
+    given = zip(block.parameters, inputs, strict=True)
+    yield from _less_inside(block, {name: Var(name, a.shape, a.dtype.name) for name, a in given})
 
 
-def _less_inside(block: Block) -> Iterator[Block]:
-    types = {v.name: v for s in block.statements for v in s.targets}
+def _less_inside(block: Block, outer: dict[str, Var]) -> Iterator[Block]:
+    types = {**outer, **{v.name: v for s in block.statements for v in s.targets}}
     for k, statement in reversed(list(enumerate(block.statements))):
+        if statement.template == "{0}" and len(statement.targets) == 1 and not statement.kind:
+            rest = replace(block, statements=block.statements[:k] + block.statements[k + 1 :])
+            yield _renamed(rest, statement.targets[0].name, statement.arguments[0])
         for other in _in_its_place(statement, types):
             statements = block.statements[:k] + ((other,) if other else ()) + block.statements[k + 1 :]
             yield without_dead(replace(block, statements=statements))
         for n, body in enumerate(statement.blocks):
-            for less in _less_inside(body):
+            for less in _less_inside(body, types):
                 blocks = statement.blocks[:n] + (less,) + statement.blocks[n + 1 :]
                 changed = replace(statement, blocks=blocks)
                 statements = block.statements[:k] + (changed,) + block.statements[k + 1 :]
                 yield without_dead(replace(block, statements=statements))
+
+
+def _renamed(block: Block, old: str, new: str) -> Block:
+    """The block with another value in the place of `old`; each name of a program is given once."""
+
+    def names(given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(new if name == old else name for name in given)
+
+    statements = tuple(
+        replace(s, arguments=names(s.arguments), blocks=tuple(_renamed(b, old, new) for b in s.blocks))
+        for s in block.statements
+    )
+    return replace(block, statements=statements, results=names(block.results))
 
 
 def _in_its_place(statement: Statement, types: dict[str, Var]) -> Iterator[Statement | None]:
