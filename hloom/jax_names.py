@@ -28,9 +28,27 @@ tree_util typeof typing value_and_grad version vjp vmap
     "ad_checkpoint": """
 Offloadable Recompute Saveable checkpoint_name checkpoint_policies print_saved_residuals
 """,
+    "api_util": """
+argnums_partial debug_info donation_vector flatten_axes flatten_fun flatten_fun_nokwargs rebase_donate_argnums safe_map
+shaped_abstractify
+""",
+    "core": """
+AbstractValue Atom ParamDict ShapedArray Trace Tracer Value ensure_compile_time_eval eval_context eval_jaxpr max_dim
+min_dim
+""",
+    "custom_batching": """
+custom_vmap sequential_vmap
+""",
     "custom_derivatives": """
 CustomVJPPrimal SymbolicZero closure_convert custom_gradient custom_jvp custom_jvp_call_p custom_vjp custom_vjp_call_p
 custom_vjp_primal_tree_values linear_call remat_opt_p zero_from_primal
+""",
+    "debug": """
+DebugEffect OrderedDebugEffect breakpoint callback inspect_array_sharding log print visualize_array_sharding
+visualize_sharding
+""",
+    "dlpack": """
+from_dlpack is_supported_dtype
 """,
     "dtypes": """
 TypePromotionError bfloat16 canonicalize_dtype extended finfo float0 iinfo issubdtype itemsize_bits prng_key result_type
@@ -41,17 +59,133 @@ ConcretizationTypeError InconclusiveDimensionOperation JAXIndexError JAXTypeErro
 KeyReuseError NonConcreteBooleanIndexError TracerArrayConversionError TracerBoolConversionError
 TracerIntegerConversionError UnexpectedTracerError
 """,
+    "example_libraries.optimizers": """
+JoinPoint Optimizer OptimizerState adagrad adam adamax clip_grads constant exponential_decay inverse_time_decay l2_norm
+make_schedule momentum nesterov optimizer pack_optimizer_state piecewise_constant polynomial_decay rmsprop
+rmsprop_momentum sgd sm3 unpack_optimizer_state
+""",
+    "example_libraries.stax": """
+AvgPool BatchNorm Conv Conv1DTranspose ConvTranspose Dense Dropout Elu Exp FanInConcat FanInSum FanOut Flatten Gelu
+GeneralConv GeneralConvTranspose Identity LeakyRelu LogSoftmax MaxPool Relu Selu Sigmoid Softmax Softplus SumPool Tanh
+elementwise parallel serial shape_dependent
+""",
     "experimental": """
 EArray array_serialization buffer_callback checkify colocated_python compilation_cache compute_on control_deps cur_qdd
 custom_partitioning fused hijax io_callback jax2tf jet key_reuse layout mesh_utils mosaic multihost_utils ode pallas
 pjit primal_tangent_dtype profiler random rnn roofline scheduling_groups serialize_executable shard_alike shard_map
 source_mapper sparse topologies transfer xla_metadata
 """,
+    "experimental.checkify": """
+Error ErrorCategory JaxRuntimeError all_checks automatic_checks check check_error checkify debug_check div_checks
+float_checks index_checks init_error nan_checks user_checks
+""",
+    "experimental.jet": """
+JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop fact jet jet2
+jet_fun jet_rules jet_subtrace linear_prop traceable zero_prop zero_series zero_term
+""",
+    "experimental.layout": """
+Format Layout with_layout_constraint
+""",
+    "experimental.mesh_utils": """
+create_device_mesh create_hybrid_device_mesh device_kind_handler_dict
+""",
+    "experimental.multihost_utils": """
+ProcessFailureError assert_equal broadcast_one_to_all global_array_to_host_local_array
+global_array_to_host_local_array_impl gtl_abstract_eval host_local_array_to_global_array
+host_local_array_to_global_array_impl live_devices ltg_abstract_eval ltg_batcher process_allgather
+reached_preemption_sync_point sync_global_devices
+""",
+    "experimental.ode": """
+abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio odeint optimal_step_size
+ravel_first_arg ravel_first_arg_ runge_kutta_step
+""",
+    "experimental.shard_map": """
+jshmap traceback_util
+""",
+    "experimental.sparse": """
+BCOO BCSR COO CSC CSR CuSparseEfficiencyWarning JAXSparse SparseEfficiencyError SparseEfficiencyWarning SparseTracer
+bcoo_broadcast_in_dim bcoo_concatenate bcoo_conv_general_dilated bcoo_dot_general bcoo_dot_general_sampled
+bcoo_dynamic_slice bcoo_extract bcoo_fromdense bcoo_gather bcoo_multiply_dense bcoo_multiply_sparse bcoo_reduce_sum
+bcoo_reshape bcoo_rev bcoo_slice bcoo_sort_indices bcoo_squeeze bcoo_sum_duplicates bcoo_todense bcoo_transpose
+bcoo_update_layout bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_extract bcsr_fromdense
+bcsr_sum_duplicates bcsr_todense coo_fromdense coo_matmat coo_matvec coo_todense csr_fromdense csr_matmat csr_matvec
+csr_todense empty eye grad jacfwd jacobian jacrev random_bcoo sparsify todense value_and_grad
+""",
+    "export": """
+DisabledSafetyCheck Exported SymbolicScope default_export_platform deserialize export is_symbolic_dim
+maximum_supported_calling_convention_version minimum_supported_calling_convention_version
+register_namedtuple_serialization register_pytree_node_serialization symbolic_args_specs symbolic_shape
+""",
     "extend": """
 backend core ifrt_programs linear_util lowering mlir pallas random sharding source_info_util xla
 """,
+    "extend.core": """
+AbstractToken CallPrimitive ClosedJaxpr DebugInfo DropVar Effect Effects InconclusiveDimensionOperation Jaxpr JaxprEqn
+JaxprTypeError Literal Primitive Token TraceTag Var array_types call_impl check_jaxpr concrete_or_error find_top_trace
+gensym get_opaque_trace_state jaxpr_as_fun jaxprs_in_params mapped_aval new_jaxpr_eqn no_effects
+nonempty_axis_env_DO_NOT_USE primal_dtype_to_tangent_dtype primitives set_current_trace subjaxprs take_current_trace
+unmapped_aval unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE
+valid_jaxtype
+""",
+    "extend.core.primitives": """
+abs_p acos_p acosh_p add_jaxvals_p add_p after_all_p all_gather_p all_to_all_p and_p approx_top_k_p argmax_p argmin_p
+asin_p asinh_p atan2_p atan_p atanh_p axis_index_p bessel_i0e_p bessel_i1e_p bitcast_convert_type_p broadcast_in_dim_p
+call_p cbrt_p ceil_p cholesky_p clamp_p closed_call_p clz_p complex_p concatenate_p cond_p conj_p conv_general_dilated_p
+convert_element_type_p copy_p cos_p cosh_p create_token_p cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p
+custom_jvp_call_p custom_lin_p custom_vjp_call_p device_put_p digamma_p div_p dot_general_p dynamic_slice_p
+dynamic_update_slice_p eig_p eigh_p empty2_p eq_p eq_to_p erf_inv_p erf_p erfc_p exp2_p exp_p expm1_p fft_p floor_p
+gather_p ge_p get_p gt_p hessenberg_p householder_product_p igamma_grad_a_p igamma_p igammac_p imag_p integer_pow_p
+iota_p is_finite_p jit_p le_p le_to_p lgamma_p linear_solve_p log1p_p log_p logistic_p lt_p lt_to_p lu_p max_p min_p
+mul_p name_p ne_p neg_p nextafter_p not_p or_p pad_p pmax_p pmin_p polygamma_p population_count_p pow_p ppermute_p
+psum_p qr_p ragged_all_to_all_p random_bits_p random_fold_in_p random_gamma_p random_seed_p random_split_p real_p
+reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_p reduce_precision_p reduce_prod_p reduce_sum_p
+reduce_window_max_p reduce_window_min_p reduce_window_p reduce_window_sum_p reduce_xor_p regularized_incomplete_beta_p
+rem_p remat_p reshape_p rev_p rng_bit_generator_p rng_uniform_p round_p rsqrt_p scan_p scatter_add_p scatter_max_p
+scatter_min_p scatter_mul_p scatter_p schur_p select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
+select_n_p sharding_constraint_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign_p sin_p sinh_p slice_p
+sort_p sqrt_p square_p squeeze_p stop_gradient_p sub_p svd_p swap_p tan_p tanh_p threefry2x32_p top_k_p transpose_p
+triangular_solve_p tridiagonal_p tridiagonal_solve_p while_p xor_p zeta_p
+""",
+    "extend.linear_util": """
+Callable StoreException WrappedFun cache merge_linear_aux transformation transformation2 transformation_with_aux
+transformation_with_aux2 wrap_init
+""",
+    "extend.random": """
+define_prng_impl random_seed rbg_prng_impl seed_with_impl threefry2x32_p threefry_2x32 threefry_prng_impl
+unsafe_rbg_prng_impl
+""",
+    "ffi": """
+build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register_ffi_target
+register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id
+""",
     "flatten_util": """
 ravel_pytree
+""",
+    "image": """
+ResizeMethod resize scale_and_translate
+""",
+    "interpreters.ad": """
+JVPTrace JVPTracer UndefinedPrimal Zero add_jaxvals add_jaxvals_p add_tangents annotations defbilinear defjvp defjvp2
+deflinear deflinear2 get_primitive_transpose instantiate_zeros is_undefined_primal jvp linearize primitive_jvps
+primitive_transposes zeros_like_aval
+""",
+    "interpreters.batching": """
+axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer defvectorized fancy_primitive_batchers
+primitive_batchers register_vmappable unregister_vmappable
+""",
+    "interpreters.mlir": """
+AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule LoweringRuleContext
+Mesh MeshAxisName ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext ShapePolyLoweringState
+ShardingContext Token TokenSet Value aval_to_ir_type aval_to_ir_types core_call_lowering dense_int_array
+dense_int_elements dtype_to_ir_type emit_python_callback flatten_ir_types flatten_ir_values i32_attr i64_attr ir
+ir_attribute ir_constant ir_constants ir_tree_registry ir_type_handlers jaxpr_subcomp lower_fun lower_jaxpr_to_fun
+lower_jaxpr_to_module lowerable_effects make_ir_context merge_mlir_modules module_to_bytecode module_to_string
+register_constant_handler register_lowering shape_tensor token_type unflatten_ir_values_like_types
+""",
+    "interpreters.partial_eval": """
+DynamicJaxprTracer JaxprTracer PartialVal Val custom_partial_eval_rules dce_jaxpr dce_jaxpr_call_rule
+dce_jaxpr_closed_call_rule dce_jaxpr_consts dce_rules partial_eval_jaxpr_custom_rules trace_to_jaxpr_dynamic
+trace_to_jaxpr_nounits
 """,
     "lax": """
 AccuracyMode ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers DotAlgorithm DotAlgorithmPreset DotDimensionNumbers
@@ -96,6 +230,12 @@ EigImplementation EighImplementation SvdAlgorithm cholesky cholesky_p cholesky_u
 eigh_p hessenberg hessenberg_p householder_product householder_product_p lu lu_p lu_pivots_to_permutation
 lu_pivots_to_permutation_p ormqr ormqr_p qdwh qr qr_p schur schur_p svd svd_p symmetric_product symmetric_product_p
 triangular_solve triangular_solve_p tridiagonal tridiagonal_p tridiagonal_solve tridiagonal_solve_p
+""",
+    "monitoring": """
+clear_event_listeners record_event record_event_duration_secs record_event_time_span record_scalar
+register_event_duration_secs_listener register_event_listener register_event_time_span_listener register_scalar_listener
+unregister_event_duration_listener unregister_event_listener unregister_event_time_span_listener
+unregister_scalar_listener
 """,
     "nn": """
 celu dot_product_attention elu gelu get_scaled_dot_general_config glu hard_sigmoid hard_silu hard_swish hard_tanh
@@ -149,20 +289,79 @@ cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matr
 matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv tensorsolve trace vecdot
 vector_norm
 """,
+    "ops": """
+segment_max segment_min segment_prod segment_sum
+""",
+    "profiler": """
+ProfileData ProfileEvent ProfileOptions ProfilePlane StepTraceAnnotation TraceAnnotation annotate_function
+device_memory_profile register_subprocess save_device_memory_profile start_server start_trace stop_server stop_trace
+trace
+""",
     "random": """
 PRNGKey ball bernoulli beta binomial bits categorical cauchy chisquare choice clone dirichlet double_sided_maxwell
 exponential f fold_in gamma generalized_normal geometric gumbel key key_data key_dtype key_impl laplace loggamma
 logistic lognormal maxwell multinomial multivariate_normal normal orthogonal pareto permutation poisson rademacher
 randint random_gamma_p rayleigh split t triangular truncated_normal uniform wald weibull_min wrap_key_data
 """,
+    "ref": """
+AbstractRef Ref addupdate empty_ref free_ref freeze get new_ref set swap
+""",
     "scipy": """
 cluster fft integrate interpolate linalg ndimage signal sparse special stats
+""",
+    "scipy.cluster.vq": """
+vq
+""",
+    "scipy.fft": """
+dct dctn idct idctn
+""",
+    "scipy.integrate": """
+trapezoid
+""",
+    "scipy.interpolate": """
+RegularGridInterpolator
 """,
     "scipy.linalg": """
 block_diag cho_factor cho_solve cholesky circulant companion convolution_matrix det dft eigh eigh_tridiagonal expm
 expm_frechet fiedler fiedler_companion funm hadamard hankel helmert hessenberg hilbert inv invhilbert invpascal leslie
 lu lu_factor lu_solve pascal polar qr qr_multiply rsf2csf schur solve solve_sylvester solve_triangular sqrtm svd
 toeplitz
+""",
+    "scipy.ndimage": """
+map_coordinates
+""",
+    "scipy.optimize": """
+OptimizeResults minimize
+""",
+    "scipy.signal": """
+convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch
+""",
+    "scipy.sparse.linalg": """
+bicgstab cg gmres
+""",
+    "scipy.spatial.transform": """
+Rotation Slerp
+""",
+    "scipy.special": """
+bernoulli bessel_jn beta betainc betaln boxcox boxcox1p comb dawsn digamma entr erf erfc erfcx erfinv exp1 expi expit
+expn factorial fresnel gamma gammainc gammaincc gammaln gammasgn hyp1f1 hyp2f1 i0 i0e i1 i1e kl_div log_ndtr log_softmax
+loggamma logit logsumexp multigammaln ndtr ndtri owens_t poch polygamma rel_entr sici softmax spence sph_harm_y wofz
+xlog1py xlogy zeta
+""",
+    "scipy.stats": """
+bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gaussian_kde gennorm geom gumbel_l gumbel_r laplace
+logistic mode multinomial multivariate_normal nbinom norm pareto poisson rankdata sem t truncnorm uniform vonmises
+wrapcauchy
+""",
+    "sharding": """
+AbstractDevice AbstractMesh AxisType ManualAxisType Mesh NamedSharding PartitionSpec Sharding SingleDeviceSharding
+auto_axes explicit_axes get_abstract_mesh get_mesh make_single_device_sharding reshard set_mesh use_abstract_mesh
+""",
+    "stages": """
+ArgInfo Compiled CompilerOptions Lowered Traced Wrapped
+""",
+    "test_util": """
+check_grads check_jvp check_vjp
 """,
     "tree": """
 all broadcast flatten flatten_with_path leaves leaves_with_path map map_with_path reduce reduce_associative static
@@ -175,6 +374,9 @@ register_pytree_node_class register_pytree_with_keys register_pytree_with_keys_c
 tree_broadcast tree_flatten tree_flatten_with_path tree_leaves tree_leaves_with_path tree_map tree_map_with_path
 tree_reduce tree_reduce_associative tree_structure tree_transpose tree_unflatten treedef_children treedef_is_leaf
 treedef_tuple
+""",
+    "typing": """
+ArrayLike DTypeLike
 """,
 }
 

@@ -3,6 +3,7 @@
 import typing as _typing
 from importlib import import_module as _import_module
 
+from ...namespaces import missing as _missing
 from ..primitive import Linear, Primitive
 
 if _typing.TYPE_CHECKING:
@@ -69,7 +70,7 @@ if not _typing.TYPE_CHECKING:
         if name == "primitives":
             return _import_module(".primitives", __name__)
         if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise _missing(__name__, name)
         found = globals()[name] = getattr(_import_module(f".{_HOMES[name]}", _PACKAGE), name)
         return found
 

@@ -4,6 +4,7 @@ import typing as _typing
 
 from ...jaxpr.primitives import primitive_named as _named
 from ...lax import primitives as _of_lax
+from ...namespaces import publish as _publish
 
 if _typing.TYPE_CHECKING:
     from ...lax.primitives import *  # noqa: F403
@@ -30,3 +31,5 @@ __all__ = [
     "triangular_solve_p",
     *_of_lax.__all__,
 ]
+
+_publish(__name__)
