@@ -403,4 +403,10 @@ ADVICE = {
     "errors.JaxRuntimeError": "a program that cannot be run raises hloom.errors.ExecutionError",
     "stages": "the stages of a function are hloom.Lowered and hloom.Compiled",
 }
-"""What to do without a name: by namespace and name. The other messages follow from the lists of names."""
+"""Why a name is not there, or what to do without it: by namespace and name, and `NAMESPACE.*` for all others of one.
+The other messages follow from the lists of names."""
+
+
+def reason(space: str, name: str) -> str | None:
+    """Why hloom lacks a name of JAX; None: nothing is known but that it is not there."""
+    return ADVICE.get(f"{space}.{name}".lstrip(".")) or ADVICE.get(f"{space}.*".lstrip("."))

@@ -110,7 +110,7 @@ def _message(module: str, name: str) -> str:
     jax_names = import_module(".jax_names", _PACKAGE)
     space = module[len(_PACKAGE) + 1 :]
     jax = f"jax.{space}".rstrip(".")
-    advice = jax_names.ADVICE.get(f"{space}.{name}".lstrip("."))
+    advice = jax_names.reason(space, name)
     in_jax = name in jax_names.names(space)
     elsewhere = _elsewhere(space, name, jax_names)
     if in_jax and elsewhere is None and advice is None:
