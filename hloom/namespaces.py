@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from types import FunctionType
@@ -21,18 +22,21 @@ from .hlo.tracebacks import boundary, hide, inner
 _PACKAGE = __name__.partition(".")[0]
 
 
-def publish(module: str, *submodules: str) -> None:
-    """Make a module a public namespace. `submodules` are those of its names that are loaded when they are first used.
+def publish(module: str, *submodules: str, later: Mapping[str, str] | None = None) -> None:
+    """Make a module a public namespace. Some of its names may be loaded when they are first used: `submodules`, and the
+    names of `later`, each with the module of the package that has it: ``{"eval_jaxpr": "jaxpr.evaluate"}``.
 
     Type checkers read their imports below `if TYPE_CHECKING:`.
     """
     names = vars(sys.modules[module])
+    homes = dict(later or {})
     for name in names["__all__"]:
-        if name not in submodules:
+        if name not in submodules and name not in homes:
             names[name] = published(names[name], name, module)
-    names["__getattr__"] = partial(_find, module, submodules)
-    if submodules:
-        names["__dir__"] = lambda: sorted({*names, *submodules})
+    names["__getattr__"] = partial(_find, module, submodules, homes)
+    if submodules or homes:
+        public = {*names["__all__"], *submodules}
+        names["__dir__"] = lambda: sorted({*(n for n in names if n.startswith("__") or n in public), *public})
 
 
 _published: dict[tuple[str, FunctionType], FunctionType] = {}
@@ -91,10 +95,14 @@ def missing(module: str, name: str) -> AttributeError:
     return _Missing(module, name)
 
 
-def _find(module: str, submodules: tuple[str, ...], name: str) -> Any:
-    """A namespace's `__getattr__`: one of its modules that are loaded when they are first used, or an error."""
+def _find(module: str, submodules: tuple[str, ...], homes: Mapping[str, str], name: str) -> Any:
+    """A namespace's `__getattr__`: what is loaded when it is first used, or an error."""
     if name in submodules:
         return import_module(f".{name}", module)
+    if name in homes:
+        found = getattr(import_module(f".{homes[name]}", _PACKAGE), name)
+        found = vars(sys.modules[module])[name] = published(found, name, module)
+        return found
     error = missing(module, name)
     try:
         raise error

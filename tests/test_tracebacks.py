@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, get_origin
 
 import numpy as np
 import pytest
@@ -461,14 +461,14 @@ def public() -> Iterator[tuple[str, Any]]:
         module = jax_names.namespace("hloom", name)
         for each in module.__all__:
             found = getattr(module, each)
-            if callable(found) and not isinstance(found, ModuleType):
+            if callable(found) and not isinstance(found, ModuleType) and get_origin(found) is None:
                 yield f"{name}.{each}".lstrip("."), found
 
 
 FUNCTIONS = {name: found for name, found in public() if not isinstance(found, type)}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"debug.breakpoint"}))  # it reads from the terminal
 def test_no_public_function_shows_the_library(name: str) -> None:
     """Called with what is no array, and with too many arguments."""
     told = 0

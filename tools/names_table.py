@@ -55,12 +55,8 @@ def here_and_not(space: str) -> tuple[list[str], list[str]]:
 
 def unexplained() -> list[str]:
     """Names that are missing without a reason."""
-    found = []
-    for space in jax_names.NAMES:
-        for name in here_and_not(space)[1]:
-            if jax_names.reason(space, name) is None:
-                found.append(f"{space}.{name}".lstrip("."))
-    return found
+    missing = [(space, name) for space in jax_names.NAMES for name in here_and_not(space)[1]]
+    return [f"{space}.{name}".lstrip(".") for space, name in missing if jax_names.reason(space, name) is None]
 
 
 def document() -> str:

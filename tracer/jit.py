@@ -162,14 +162,16 @@ class JitFunction(SharedValue, Generic[P, R]):
                 if kwargs:
                     values += [kwargs[n] for n in plan.static_keywords]
                 statics = (*map(type, values), *values)
-        treedef = None
+        treedef: Any = None  # or the places of arguments that are None, which have no leaves: bits of a number
         arrays: list[Any] = []
-        for argument in dynamic:
+        for place, argument in enumerate(dynamic):
             kind = type(argument)
             if kind is Array:
                 arrays.append(argument)
             elif kind in _LEAVES:
                 arrays.append(temporary(argument))
+            elif argument is None:
+                treedef = (treedef or 0) | 1 << place
             else:
                 leaves, treedef = tree.flatten(dynamic)
                 arrays = [x if type(x) is Array else temporary(x) for x in leaves]

@@ -1,9 +1,8 @@
 """`hloom.extend.core`: primitives that a library adds, and what jaxprs consist of. The names of jax.extend.core."""
 
 import typing as _typing
-from importlib import import_module as _import_module
 
-from ...namespaces import missing as _missing
+from ...namespaces import publish as _publish
 from ..primitive import Linear, Primitive
 
 if _typing.TYPE_CHECKING:
@@ -37,7 +36,6 @@ _HOMES = {
     ),
 }
 """The names that are loaded when they are first used, and their modules."""
-_PACKAGE = __name__.partition(".")[0]
 
 __all__ = [
     "ClosedJaxpr",
@@ -64,16 +62,4 @@ __all__ = [
     "valid_jaxtype",
 ]
 
-if not _typing.TYPE_CHECKING:
-
-    def __getattr__(name: str) -> _typing.Any:
-        if name == "primitives":
-            return _import_module(".primitives", __name__)
-        if name not in _HOMES:
-            raise _missing(__name__, name)
-        found = globals()[name] = getattr(_import_module(f".{_HOMES[name]}", _PACKAGE), name)
-        return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+_publish(__name__, "primitives", later=_HOMES)
