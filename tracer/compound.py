@@ -31,14 +31,16 @@ _NOT_TRACEABLE = (TypeError, ValueError, IndexError, OverflowError, NotImplement
 backend lacks. Anything else is a fault of the library or the machine, and is not hidden."""
 
 
-def compound(*, static: Sequence[str] = ()) -> Callable[[F], F]:
-    """A decorator for library functions of more than about three operations.
+def compound(*, static: Sequence[str] = (), small: bool = False) -> Callable[[F], F]:
+    """A decorator for library functions of several operations.
 
     static: the arguments that are Python values (axes, shapes, dtypes); all others are arrays, numbers or containers.
+    small: a function of one or two operations, and much Python around them. It is one program where it is called on
+    arrays; where it is differentiated or batched, each operation by itself costs less than a nested call.
     """
 
     def decorate(fun: Callable[..., Any]) -> Any:
-        return Compound(fun, argument_names(fun, static))
+        return Compound(fun, argument_names(fun, static), small)
 
     return decorate
 
@@ -48,14 +50,15 @@ class Compound(JitFunction[..., Any]):
 
     _is_library = True
 
-    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
+    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, small: bool) -> None:
         super().__init__(fun, static, _NONE, inline=False)
+        self._small = small
         self._untraceable: set[Any] = set()
         """The calls for which no program can be made."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not self._state.direct and is_recording(self._state.trace):
+            if not self._state.direct and (self._small or is_recording(self._state.trace)):
                 return self._fun(*args, **kwargs)
             try:
                 return super().__call__(*args, **kwargs)

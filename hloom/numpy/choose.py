@@ -54,7 +54,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     return lax.select(pred, a, b)
 
 
-@compound()
+@compound(small=True)
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Value:
     """Limited to [min, max], each of which may be None."""
     check_arraylike("clip", *(v for v in (arr, min, max) if v is not None))

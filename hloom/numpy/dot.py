@@ -37,7 +37,7 @@ def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
     return x, y
 
 
-@compound(static=("precision", "preferred_element_type"))
+@compound(static=("precision", "preferred_element_type"), small=True)
 def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """The last dimension of a times the second to last (or only) of b; a plain product if one has no dimensions."""
     x, y = _pair("dot", a, b)
@@ -59,7 +59,7 @@ def _check_sizes(name: str, x: Value, y: Value, lhs: Sequence[int], rhs: Sequenc
         )
 
 
-@compound(static=("precision", "preferred_element_type"))
+@compound(static=("precision", "preferred_element_type"), small=True)
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """Matrix products; leading dimensions broadcast. A vector is a row on the left and a column on the right."""
     x, y = _pair("matmul", a, b)
@@ -94,7 +94,7 @@ def _one_batch(x: Value, y: Value, lhs: int, rhs: int, precision: Any, preferred
     return lax.transpose(product, [*range(rows, rows + batch), *range(rows), *range(rows + batch, product.aval.ndim)])
 
 
-@compound(static=("precision", "preferred_element_type"))
+@compound(static=("precision", "preferred_element_type"), small=True)
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """The sum of products of all elements, the first ones conjugated."""
     x, y = _pair("vdot", a, b)
@@ -102,7 +102,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
 
 
-@compound(static=("precision", "preferred_element_type"))
+@compound(static=("precision", "preferred_element_type"), small=True)
 def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """The last dimension of a times the last of b."""
     x, y = _pair("inner", a, b)
@@ -121,7 +121,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Value:
     return lax.broadcast_in_dim(x, shape, (0,)) * lax.broadcast_in_dim(y, shape, (1,))
 
 
-@compound(static=("axes", "precision", "preferred_element_type"))
+@compound(static=("axes", "precision", "preferred_element_type"), small=True)
 def tensordot(
     a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
@@ -206,7 +206,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Value:
     return lax.reshape(left * right, [m * n for m, n in zip(p, q)])
 
 
-@compound(static=("axis", "precision", "preferred_element_type"))
+@compound(static=("axis", "precision", "preferred_element_type"), small=True)
 def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:

@@ -139,7 +139,7 @@ _MAX = _Reduction("max", lax.reduce_max, bi.maximum, None)
 _MIN = _Reduction("min", lax.reduce_min, bi.minimum, None)
 
 
-@compound(static=("axis", "dtype", "keepdims", "promote_integers"))
+@compound(static=("axis", "dtype", "keepdims", "promote_integers"), small=True)
 def sum(
     a: ArrayLike,
     axis: Axis = None,
@@ -157,7 +157,7 @@ def sum(
     return _SUM(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@compound(static=("axis", "dtype", "keepdims", "promote_integers"))
+@compound(static=("axis", "dtype", "keepdims", "promote_integers"), small=True)
 def prod(
     a: ArrayLike,
     axis: Axis = None,
@@ -175,7 +175,7 @@ def prod(
     return _PROD(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@compound(static=("axis", "keepdims"))
+@compound(static=("axis", "keepdims"), small=True)
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -188,7 +188,7 @@ def max(
     return _MAX(a, axis, None, out, keepdims, initial, where)
 
 
-@compound(static=("axis", "keepdims"))
+@compound(static=("axis", "keepdims"), small=True)
 def min(
     a: ArrayLike,
     axis: Axis = None,
