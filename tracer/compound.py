@@ -50,7 +50,7 @@ class Compound(JitFunction[..., Any]):
 
     _is_library = True
 
-    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, small: bool) -> None:
+    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, small: bool = False) -> None:
         super().__init__(fun, static, _NONE, inline=False)
         self._small = small
         self._untraceable: set[Any] = set()
