@@ -13,6 +13,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.lazy import lazy_property
 from ..loops.expressions import Name
 from ..loops.printer import to_text
+from ..loops.side_by_side import side_by_side
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter
 from ..loops.typing import SHORT, pointer_to
 from ..loops.writer import Writer
@@ -46,7 +47,8 @@ class EmittedKernel:
 
 def program_of(name: str, parameters: Iterable[KernelParameter], writer: Writer) -> LoopProgram:
     """``def name(lo, hi, parameters):`` with all that was written."""
-    return LoopProgram(name, ("lo", "hi", *[p.name for p in parameters]), writer.body())
+    body = side_by_side(writer.body(), writer.fresh)
+    return LoopProgram(name, ("lo", "hi", *[p.name for p in parameters]), body)
 
 
 def memory_type(element_type: ElementType) -> str:

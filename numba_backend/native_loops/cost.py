@@ -27,7 +27,7 @@ from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 MOST_NANOSECONDS = 40_000.0
 """A kernel of this many estimated nanoseconds is shared by threads, if it is a row of its own."""
 
-MOST_INSTRUCTIONS = 1_200
+MOST_INSTRUCTIONS = 2_500
 """Instructions in a loop's kernels, all together: beyond, compiling takes longer than most programs run."""
 
 _CONTROL = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))

@@ -38,6 +38,7 @@ from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, un
 from ..loops.forward import forwarded
 from ..loops.once import without_single_loops
 from ..loops.rewrite import Substitution
+from ..loops.side_by_side import side_by_side
 from ..loops.split import split_loops
 from ..loops.statements import (
     Assign,
@@ -370,7 +371,7 @@ class _Emitter(Storage):
         outside, self._block = self._block, []
         self.computation(computation)
         inside, self._block = self._block, outside
-        return inside
+        return side_by_side(inside, self.fresh)
 
     def _while(self, loop: HloInstruction) -> None:
         self._moves(self._before.get(loop, ()))

@@ -25,6 +25,7 @@ import llvmlite.ir as llir
 from numba.core import types
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number, Unary
+from ..loops.side_by_side import LONG
 from ..loops.statements import (
     Assign,
     Augment,
@@ -399,20 +400,13 @@ _OFTEN = 24
 """From so many calls on, an elementary function is compiled once and called. Its code is not widened then; loops that
 could be have few calls. A kernel of 180 sines compiles in a fifth of the time."""
 
-_LONG = frozenset((
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "exp", "expm1", "log",
-    "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh",
-))  # fmt: skip
-"""Functions of a hundred instructions or so."""
-
-
 def _often_called(program: LoopProgram) -> frozenset[str]:
     calls = Counter(
         part.function
         for statement in walk(program.body)
         for whole in expressions_of(statement)
         for part in whole.walk()
-        if isinstance(part, Call) and part.function in _LONG
+        if isinstance(part, Call) and part.function in LONG
     )
     return frozenset(name for name, count in calls.items() if count >= _OFTEN)
 
