@@ -10,9 +10,15 @@ from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, platform_dependent, switch, while_loop
 from ..tracer.scan import fori_loop, scan
 from . import (
+    bessel,
     control_flow,
     convolution,
     elementwise,
+    elementwise_functions,
+    error_functions,
+    gamma_functions,
+    incomplete_beta,
+    incomplete_gamma,
     indexing,
     instructions,
     movement,
@@ -20,6 +26,7 @@ from . import (
     primitives,
     solves,
     special,
+    special_tables,
     structure,
     window,
 )
@@ -28,6 +35,28 @@ from . import fft as _fft
 from . import gather as _gather
 from . import reduce as _reduce
 from . import sort as _sort
+from .bessel import (
+    bessel_i0e as bessel_i0e,
+    bessel_i1e as bessel_i1e,
+)
+from .error_functions import (
+    erfc as erfc,
+)
+from .gamma_functions import (
+    digamma as digamma,
+    lgamma as lgamma,
+    polygamma as polygamma,
+    zeta as zeta,
+)
+from .incomplete_beta import (
+    betainc as betainc,
+)
+from .incomplete_gamma import (
+    igamma as igamma,
+    igamma_grad_a as igamma_grad_a,
+    igammac as igammac,
+    random_gamma_grad as random_gamma_grad,
+)
 from .control_flow import (
     associative_scan as associative_scan,
     map as map,
@@ -133,6 +162,7 @@ from .instructions import (
     max as max,
     min as min,
     mul as mul,
+    mulhi as mulhi,
     ne as ne,
     neg as neg,
     population_count as population_count,
@@ -197,6 +227,8 @@ from .primitives import (
     atan2_p as atan2_p,
     atan_p as atan_p,
     atanh_p as atanh_p,
+    bessel_i0e_p as bessel_i0e_p,
+    bessel_i1e_p as bessel_i1e_p,
     bitcast_convert_type_p as bitcast_convert_type_p,
     broadcast_in_dim_p as broadcast_in_dim_p,
     cbrt_p as cbrt_p,
@@ -217,6 +249,7 @@ from .primitives import (
     cummin_p as cummin_p,
     cumprod_p as cumprod_p,
     cumsum_p as cumsum_p,
+    digamma_p as digamma_p,
     div_p as div_p,
     dot_general_p as dot_general_p,
     dynamic_slice_p as dynamic_slice_p,
@@ -225,6 +258,7 @@ from .primitives import (
     eq_to_p as eq_to_p,
     erf_inv_p as erf_inv_p,
     erf_p as erf_p,
+    erfc_p as erfc_p,
     exp2_p as exp2_p,
     exp_p as exp_p,
     expm1_p as expm1_p,
@@ -233,12 +267,16 @@ from .primitives import (
     gather_p as gather_p,
     ge_p as ge_p,
     gt_p as gt_p,
+    igamma_grad_a_p as igamma_grad_a_p,
+    igamma_p as igamma_p,
+    igammac_p as igammac_p,
     imag_p as imag_p,
     integer_pow_p as integer_pow_p,
     iota_p as iota_p,
     is_finite_p as is_finite_p,
     le_p as le_p,
     le_to_p as le_to_p,
+    lgamma_p as lgamma_p,
     log1p_p as log1p_p,
     log_p as log_p,
     logistic_p as logistic_p,
@@ -257,6 +295,7 @@ from .primitives import (
     pad_p as pad_p,
     pmax_p as pmax_p,
     pmin_p as pmin_p,
+    polygamma_p as polygamma_p,
     population_count_p as population_count_p,
     pow_p as pow_p,
     psum_p as psum_p,
@@ -274,6 +313,7 @@ from .primitives import (
     reduce_window_p as reduce_window_p,
     reduce_window_sum_p as reduce_window_sum_p,
     reduce_xor_p as reduce_xor_p,
+    regularized_incomplete_beta_p as regularized_incomplete_beta_p,
     rem_p as rem_p,
     reshape_p as reshape_p,
     rev_p as rev_p,
@@ -310,6 +350,7 @@ from .primitives import (
     transpose_p as transpose_p,
     while_p as while_p,
     xor_p as xor_p,
+    zeta_p as zeta_p,
 )
 from .reduce import (
     argmax as argmax,
@@ -370,11 +411,17 @@ __all__ += _reduce.__all__
 __all__ += parallel.__all__
 __all__ += solves.__all__
 __all__ += _sort.__all__
+__all__ += bessel.__all__
+__all__ += error_functions.__all__
+__all__ += gamma_functions.__all__
+__all__ += incomplete_beta.__all__
+__all__ += incomplete_gamma.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 __all__ += window.__all__
 
 _array_functions.load_when_used()
+del bessel, elementwise_functions, error_functions, gamma_functions, incomplete_beta, incomplete_gamma, special_tables
 del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, primitives, solves, special
 del structure, window
 

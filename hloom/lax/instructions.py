@@ -59,6 +59,7 @@ __all__ = [
     "max",
     "min",
     "mul",
+    "mulhi",
     "ne",
     "neg",
     "population_count",
@@ -344,6 +345,11 @@ def sub(x: ArrayLike, y: ArrayLike) -> Value:
 @_binary(Opcode.MULTIPLY)
 def mul(x: ArrayLike, y: ArrayLike) -> Value:
     """x * y; logical and of booleans."""
+
+
+@_binary(Opcode.MULHI)
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Value:
+    """The upper half of the product of two integers, whose bits are twice as many."""
 
 
 @_binary(Opcode.DIVIDE)

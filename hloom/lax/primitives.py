@@ -20,6 +20,8 @@ __all__ = [
     "atan2_p",
     "atan_p",
     "atanh_p",
+    "bessel_i0e_p",
+    "bessel_i1e_p",
     "bitcast_convert_type_p",
     "broadcast_in_dim_p",
     "cbrt_p",
@@ -40,6 +42,7 @@ __all__ = [
     "cummin_p",
     "cumprod_p",
     "cumsum_p",
+    "digamma_p",
     "div_p",
     "dot_general_p",
     "dynamic_slice_p",
@@ -48,6 +51,7 @@ __all__ = [
     "eq_to_p",
     "erf_inv_p",
     "erf_p",
+    "erfc_p",
     "exp2_p",
     "exp_p",
     "expm1_p",
@@ -56,12 +60,16 @@ __all__ = [
     "gather_p",
     "ge_p",
     "gt_p",
+    "igamma_grad_a_p",
+    "igamma_p",
+    "igammac_p",
     "imag_p",
     "integer_pow_p",
     "iota_p",
     "is_finite_p",
     "le_p",
     "le_to_p",
+    "lgamma_p",
     "log1p_p",
     "log_p",
     "logistic_p",
@@ -80,6 +88,7 @@ __all__ = [
     "pad_p",
     "pmax_p",
     "pmin_p",
+    "polygamma_p",
     "population_count_p",
     "pow_p",
     "psum_p",
@@ -97,6 +106,7 @@ __all__ = [
     "reduce_window_p",
     "reduce_window_sum_p",
     "reduce_xor_p",
+    "regularized_incomplete_beta_p",
     "rem_p",
     "reshape_p",
     "rev_p",
@@ -133,6 +143,7 @@ __all__ = [
     "transpose_p",
     "while_p",
     "xor_p",
+    "zeta_p",
 ]
 
 abs_p = primitive_named("abs")
@@ -147,6 +158,8 @@ asinh_p = primitive_named("asinh")
 atan2_p = primitive_named("atan2")
 atan_p = primitive_named("atan")
 atanh_p = primitive_named("atanh")
+bessel_i0e_p = primitive_named("bessel_i0e")
+bessel_i1e_p = primitive_named("bessel_i1e")
 bitcast_convert_type_p = primitive_named("bitcast_convert_type")
 broadcast_in_dim_p = primitive_named("broadcast_in_dim")
 cbrt_p = primitive_named("cbrt")
@@ -167,6 +180,7 @@ cummax_p = primitive_named("cummax")
 cummin_p = primitive_named("cummin")
 cumprod_p = primitive_named("cumprod")
 cumsum_p = primitive_named("cumsum")
+digamma_p = primitive_named("digamma")
 div_p = primitive_named("div")
 dot_general_p = primitive_named("dot_general")
 dynamic_slice_p = primitive_named("dynamic_slice")
@@ -175,6 +189,7 @@ eq_p = primitive_named("eq")
 eq_to_p = primitive_named("eq_to")
 erf_inv_p = primitive_named("erf_inv")
 erf_p = primitive_named("erf")
+erfc_p = primitive_named("erfc")
 exp2_p = primitive_named("exp2")
 exp_p = primitive_named("exp")
 expm1_p = primitive_named("expm1")
@@ -183,12 +198,16 @@ floor_p = primitive_named("floor")
 gather_p = primitive_named("gather")
 ge_p = primitive_named("ge")
 gt_p = primitive_named("gt")
+igamma_grad_a_p = primitive_named("igamma_grad_a")
+igamma_p = primitive_named("igamma")
+igammac_p = primitive_named("igammac")
 imag_p = primitive_named("imag")
 integer_pow_p = primitive_named("integer_pow")
 iota_p = primitive_named("iota")
 is_finite_p = primitive_named("is_finite")
 le_p = primitive_named("le")
 le_to_p = primitive_named("le_to")
+lgamma_p = primitive_named("lgamma")
 log1p_p = primitive_named("log1p")
 log_p = primitive_named("log")
 logistic_p = primitive_named("logistic")
@@ -207,6 +226,7 @@ or_p = primitive_named("or")
 pad_p = primitive_named("pad")
 pmax_p = primitive_named("pmax")
 pmin_p = primitive_named("pmin")
+polygamma_p = primitive_named("polygamma")
 population_count_p = primitive_named("population_count")
 pow_p = primitive_named("pow")
 psum_p = primitive_named("psum")
@@ -224,6 +244,7 @@ reduce_window_min_p = primitive_named("reduce_window_min")
 reduce_window_p = primitive_named("reduce_window")
 reduce_window_sum_p = primitive_named("reduce_window_sum")
 reduce_xor_p = primitive_named("reduce_xor")
+regularized_incomplete_beta_p = primitive_named("regularized_incomplete_beta")
 rem_p = primitive_named("rem")
 reshape_p = primitive_named("reshape")
 rev_p = primitive_named("rev")
@@ -260,3 +281,4 @@ top_k_p = primitive_named("top_k")
 transpose_p = primitive_named("transpose")
 while_p = primitive_named("while")
 xor_p = primitive_named("xor")
+zeta_p = primitive_named("zeta")

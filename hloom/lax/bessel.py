@@ -1,0 +1,61 @@
+"""Modified Bessel functions of the first kind, scaled. Source of names and arguments: jax.lax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.operators import ArrayLike
+from .elementwise import sign
+from .elementwise_functions import ElementwiseFunction, clenshaw, first_of
+from .instructions import abs, select, sqrt
+from .movement import full_like
+from .special_tables import I0_FAR, I0_NEAR, I1_FAR, I1_NEAR
+
+__all__ = ["bessel_i0e", "bessel_i1e"]
+
+_BORDER = 8.0
+
+
+def _pieces(x: Any, near: tuple[float, ...], far: tuple[float, ...]) -> tuple[Any, Any]:
+    """Chebyshev series below and above 8, as in Cephes' i0 and i1."""
+    size = abs(x)
+    low = select(size < _BORDER, size, full_like(size, 1.0))
+    high = select(size < _BORDER, full_like(size, _BORDER), size)
+    return clenshaw(near, 0.25 * low - 1.0), clenshaw(far, 16.0 / high - 1.0) / sqrt(high)
+
+
+def _i0e_meaning(x: Any) -> Any:
+    low, high = _pieces(x, I0_NEAR, I0_FAR)
+    return select(abs(x) < _BORDER, low, high)
+
+
+def _i1e_meaning(x: Any) -> Any:
+    low, high = _pieces(x, I1_NEAR, I1_FAR)
+    return first_of(abs(x) < _BORDER, low * x, x < 0.0, -high, high)
+
+
+def _i1e_slope(y: Any, x: Any) -> Any:
+    """I0e - (sign(x) + 1/x) I1e; at 0, where I1e(x) / x is 1/2, one half."""
+    at_zero = x == 0.0
+    safe = select(at_zero, full_like(x, 1.0), x)
+    return select(at_zero, full_like(x, 0.5), _i0e(safe) - y * (sign(safe) + 1.0 / safe))
+
+
+_i0e: ElementwiseFunction = ElementwiseFunction("bessel_i0e", _i0e_meaning, [lambda y, x: _i1e(x) - sign(x) * y])
+_i1e: ElementwiseFunction = ElementwiseFunction("bessel_i1e", _i1e_meaning, [_i1e_slope])
+
+
+@compound()
+def bessel_i0e(x: ArrayLike) -> Value:
+    """exp(-|x|) I0(x), the modified Bessel function of order 0."""
+    result: Value = _i0e(x)
+    return result
+
+
+@compound()
+def bessel_i1e(x: ArrayLike) -> Value:
+    """exp(-|x|) I1(x), the modified Bessel function of order 1."""
+    result: Value = _i1e(x)
+    return result

@@ -1,0 +1,244 @@
+"""The logarithm of the gamma function and its derivatives. Source of names and arguments: jax.lax."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.errors import UnsupportedError
+from ..tracer.operators import ArrayLike
+from ..tracer.source import user_line
+from .elementwise import pow
+from .elementwise_functions import (
+    ElementwiseFunction,
+    first_of,
+    horner,
+    repeat_while,
+    round_to_even,
+    scalar_value,
+    sin_pi,
+)
+from .instructions import abs, cos, exp, floor, log, log1p, max, select, sin
+from .movement import full_like
+from .special_tables import DIGAMMA, DIGAMMA_ROOT, DIGAMMA_TAIL, LOG_GAMMA, STIRLING, ZETA_TAIL
+
+__all__ = ["digamma", "lgamma", "polygamma", "zeta"]
+
+_FAR = 8.5
+_HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+# ---- log |Gamma(x)|
+
+
+def log_gamma_positive(x: Any) -> Any:
+    """log Gamma(x) for x > 0.
+
+    Below 8.5, x = 2 + e + k with an integer k and |e| <= 1/2: the polynomial e p(e) has the roots of the function, and
+    the logarithm of a product of up to six numbers leads from 2 + e to x. Above, Stirling's series (DLMF 5.11.1).
+    """
+    near = select(x < _FAR, x, full_like(x, 2.0))
+    k = max(round_to_even(near - 2.0), full_like(x, -2.0))
+    e = near - (2.0 + k)
+    product = full_like(x, 1.0)
+    for j in range(6):
+        product = select(k > j, product * (2.0 + e + j), product)
+    down = select(k < -1.5, near * (1.0 + near), near)
+    moved = log(select(k < -0.5, down, product))
+    low = e * horner(LOG_GAMMA, e) + select(k < -0.5, -moved, moved)
+    far = select(x < _FAR, full_like(x, _FAR), x)
+    high = (far - 0.5) * (log(far) - 1.0) + (_HALF_LOG_TWO_PI - 0.5) + stirling_tail(far)
+    return first_of(x == 0.0, math.inf, x < _FAR, low, x == math.inf, math.inf, high)
+
+
+def stirling_tail(x: Any) -> Any:
+    """What Stirling's formula lacks: log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, for x >= 8.5."""
+    return horner(STIRLING, 1.0 / (x * x)) / x
+
+
+def stirling_error(x: Any) -> Any:
+    """The same for all x > 0."""
+    far = select(x < _FAR, full_like(x, _FAR), x)
+    near = select(x < _FAR, x, full_like(x, 1.0))
+    low = log_gamma_positive(near) - (near - 0.5) * log(near) + near - _HALF_LOG_TWO_PI
+    return select(x < _FAR, low, stirling_tail(far))
+
+
+def log_gamma_one_plus(a: Any) -> Any:
+    """log Gamma(1 + a), for a >= 0, accurate near 0."""
+    small = select(a < 0.5, a, full_like(a, 0.25))
+    return select(a < 0.5, small * horner(LOG_GAMMA, small) - log1p(small), log_gamma_positive(1.0 + a))
+
+
+def log_gamma(x: Any) -> Any:
+    """log |Gamma(x)|; below 0 by reflection (DLMF 5.5.3)."""
+    size = abs(x)
+    positive = log_gamma_positive(size)
+    reflected = log(math.pi / sin_pi(size)) - log(size) - positive
+    pole = (x <= 0.0) & (size == floor(size))
+    return first_of(pole, math.inf, x < 0.0, reflected, positive)
+
+
+_lgamma: ElementwiseFunction = ElementwiseFunction("lgamma", log_gamma, [lambda y, x: _digamma(x)])
+
+
+@compound()
+def lgamma(x: ArrayLike) -> Value:
+    """log |Gamma(x)|; inf at 0, at negative integers and at both infinities.
+
+    The error is below 4 ulp for x > 0. For x < 0 it is relative to the larger of the result and 1.
+    """
+    result: Value = _lgamma(x)
+    return result
+
+
+# ---- digamma
+
+
+def digamma_positive(x: Any) -> Any:
+    """The derivative of log Gamma(x) for x > 0.
+
+    Below 8.5, x = y + k with y in [1, 2] and an integer k: (y - root) p(y), and up to seven reciprocals lead from y to
+    x. Above, the asymptotic series (DLMF 5.11.2).
+    """
+    near = select(x < _FAR, x, full_like(x, 1.5))
+    k = max(floor(near - 1.0), full_like(x, -1.0))
+    y = near - k
+    low = ((y - DIGAMMA_ROOT[0]) - DIGAMMA_ROOT[1]) * horner(DIGAMMA, y - 1.5)
+    low = select(k < -0.5, low - 1.0 / near, low)
+    for j in range(7):
+        low = select(k > j, low + 1.0 / (y + j), low)
+    far = select(x < _FAR, full_like(x, _FAR), x)
+    z = 1.0 / (far * far)
+    high = log(far) - 0.5 / far - z * horner(DIGAMMA_TAIL, z)
+    return select(x < _FAR, low, high)
+
+
+def _digamma_meaning(x: Any) -> Any:
+    size = abs(x)
+    positive = digamma_positive(size)
+    r = math.pi * (size - round_to_even(size))
+    reflected = positive + 1.0 / size + math.pi * cos(r) / sin(r)  # DLMF 5.5.4
+    pole = (x <= 0.0) & (size == floor(size))
+    return first_of(pole, math.nan, x < 0.0, reflected, positive)
+
+
+_digamma: ElementwiseFunction = ElementwiseFunction(
+    "digamma", _digamma_meaning, [lambda y, x: _polygamma(full_like(x, 1.0), x)]
+)
+
+
+@compound()
+def digamma(x: ArrayLike) -> Value:
+    """The derivative of `lgamma`; NaN at 0, at negative integers and at -inf.
+
+    The error is below 4 ulp for x > 0, also near the root at 1.46; for x < 0 it is relative to the larger of the
+    result and 1.
+    """
+    result: Value = _digamma(x)
+    return result
+
+
+# ---- the Hurwitz zeta function
+
+
+_DIRECT = 10
+"""The terms that are summed one by one before the Euler-Maclaurin formula takes over."""
+
+
+def hurwitz_zeta(s: Any, q: Any) -> Any:
+    """sum((q + k)**-s) by Euler and Maclaurin (DLMF 25.11.28), as in Cephes' zeta.
+
+    For q < 0 the terms up to q + k >= 0 come first, in a loop; powers of negative numbers exist for integers s only.
+    """
+    negative = q < 0.0
+    shift = select(negative, -floor(q), full_like(q, 0.0))
+    usable = negative & (q > -1e6) & (floor(q) != q) & (floor(s) == s)
+    odd = floor(s * 0.5) * 2.0 != s
+
+    def term(base: Any) -> Any:
+        power = pow(abs(base), -s)
+        return select(odd & (base < 0.0), -power, power)
+
+    def step(state: Any) -> Any:
+        k, total = state
+        return k + 1.0, select(usable & (k < shift), total + term(q + k), total)
+
+    start = (scalar_value(0.0), full_like(q, 0.0))
+    _, below = repeat_while(lambda state: usable & (state[0] < shift), step, start, 1_000_000, 1)
+    base = q + shift
+    total = full_like(q, 0.0)
+    for k in reversed(range(_DIRECT)):
+        total = pow(base + float(k), -s) + total
+    w = base + float(_DIRECT)
+    last = pow(w, -s)
+    factor = s / w
+    tail = full_like(q, 0.0)
+    for k, c in enumerate(ZETA_TAIL):
+        tail = tail + c * factor
+        factor = factor * ((s + (2 * k + 1)) / w) * ((s + (2 * k + 2)) / w)
+    end = last * (w / (s - 1.0) + 0.5 + tail)
+    total = total + select(last == 0.0, full_like(q, 0.0), end)
+    infinite = (s == 1.0) | ((q <= 0.0) & (floor(q) == q))
+    return first_of(
+        (s != s) | (q != q) | (s < 1.0),
+        math.nan,
+        infinite,
+        math.inf,
+        negative & (floor(s) != s),
+        math.nan,
+        negative & (q <= -1e6),
+        math.nan,
+        (q == math.inf) | ((s == math.inf) & (q > 1.0)),
+        0.0,
+        (s == math.inf) & (q == 1.0),
+        1.0,
+        s == math.inf,
+        math.inf,
+        below + total,
+    )
+
+
+_zeta: ElementwiseFunction = ElementwiseFunction("zeta", hurwitz_zeta, [None, lambda y, s, q: -s * _zeta(s + 1.0, q)])
+
+
+@compound()
+def zeta(x: ArrayLike, q: ArrayLike) -> Value:
+    """Hurwitz's zeta function: the sum of (q + k)**-x for k = 0, 1, ...
+
+    inf for x = 1 and for q = 0, -1, ...; NaN for x < 1, for q < 0 unless x is an integer, and for q <= -1,000,000.
+    """
+    result: Value = _zeta(x, q)
+    return result
+
+
+# ---- polygamma
+
+
+def _polygamma_meaning(m: Any, x: Any) -> Any:
+    order = m + 1.0
+    sign = select(floor(m * 0.5) * 2.0 == m, full_like(m, -1.0), full_like(m, 1.0))
+    scaled = sign * (exp(log_gamma_positive(order)) * hurwitz_zeta(order, x))
+    valid = (m >= 0.0) & (floor(m) == m)
+    return first_of(~valid, math.nan, m == 0.0, _digamma_meaning(x), scaled)
+
+
+def _no_order_derivative(y: Any, m: Any, x: Any) -> Any:
+    raise UnsupportedError(
+        f"polygamma has no derivative with respect to m, which is an integer\n  at {user_line() or '<unknown>'}\n"
+        "  Differentiate with respect to x, or use stop_gradient(m)."
+    )
+
+
+_polygamma: ElementwiseFunction = ElementwiseFunction(
+    "polygamma", _polygamma_meaning, [_no_order_derivative, lambda y, m, x: _polygamma(m + 1.0, x)]
+)
+
+
+@compound()
+def polygamma(m: ArrayLike, x: ArrayLike) -> Value:
+    """The derivative of order m of `digamma`, for m = 0, 1, ... given as floats; NaN for other m."""
+    result: Value = _polygamma(m, x)
+    return result

@@ -1,0 +1,156 @@
+"""How the coefficients in `hloom/lax/special_tables.py` were made: expansions by mpmath, rounded to float64.
+
+    python tests/support/special_tables.py > hloom/lax/special_tables.py      # then: ruff format
+
+`tests/test_special_tables.py` compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import mpmath as mp
+
+Function = Callable[[mp.mpf], mp.mpf]
+_DIGITS = 60
+
+
+def chebyshev(f: Function, low: float, high: float, count: int) -> list[mp.mpf]:
+    """Coefficients of T_0, T_1, ... in (x - middle) / half; the first one is whole."""
+    n = 2 * count
+    middle, half = (mp.mpf(low) + high) / 2, (mp.mpf(high) - low) / 2
+    angles = [mp.pi * (k + mp.mpf(1) / 2) / n for k in range(n)]
+    values = [f(middle + half * mp.cos(t)) for t in angles]
+    found = [2 * mp.fsum(v * mp.cos(j * t) for v, t in zip(values, angles)) / n for j in range(count)]
+    return [found[0] / 2, *found[1:]]
+
+
+def powers(f: Function, low: float, high: float, count: int) -> list[mp.mpf]:
+    """The same polynomial in powers of x - middle, constant term first."""
+    half = (mp.mpf(high) - low) / 2
+    total = [mp.mpf(0)] * count
+    before, current = [mp.mpf(1)], [mp.mpf(0), mp.mpf(1)]
+    for c in chebyshev(f, low, high, count):
+        for k, p in enumerate(before):
+            total[k] += c * p
+        following = [mp.mpf(0), *[2 * p for p in current]]
+        for k, p in enumerate(before):
+            following[k] -= p
+        before, current = current, following
+    return [c / half**k for k, c in enumerate(total)]
+
+
+def temme(terms: int, degree: int) -> list[list[mp.mpf]]:
+    """The polynomials c_k(eta) of DLMF 8.12.9, as rows of coefficients d[k][n], each row two shorter.
+
+    d[k][n] = (-1)**k g[k] d[0][n] + (n + 2) d[k-1][n+2] (8.12.12), where g are Stirling's coefficients (5.11.4).
+    """
+    size = degree + 2 * terms + 4
+    # mu - log(1 + mu) = eta**2 / 2, so mu mu' = eta (1 + mu): the coefficients of mu = sum a[n] eta**n
+    a = [mp.mpf(0), mp.mpf(1)]
+    for n in range(2, size):
+        inner = mp.fsum(a[j] * a[n + 1 - j] * (n + 1 - j) for j in range(2, n))
+        a.append((a[n - 1] - inner) / (n + 1))
+    # 1 / mu = (1 / eta) / (1 + a[2] eta + ...) = 1 / eta + sum d[0][n] eta**n
+    shifted = a[1:]
+    inverse = [mp.mpf(1)]
+    for n in range(1, size - 1):
+        inverse.append(-mp.fsum(shifted[j] * inverse[n - j] for j in range(1, n + 1)))
+    rows = [inverse[1:]]
+    g = stirling(terms)
+    for k in range(1, terms):
+        last = rows[-1]
+        rows.append([(-1) ** k * g[k] * rows[0][n] + (n + 2) * last[n + 2] for n in range(len(last) - 2)])
+    return [row[: max(degree - 2 * k, 2)] for k, row in enumerate(rows)]
+
+
+def stirling(count: int) -> list[mp.mpf]:
+    """The coefficients of Gamma(a) ~ sqrt(2 pi / a) (a/e)**a * sum g[k] / a**k: exp of Stirling's series."""
+    log = [mp.mpf(0)] * (count + 1)
+    for j in range(1, count + 1, 2):
+        log[j] = mp.bernoulli(j + 1) / (j * (j + 1))
+    g = [mp.mpf(1)]
+    for k in range(1, count):
+        g.append(mp.fsum(j * log[j] * g[k - j] for j in range(1, k + 1)) / k)
+    return g
+
+
+def scaled_erfc(t: mp.mpf) -> mp.mpf:
+    """(1 + 2 x) exp(x**2) erfc(x), where t = (x - 3.75) / (x + 3.75)."""
+    if t >= 1:
+        return 2 / mp.sqrt(mp.pi)
+    x = mp.mpf(15) / 4 * (1 + t) / (1 - t)
+    if x > 60:
+        series = mp.fsum((-1) ** k * mp.fac2(2 * k - 1) / (2 * x * x) ** k for k in range(20))
+        return (1 + 2 * x) * series / (x * mp.sqrt(mp.pi))
+    with mp.workdps(_DIGITS + int(x * x / 2.3) + 10):
+        return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+DIGAMMA_ROOT = "1.46163214496836234126265954232572132846819620400644629512959840859878644035380181024307499273372559"
+
+
+def tables() -> Iterator[tuple[str, str, list[mp.mpf] | list[list[mp.mpf]]]]:
+    """(name, comment, coefficients)"""
+    with mp.workdps(_DIGITS):
+        gamma = powers(lambda e: mp.loggamma(2 + e) / e if e else 1 - mp.euler, -0.5, 0.5, 18)
+        yield "LOG_GAMMA", "log Gamma(2 + e) / e on [-0.5, 0.5]", gamma
+        tail = [mp.bernoulli(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, 11)]
+        yield "STIRLING", "DLMF 5.11.1: x * (log Gamma(x) - (x - 0.5) log x + x - log(2 pi) / 2), in 1 / x**2", tail
+        root = mp.mpf(DIGAMMA_ROOT)
+        high = mp.mpf(float(root))
+        yield "DIGAMMA_ROOT", "where digamma is 0, as a sum", [high, root - high]
+        psi = powers(lambda y: mp.digamma(y) / (y - root), 1, 2, 21)
+        yield "DIGAMMA", "digamma(x) / (x - root) on [1, 2], in x - 1.5", psi
+        yield (
+            "DIGAMMA_TAIL",
+            "DLMF 5.11.2: log x - 1 / (2 x) - digamma(x), in 1 / x**2, without the constant term 0",
+            [mp.bernoulli(2 * k) / (2 * k) for k in range(1, 11)],
+        )
+        yield "TEMME", "DLMF 8.12.12: a row for each power of 1 / a, in powers of eta", temme(12, 23)
+        yield (
+            "ERFCX",
+            "(1 + 2 x) exp(x**2) erfc(x), Chebyshev in (x - 3.75) / (x + 3.75)",
+            chebyshev(scaled_erfc, -1, 1, 28),
+        )
+        for order in (0, 1):
+            yield (
+                f"I{order}_NEAR",
+                f"exp(-x) I{order}(x)" + (" / x" if order else "") + ", Chebyshev in x / 4 - 1",
+                (
+                    chebyshev(
+                        lambda x, n=order: mp.exp(-x) * (mp.besseli(n, x) / x if n and x else mp.besseli(n, x)),
+                        0,
+                        8,
+                        30,
+                    )
+                ),
+            )
+            yield (
+                f"I{order}_FAR",
+                f"sqrt(x) exp(-x) I{order}(x), Chebyshev in 16 / x - 1",
+                chebyshev(lambda v, n=order: _far_bessel(n, v), 0, mp.mpf(1) / 8, 26),
+            )
+        # the coefficients of zeta's Euler-Maclaurin sum
+        yield "ZETA_TAIL", "DLMF 25.11.28: B(2 k) / (2 k)!", [mp.bernoulli(2 * k) / mp.fac(2 * k) for k in range(1, 13)]
+
+
+def _far_bessel(order: int, v: mp.mpf) -> mp.mpf:
+    x = 1 / v
+    return mp.sqrt(x) * mp.exp(-x) * mp.besseli(order, x)
+
+
+def text() -> str:
+    lines = ['"""Coefficients of special functions. Made by `tests/support/special_tables.py`, which says how."""', ""]
+    for name, comment, rows in tables():
+        lines.append(f"# {comment}")
+        if isinstance(rows[0], list):
+            body = ", ".join("(" + ", ".join(repr(float(c)) for c in row) + ")" for row in rows)
+        else:
+            body = ", ".join(repr(float(c)) for c in rows)
+        lines.append(f"{name} = ({body})")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(text(), end="")
