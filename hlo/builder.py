@@ -155,9 +155,9 @@ def with_unique_names(
     for computation in module.computations:
         mapping: dict[HloInstruction, HloInstruction] = {}  # only those that change
         for old in computation.instructions:
-            new = old
-            if mapping and old.operands:
-                new = old.with_operands(tuple([mapping.get(o, o) for o in old.operands]))
+            operands = old.operands
+            if mapping and operands:
+                operands = tuple([mapping.get(o, o) for o in operands])
             attributes = old.attributes
             if renamed and attributes is not NO_ATTRIBUTES:
                 attributes = attributes.map_computations(lambda c: renamed.get(c, c))
@@ -166,13 +166,11 @@ def with_unique_names(
                 used.add(name)
             else:
                 name = instructions.unique(name or old.opcode.value)
-            if name != old.name or attributes is not old.attributes:
-                new = HloInstruction(
-                    old.opcode, old.shape, new.operands, attributes, name, old.metadata, old.frontend_attributes,
+            if name != old.name or attributes is not old.attributes or operands != old.operands:
+                mapping[old] = HloInstruction(
+                    old.opcode, old.shape, operands, attributes, name, old.metadata, old.frontend_attributes,
                     old.annotations,
                 )  # fmt: skip
-            if new is not old:
-                mapping[old] = new
         name = computations.unique(computation.name or "computation")
         if mapping or name != computation.name:
             order = tuple([mapping.get(i, i) for i in computation.instructions])

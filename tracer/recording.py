@@ -339,6 +339,31 @@ def takes_one_tuple(computation: HloComputation) -> HloComputation:
     return HloComputation(computation.name, tuple(order), mapping[computation.root])
 
 
+def with_parameters(computation: HloComputation, order: Sequence[int | Shape], name: str) -> HloComputation:
+    """The same computation with its parameters in another order. A Shape is one more parameter, which nothing uses."""
+    own = computation.parameters
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    parameters = []
+    for number, which in enumerate(order):
+        if isinstance(which, Shape):
+            parameters.append(make_parameter(number, which))
+            continue
+        old = own[which]
+        if which != number:
+            mapping[old] = make_parameter(number, old.shape, old.name, old.metadata)
+        parameters.append(mapping.get(old, old))
+    instructions = list(parameters)
+    for instruction in computation.instructions:
+        if instruction.opcode is not Opcode.PARAMETER:
+            new = instruction
+            if mapping and instruction.operands:
+                new = instruction.with_operands(tuple([mapping.get(o, o) for o in instruction.operands]))
+                if new is not instruction:
+                    mapping[instruction] = new
+            instructions.append(new)
+    return HloComputation(name, tuple(instructions), mapping.get(computation.root, computation.root))
+
+
 def returns_element(computation: HloComputation) -> HloComputation:
     """The same computation with the only element of its root as root: conditions and reducers return no tuple."""
     (root,) = computation.root.operands

@@ -15,7 +15,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..hlo.ir import HloComputation
+from ..hlo.builder import make_constant, make_get_tuple_element, make_instruction, make_parameter
+from ..hlo.ir import HloComputation, Metadata
+from ..hlo.opcode import Opcode
+from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from ..hlo.shape import Shape
 from . import dtypes, ops, tree
 from .arguments import abstract, leaf_describer, values_of
 from .array import Array, array_from_scalar, as_value
@@ -28,7 +32,7 @@ from .errors import ConcretizationTypeError, NonArrayArgumentError, TreeStructur
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
-from .recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
+from .recording import run_computation, takes_one_tuple, trace_to_computation, with_parameters
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, trace_function, with_avals
 
@@ -202,15 +206,10 @@ def _concrete_length(length: Any) -> int:
 def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool, is_counted: bool = False) -> Scan:
     """The body, with its captured values as first parameters. `is_counted`: the function's last argument is the index
     of the slices."""
-    consts = [v.aval for v in traced.captured]
-
-    def run(values: list[Value]) -> list[Value]:
-        own = values[len(consts) : len(consts) + len(traced.in_avals)]
-        return run_computation(traced.computation, [*own, *values[: len(consts)]])
-
-    taken = [*consts, *traced.in_avals, *([] if is_counted else [INDEX])]
-    body = trace_to_computation(run, taken, f"{traced.name}_body").computation
-    return Scan(body, len(consts), num_carry, length, reverse, is_counted)
+    own, consts = len(traced.in_avals), len(traced.captured)
+    order = [*range(own, own + consts), *range(own), *([] if is_counted else [INDEX.hlo])]
+    body = with_parameters(traced.computation, order, f"{traced.name}_body")
+    return Scan(body, consts, num_carry, length, reverse, is_counted)
 
 
 def _scan_computation(rule: Scan, traced: Traced, inputs: Sequence[Value]) -> HloComputation:
@@ -235,9 +234,6 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     last = array_from_scalar(rule.length - 1, dtypes.int32)
     sizes = (rule.num_carry, len(ys), rule.num_consts)
 
-    def condition(state: list[Value]) -> list[Value]:
-        return [ops.compare(state[0], "LT", scalar_like(state[0], rule.length))]
-
     def body(state: list[Value]) -> list[Value]:
         i, carry, ys, consts, xs = _parts(state, *sizes)
         place = ops.sub(last, i) if rule.reverse else i
@@ -250,11 +246,20 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     state = [array_from_scalar(0, dtypes.int32), *carry, *ys, *consts, *xs]
     avals = avals_of(state)
     line = current_metadata("scan", "while")  # asked for once: it is the same for all of the loop
-    test = trace_to_computation(condition, avals, "condition_condition", metadata=line).computation
     step = trace_to_computation(body, avals, "body_body", metadata=line).computation
-    results = bind_while(takes_one_tuple(returns_element(test)), takes_one_tuple(step), state)
+    results = bind_while(_counts_to(rule.length, avals, line), takes_one_tuple(step), state)
     _, final, stacked, _, _ = _parts(results, *sizes)
     return [*final, *stacked]
+
+
+def _counts_to(length: int, state: Sequence[ShapedArray], metadata: Metadata | None) -> HloComputation:
+    """The condition of a loop whose first value counts up to `length`. Written by hand: every loop has one."""
+    parameter = make_parameter(0, Shape.tuple([a.hlo for a in state]))
+    counter = make_get_tuple_element(parameter, 0)
+    end = make_constant(length, counter.shape.element.dtype)
+    less = CompareAttributes(ComparisonDirection.LT)
+    test = make_instruction(Opcode.COMPARE, (counter, end), less, metadata=metadata)
+    return HloComputation("condition_condition", (parameter, counter, end, test), test)
 
 
 def _parts(
