@@ -72,7 +72,10 @@ class JaxprPrimitive(SharedValue):
         return self.name
 
 
-_FUNCTIONS = {"not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+_FUNCTIONS = {
+    "not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "regularized_incomplete_beta": "betainc",
+}
 """Primitives that are called otherwise in `hloom.lax`."""
 _SEVERAL = frozenset({"split"})
 """Functions of `hloom.lax` that return a list."""
