@@ -446,6 +446,57 @@ class ArrayBase:
     def cumprod(self, axis: int | None = None, dtype: Any = None, out: None = None) -> ArrayBase:
         return _np.cumprod(self, axis, dtype, out)
 
+    def sort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> ArrayBase:
+        return _np.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
+
+    def argsort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> ArrayBase:
+        return _np.argsort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
+
+    def argpartition(self, kth: int, axis: int = -1) -> ArrayBase:
+        return _np.argpartition(self, kth, axis)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> ArrayBase:
+        return _np.searchsorted(self, v, side, sorter, method=method)
+
+    def take(
+        self,
+        indices: Any,
+        axis: int | None = None,
+        out: None = None,
+        mode: str | None = None,
+        unique_indices: bool = False,
+        indices_are_sorted: bool = False,
+        fill_value: Any = None,
+    ) -> ArrayBase:
+        return _np.take(self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
+
+    def choose(self, choices: Sequence[Any], out: None = None, mode: str = "raise") -> ArrayBase:
+        return _np.choose(self, choices, out, mode)
+
+    def compress(
+        self, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None, fill_value: Any = 0
+    ) -> ArrayBase:
+        return _np.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+    def nonzero(self, *, fill_value: Any = None, size: int | None = None) -> tuple[ArrayBase, ...]:
+        return _np.nonzero(self, size=size, fill_value=fill_value)
+
 
 boundaries(ArrayBase, "T", "mT", "real", "imag", *[n for n in vars(ArrayBase) if callable(vars(ArrayBase)[n])])
 ArrayBase.__module__ = __name__.partition(".")[0]  # what users see of it is `hloom.Array`

@@ -68,6 +68,16 @@ def _canonical(x: Value) -> Value:
     return select(compare(x, "NE", x), full_like(x, math.nan), number)
 
 
+def ordered_before(a: Value, b: Value) -> Value:
+    """Whether a is before b in the order of `sort`, element by element, for arrays of one dtype and shape."""
+    found: Value | None = None
+    for x, y in reversed(_compared(a, b)):
+        less = _in_order(x, _D.LT, y)
+        found = less if found is None else less | (_in_order(x, _D.EQ, y) & found)
+    assert found is not None, "there is a part to compare"
+    return found
+
+
 def _in_order(a: Value, direction: ComparisonDirection, b: Value) -> Value:
     """Floats in their total order: NaN is last."""
     kind = ComparisonType.TOTALORDER if dtypes.is_floating(a.aval.dtype) else None

@@ -1,7 +1,7 @@
 """`hloom.numpy`: NumPy's functions on arrays and tracers, with JAX's promotion.
 
-A family's file has the same name in every layer. Some functions, such as those that sort, are missing, and using one
-raises an AttributeError that says so. `fft` and `linalg` are loaded when they are first used.
+A family's file has the same name in every layer. Some functions are missing, and using one raises an AttributeError
+that says so. `fft` and `linalg` are loaded when they are first used.
 """
 
 import typing as _typing
@@ -13,20 +13,30 @@ from ..tracer.operators import ArrayBase as ndarray
 from . import (
     array_indexing,
     binary,
-    choose,
     convolution,
     creation,
+    cumulative,
     elementwise,
     indexing,
+    known,
     methods,
     movement,
+    nan_reduce,
+    order,
+    parts,
+    places,
     promotion,
     queries,
     reduce,
     repetition,
-    vectorizing,
     scalar_types,
+    sets,
+    sorting,
+    statistics,
+    taking,
+    vectorizing,
 )
+from . import choose as _choose
 from . import dot as _dot
 from . import einsum as _einsum
 from .binary import (
@@ -106,6 +116,14 @@ from .creation import (
     ones_like as ones_like,
     zeros as zeros,
     zeros_like as zeros_like,
+)
+from .cumulative import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+    cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum,
+    nancumprod as nancumprod,
+    nancumsum as nancumsum,
 )
 from .dot import (
     cross as cross,
@@ -224,6 +242,38 @@ from .movement import (
     triu as triu,
     vstack as vstack,
 )
+from .nan_reduce import (
+    nanargmax as nanargmax,
+    nanargmin as nanargmin,
+    nanmax as nanmax,
+    nanmean as nanmean,
+    nanmin as nanmin,
+    nanprod as nanprod,
+    nanstd as nanstd,
+    nansum as nansum,
+    nanvar as nanvar,
+)
+from .order import (
+    median as median,
+    nanmedian as nanmedian,
+    nanpercentile as nanpercentile,
+    nanquantile as nanquantile,
+    percentile as percentile,
+    quantile as quantile,
+)
+from .parts import (
+    compress as compress,
+    delete as delete,
+    extract as extract,
+    insert as insert,
+    piecewise as piecewise,
+    trim_zeros as trim_zeros,
+)
+from .places import (
+    argwhere as argwhere,
+    flatnonzero as flatnonzero,
+    nonzero as nonzero,
+)
 from .queries import (
     iscomplexobj as iscomplexobj,
     isrealobj as isrealobj,
@@ -241,18 +291,9 @@ from .reduce import (
     argmin as argmin,
     average as average,
     count_nonzero as count_nonzero,
-    cumprod as cumprod,
-    cumsum as cumsum,
     max as max,
     mean as mean,
     min as min,
-    nanmax as nanmax,
-    nanmean as nanmean,
-    nanmin as nanmin,
-    nanprod as nanprod,
-    nanstd as nanstd,
-    nansum as nansum,
-    nanvar as nanvar,
     prod as prod,
     ptp as ptp,
     std as std,
@@ -312,6 +353,48 @@ from .scalar_types import (
     uint64 as uint64,
     unsignedinteger as unsignedinteger,
 )
+from .sets import (
+    intersect1d as intersect1d,
+    isin as isin,
+    setdiff1d as setdiff1d,
+    setxor1d as setxor1d,
+    union1d as union1d,
+    unique as unique,
+    unique_all as unique_all,
+    unique_counts as unique_counts,
+    unique_inverse as unique_inverse,
+    unique_values as unique_values,
+)
+from .sorting import (
+    argpartition as argpartition,
+    argsort as argsort,
+    digitize as digitize,
+    lexsort as lexsort,
+    partition as partition,
+    searchsorted as searchsorted,
+    sort as sort,
+    sort_complex as sort_complex,
+)
+from .statistics import (
+    bincount as bincount,
+    corrcoef as corrcoef,
+    cov as cov,
+    histogram as histogram,
+    histogram2d as histogram2d,
+    histogram_bin_edges as histogram_bin_edges,
+    histogramdd as histogramdd,
+)
+from .taking import (
+    choose as choose,
+    fill_diagonal as fill_diagonal,
+    place as place,
+    put as put,
+    put_along_axis as put_along_axis,
+    ravel_multi_index as ravel_multi_index,
+    take as take,
+    take_along_axis as take_along_axis,
+    unravel_index as unravel_index,
+)
 
 from .vectorizing import (
     vectorize as vectorize,
@@ -332,20 +415,30 @@ __all__ = [
     "result_type",
 ]
 __all__ += binary.__all__
-__all__ += choose.__all__
+__all__ += _choose.__all__
 __all__ += convolution.__all__
 __all__ += creation.__all__
+__all__ += cumulative.__all__
 __all__ += _dot.__all__
 __all__ += _einsum.__all__
 __all__ += elementwise.__all__
 __all__ += movement.__all__
+__all__ += nan_reduce.__all__
+__all__ += order.__all__
+__all__ += parts.__all__
+__all__ += places.__all__
 __all__ += queries.__all__
 __all__ += reduce.__all__
 __all__ += repetition.__all__
 __all__ += scalar_types.__all__
+__all__ += sets.__all__
+__all__ += sorting.__all__
+__all__ += statistics.__all__
+__all__ += taking.__all__
 __all__ += vectorizing.__all__
 
-del array_indexing, binary, choose, convolution, creation, elementwise, indexing, methods, movement, promotion, queries
-del reduce, repetition, scalar_types, vectorizing
+del array_indexing, binary, convolution, creation, cumulative, elementwise, indexing, known, methods
+del movement, nan_reduce, order, parts, places, promotion, queries, reduce, repetition, scalar_types, sets, sorting
+del statistics, taking, vectorizing
 
 _publish(__name__, "fft", "linalg")

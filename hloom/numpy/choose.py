@@ -21,6 +21,7 @@ from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .binary import equal, maximum, minimum
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
+from .places import nonzero
 from .promotion import broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact, strong
 
 __all__ = [
@@ -36,13 +37,29 @@ __all__ = [
 ]
 
 
-def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Value:
-    """Elements of x where the condition is true, else of y. Both are required: indices alone have no fixed number."""
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """Elements of x where the condition is true, else of y. Without x and y: `nonzero(condition)`, to which `size` and
+    `fill_value` belong."""
+    if x is None and y is None:
+        check_arraylike("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise OperandError(
-            "where(condition) without x and y has a result whose size depends on values, which a compiled program "
-            f"cannot have: give x and y\n  at {user_line()}",
-            "where",
+        raise ValueError(
+            f"Either both or neither of the x and y arguments should be provided to where, got {x} and {y}\n"
+            f"  at {user_line()}"
+        )
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function: the result has the size of "
+            f"its operands\n  at {user_line()}"
         )
     check_arraylike("where", condition, x, y)
     pred = to_bool(as_value(condition))

@@ -26,12 +26,17 @@ from .binary import (
 )
 from .choose import astype, clip, view
 from .creation import copy
+from .cumulative import cumprod, cumsum
 from .dot import dot, matmul
 from .elementwise import abs, bitwise_not, conj, imag, negative, positive, real, round
 from .indexing import IndexUpdateHelper, index_get
 from .movement import diagonal, matrix_transpose, ravel, reshape, squeeze, swapaxes, trace, transpose
-from .reduce import all, any, argmax, argmin, cumprod, cumsum, max, mean, min, prod, ptp, std, sum, var
+from .parts import compress
+from .places import nonzero
+from .reduce import all, any, argmax, argmin, max, mean, min, prod, ptp, std, sum, var
 from .repetition import repeat
+from .sorting import argpartition, argsort, searchsorted
+from .taking import choose, take
 
 use_functions(
     IndexUpdateHelper,
@@ -91,5 +96,12 @@ use_functions(
     transpose,
     divide,
     var,
+    argpartition,
+    argsort,
+    choose,
+    compress,
+    nonzero,
+    searchsorted,
+    take,
     view,
 )

@@ -46,18 +46,9 @@ __all__ = [
     "argmin",
     "average",
     "count_nonzero",
-    "cumprod",
-    "cumsum",
     "max",
     "mean",
     "min",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
     "prod",
     "ptp",
     "std",
@@ -66,6 +57,11 @@ __all__ = [
 ]
 
 _WIDE_INTEGERS = {"i": np.int64, "u": np.uint64, "b": np.int64}
+
+
+def wide_integer(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of sums of integers or truth values: the default one, signed or not."""
+    return dtypes.canonical_dtype(_WIDE_INTEGERS[dtype.kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +104,7 @@ class _Reduction:
 
     def _result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """Sums and products of small integers have the default integer type."""
-        if self.identity is None or dtype.kind not in "iub":
-            return dtype
-        return dtypes.canonical_dtype(_WIDE_INTEGERS[dtype.kind])
+        return dtype if self.identity is None or dtype.kind not in "iub" else wide_integer(dtype)
 
     def _start(self, x: Value, axes: tuple[int, ...], initial: ArrayLike | None, where: ArrayLike | None) -> Any:
         """The value that replaces elements that are left out."""
@@ -406,166 +400,3 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
     """The index of the first smallest element (of the first NaN), in the flattened array or along an axis."""
     return _arg(lax.argmin, "argmin", a, axis, out, keepdims)
-
-
-def _cumulative(
-    function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, dtype: Any, out: None
-) -> Value:
-    no_out(name, out)
-    check_arraylike(name, a)
-    x = as_value(a)
-    if axis is None:
-        x, axis = lax.reshape(x, (x.aval.size,)), 0
-    result = x.aval.dtype
-    if dtype is not None:
-        result = dtypes.requested_dtype(dtype, name)
-    elif result.kind == "b":
-        result = dtypes.default_int()
-    if result.kind == "b":
-        return ew.to_bool(function(to_dtype(ew.to_bool(x), dtypes.default_int(), False), axis))
-    return function(to_dtype(x, result, False), axis)
-
-
-@compound(static=("axis", "dtype"))
-def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
-    """Sums of prefixes along an axis, or of the flattened array."""
-    return _cumulative(lax.cumsum, "cumsum", a, axis, dtype, out)
-
-
-@compound(static=("axis", "dtype"))
-def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
-    """Products of prefixes along an axis, or of the flattened array."""
-    return _cumulative(lax.cumprod, "cumprod", a, axis, dtype, out)
-
-
-# ---- without NaN
-
-
-def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value]:
-    """The array with NaN replaced, and a mask that is true where it was not NaN."""
-    check_arraylike(name, a)
-    x = as_value(a)
-    number = ~ew.isnan(x)
-    return select(number, x, stand_in) if dtypes.is_inexact(x.aval.dtype) else x, number
-
-
-@compound(static=("axis", "dtype", "keepdims"))
-def nansum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
-    """The sum of elements that are not NaN."""
-    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
-
-
-@compound(static=("axis", "dtype", "keepdims"))
-def nanprod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
-    """The product of elements that are not NaN."""
-    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
-
-
-def _also(number: Value, where: ArrayLike | None) -> Value:
-    """Where both are true."""
-    return number if where is None else number & mask("nan reduction", where)
-
-
-@compound(static=("axis", "dtype", "keepdims"))
-def nanmean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-) -> Value:
-    """The mean of elements that are not NaN."""
-    number = _also(_without_nan("nanmean", a, 0)[1], where)
-    return mean(a, axis, dtype, out, keepdims, where=number)
-
-
-@compound(static=("axis", "dtype", "ddof", "keepdims"))
-def nanvar(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Value:
-    """The variance of elements that are not NaN."""
-    x, number = _without_nan("nanvar", a, 0)
-    return var(x, axis, dtype, out, ddof, keepdims, where=_also(number, where), mean=mean)
-
-
-@compound(static=("axis", "dtype", "ddof", "keepdims"))
-def nanstd(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Value:
-    """The standard deviation of elements that are not NaN."""
-    return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
-
-
-@compound(static=("axis", "keepdims"))
-def nanmax(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
-    """The largest element that is not NaN; NaN if all are NaN."""
-    return _nan_extremum("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
-
-
-@compound(static=("axis", "keepdims"))
-def nanmin(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
-    """The smallest element that is not NaN; NaN if all are NaN."""
-    return _nan_extremum("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
-
-
-def _nan_extremum(
-    name: str,
-    extremum: Callable[..., Value],
-    worst: float,
-    a: ArrayLike,
-    axis: Axis,
-    out: None,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
-) -> Value:
-    x, number = _without_nan(name, a, worst)
-    found = extremum(x, axis, out, keepdims, initial, where)
-    if not dtypes.is_inexact(x.aval.dtype) or initial is not None:
-        return found
-    return select(any(_also(number, where), axis, keepdims=keepdims), found, math.nan)

@@ -1,0 +1,129 @@
+"""Sums and products of prefixes. Source for names and meaning: NumPy, and jax.numpy where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import lax
+from ..lax.movement import canonical_axis
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.operators import ArrayLike
+from ..tracer.source import user_line
+from . import elementwise as ew
+from .choose import where
+from .promotion import check_arraylike, no_out, to_dtype
+from .reduce import wide_integer
+
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "nancumprod",
+    "nancumsum",
+]
+
+
+def _cumulative(
+    function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, dtype: Any, out: None
+) -> Value:
+    no_out(name, out)
+    check_arraylike(name, a)
+    x = as_value(a)
+    if axis is None:
+        x, axis = lax.reshape(x, (x.aval.size,)), 0
+    result = x.aval.dtype
+    if dtype is not None:
+        result = dtypes.requested_dtype(dtype, name)
+    elif result.kind == "b":
+        result = dtypes.default_int()
+    if result.kind == "b":
+        return ew.to_bool(function(to_dtype(ew.to_bool(x), dtypes.default_int(), False), axis))
+    return function(to_dtype(x, result, False), axis)
+
+
+@compound(static=("axis", "dtype"))
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
+    """Sums of prefixes along an axis, or of the flattened array."""
+    return _cumulative(lax.cumsum, "cumsum", a, axis, dtype, out)
+
+
+@compound(static=("axis", "dtype"))
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
+    """Products of prefixes along an axis, or of the flattened array."""
+    return _cumulative(lax.cumprod, "cumprod", a, axis, dtype, out)
+
+
+def _numbers(name: str, a: ArrayLike, stand_in: float) -> Value:
+    """The array with NaN replaced."""
+    check_arraylike(name, a)
+    x = as_value(a)
+    return where(ew.isnan(x), stand_in, x) if dtypes.is_inexact(x.aval.dtype) else x
+
+
+@compound(static=("axis", "dtype"))
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
+    """Sums of prefixes along an axis, or of the flattened array, where NaN counts as 0."""
+    return _cumulative(lax.cumsum, "nancumsum", _numbers("nancumsum", a, 0), axis, dtype, out)
+
+
+@compound(static=("axis", "dtype"))
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
+    """Products of prefixes along an axis, or of the flattened array, where NaN counts as 1."""
+    return _cumulative(lax.cumprod, "nancumprod", _numbers("nancumprod", a, 1), axis, dtype, out)
+
+
+@compound(static=("axis", "dtype", "include_initial"))
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Value:
+    """Sums of prefixes along an axis, which only a vector may leave out; the default integers at least.
+
+    include_initial: the empty prefix too, whose sum is 0.
+    """
+    return _from_standard("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial, True)
+
+
+@compound(static=("axis", "dtype", "include_initial"))
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Value:
+    """Products of prefixes along an axis, which only a vector may leave out.
+
+    include_initial: the empty prefix too, whose product is 1.
+    """
+    return _from_standard("cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial, False)
+
+
+def _from_standard(
+    name: str,
+    function: Callable[..., Value],
+    initial: int,
+    x: ArrayLike,
+    axis: int | None,
+    dtype: Any,
+    include_initial: bool,
+    widens: bool,
+) -> Value:
+    """The functions of the Array API standard."""
+    check_arraylike(name, x)
+    value = as_value(x)
+    if not value.aval.ndim:
+        raise ValueError(f"{name}: the input must have dimensions, and is a scalar\n  at {user_line()}")
+    if axis is None and value.aval.ndim > 1:
+        raise ValueError(
+            f"{name}: axis is only optional for one-dimensional arrays, not for {value.aval.str_short()}\n"
+            f"  at {user_line()}"
+        )
+    axis = canonical_axis(0 if axis is None else axis, value.aval.ndim)
+    if dtype is None and widens and value.aval.dtype.kind in "iub":
+        dtype = wide_integer(value.aval.dtype)
+    found = _cumulative(function, name, value, axis, dtype, None)
+    if not include_initial:
+        return found
+    sizes = [1 if d == axis else size for d, size in enumerate(found.aval.shape)]
+    return lax.concatenate([lax.full(sizes, initial, found.aval.dtype), found], axis)

@@ -1,0 +1,39 @@
+"""Values that a function needs while it is traced: those on which the size of a result depends."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..tracer.array import as_value
+from ..tracer.errors import ConcretizationTypeError
+from ..tracer.source import user_line
+from ..tracer.tracer import Tracer
+
+
+def known_array(what: str, x: Any, advice: str) -> np.ndarray[Any, Any]:
+    """The values of an array as NumPy's. ConcretizationTypeError if they are traced."""
+    if isinstance(x, Tracer):
+        found = x.to_concrete_value()
+        if found is None:
+            raise ConcretizationTypeError(
+                f"{what} needs the values of an array which is traced ({x.aval.str_short()})\n  at {user_line()}\n"
+                f"  {advice}"
+            )
+        x = found
+    return np.asarray(as_value(x))
+
+
+def known_size(name: str, size: Any) -> int:
+    """The argument `size` of a function. ConcretizationTypeError if it is traced, TypeError if it is no integer."""
+    if isinstance(size, Tracer) and size.to_concrete_value() is None:
+        raise ConcretizationTypeError(
+            f"{name}: the size of the result must be known while tracing, and {size.aval.str_short()} is traced\n"
+            f"  at {user_line()}\n  Make it static: static_argnums, static_argnames."
+        )
+    return operator.index(size)
+
+
+SIZE_ADVICE = "The size of the result depends on values: give it as size=, which also works under jit."

@@ -1,0 +1,188 @@
+"""Reductions of the elements that are not NaN. Source for names and meaning: NumPy, and jax.numpy where they differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.operators import ArrayLike
+from . import elementwise as ew
+from .choose import where as select
+from .promotion import Axis, check_arraylike, mask, no_out
+from .reduce import any, argmax, argmin, max, mean, min, prod, sum, var
+
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+
+def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value]:
+    """The array with NaN replaced, and a mask that is true where it was not NaN."""
+    check_arraylike(name, a)
+    x = as_value(a)
+    number = ~ew.isnan(x)
+    return select(number, x, stand_in) if dtypes.is_inexact(x.aval.dtype) else x, number
+
+
+@compound(static=("axis", "dtype", "keepdims"))
+def nansum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The sum of elements that are not NaN."""
+    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
+
+
+@compound(static=("axis", "dtype", "keepdims"))
+def nanprod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The product of elements that are not NaN."""
+    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def _also(number: Value, where: ArrayLike | None) -> Value:
+    """Where both are true."""
+    return number if where is None else number & mask("nan reduction", where)
+
+
+@compound(static=("axis", "dtype", "keepdims"))
+def nanmean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The mean of elements that are not NaN."""
+    number = _also(_without_nan("nanmean", a, 0)[1], where)
+    return mean(a, axis, dtype, out, keepdims, where=number)
+
+
+@compound(static=("axis", "dtype", "ddof", "keepdims"))
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Value:
+    """The variance of elements that are not NaN."""
+    x, number = _without_nan("nanvar", a, 0)
+    return var(x, axis, dtype, out, ddof, keepdims, where=_also(number, where), mean=mean)
+
+
+@compound(static=("axis", "dtype", "ddof", "keepdims"))
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Value:
+    """The standard deviation of elements that are not NaN."""
+    return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+
+
+@compound(static=("axis", "keepdims"))
+def nanmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The largest element that is not NaN; NaN if all are NaN."""
+    return _nan_extremum("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
+
+
+@compound(static=("axis", "keepdims"))
+def nanmin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The smallest element that is not NaN; NaN if all are NaN."""
+    return _nan_extremum("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
+
+
+def _nan_extremum(
+    name: str,
+    extremum: Callable[..., Value],
+    worst: float,
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Value:
+    x, number = _without_nan(name, a, worst)
+    found = extremum(x, axis, out, keepdims, initial, where)
+    if not dtypes.is_inexact(x.aval.dtype) or initial is not None:
+        return found
+    return select(any(_also(number, where), axis, keepdims=keepdims), found, math.nan)
+
+
+@compound(static=("axis", "out", "keepdims"))
+def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
+    """The index of the first largest element that is not NaN, in all or along an axis; -1 if all are NaN."""
+    return _nan_index("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
+
+
+@compound(static=("axis", "out", "keepdims"))
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
+    """The index of the first smallest element that is not NaN, in all or along an axis; -1 if all are NaN."""
+    return _nan_index("nanargmin", argmin, math.inf, a, axis, out, keepdims)
+
+
+def _nan_index(
+    name: str,
+    index_of: Callable[..., Value],
+    worst: float,
+    a: ArrayLike,
+    axis: int | None,
+    out: None,
+    keepdims: bool | None,
+) -> Value:
+    no_out(name, out)
+    x, number = _without_nan(name, a, worst)
+    found = index_of(x, axis, keepdims=bool(keepdims))
+    if not dtypes.is_inexact(x.aval.dtype):
+        return found
+    return select(any(number, axis, keepdims=bool(keepdims)), found, -1)

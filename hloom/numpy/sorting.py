@@ -1,0 +1,246 @@
+"""Sorting, and searching in what is sorted. Source for names and meaning: NumPy, and jax.numpy where they differ.
+
+NaN is last, -0.0 and 0.0 are equal, and complex numbers are ordered by their real and then their imaginary parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..lax.movement import canonical_axis
+from ..lax.sort import ordered_before
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.operators import ArrayBase, ArrayLike
+from ..tracer.ops import reinterpret_weak
+from ..tracer.source import user_line
+from .choose import where
+from .movement import ravel
+from .promotion import check_arraylike, promote_dtypes
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "digitize",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+]
+
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
+
+
+def _no_kind(name: str, kind: None, order: None) -> None:
+    for argument, value in (("kind", kind), ("order", order)):
+        if value is not None:
+            raise TypeError(
+                f"'{argument}' argument to {name} is not supported: {value!r}\n  at {user_line()}\n"
+                "  stable=True keeps equal elements in their order."
+            )
+
+
+def _along(x: Value, axis: int | None) -> tuple[Value, int]:
+    """The array and an axis of it; flattened for None."""
+    if axis is None:
+        return ravel(x), 0
+    return x, canonical_axis(axis, x.aval.ndim)
+
+
+@compound(static=("axis", "kind", "order", "stable", "descending"))
+def sort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Value:
+    """The elements in ascending order along an axis, or of the flattened array (None).
+
+    descending: in the reverse order, NaN first.
+    """
+    check_arraylike("sort", a)
+    _no_kind("sort", kind, order)
+    x, axis = _along(as_value(a), axis)
+    found = reinterpret_weak(lax.sort(x, axis, stable), x.aval.weak_type)
+    return lax.rev(found, [axis]) if descending else found
+
+
+@compound(static=("axis", "kind", "order", "stable", "descending", "dtype"))
+def argsort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Value:
+    """The indices that sort an array along an axis, or the flattened array (None): integers of `dtype`.
+
+    Of equal elements the one with the lower index is first, also if `descending`, unless `stable` is false.
+    """
+    check_arraylike("argsort", a)
+    _no_kind("argsort", kind, order)
+    x, axis = _along(as_value(a), axis)
+    kind_of_index = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, "argsort")
+    index = lax.broadcasted_iota(kind_of_index, x.aval.shape, axis)
+    if descending and stable:
+        x, index = lax.rev(x, [axis]), lax.rev(index, [axis])
+    found = lax.sort_key_val(x, index, axis, stable)[1]
+    return lax.rev(found, [axis]) if descending else found
+
+
+@compound(static=("axis",))
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Value:
+    """The indices that sort by several keys along an axis: by the last key, then by the one before it, and so on."""
+    arrays = [as_value(key) for key in keys]  # type: ignore[union-attr]
+    check_arraylike("lexsort", *arrays)
+    if not arrays:
+        raise TypeError(f"lexsort needs at least one key\n  at {user_line()}")
+    if len({key.aval.shape for key in arrays}) > 1:
+        shapes = ", ".join(str(key.aval.shape) for key in arrays)
+        raise ValueError(f"lexsort: all keys need to be the same shape, not {shapes}\n  at {user_line()}")
+    integer = dtypes.default_int()
+    if not arrays[0].aval.ndim:
+        return lax.full((), 0, integer)
+    axis = canonical_axis(axis, arrays[0].aval.ndim)
+    index = lax.broadcasted_iota(integer, arrays[0].aval.shape, axis)
+    found: Value = lax.sort((*reversed(arrays), index), axis, num_keys=len(arrays))[-1]
+    return found
+
+
+@compound()
+def sort_complex(a: ArrayLike) -> Value:
+    """The elements in ascending order along the last axis, as complex numbers."""
+    check_arraylike("sort_complex", a)
+    found = lax.sort(as_value(a))
+    return lax.convert_element_type(found, dtypes.to_complex(found.aval.dtype))
+
+
+def _split_at(name: str, x: Value, kth: int, axis: int) -> tuple[int, int]:
+    """The axis, and the position after kth, both counted from 0."""
+    axis = canonical_axis(axis, x.aval.ndim)
+    if dtypes.is_complex(x.aval.dtype):
+        raise NotImplementedError(
+            f"{name} of complex numbers ({x.aval.str_short()})\n  at {user_line()}\n"
+            f"  hloom.numpy.{name.replace('partition', 'sort')} orders them."
+        )
+    return axis, canonical_axis(kth, x.aval.shape[axis]) + 1
+
+
+@compound(static=("kth", "axis"))
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
+    """The element that sorting would put at `kth` is there, no larger one before it, and no smaller one after it.
+
+    Those before it are in ascending order, those after it in descending order.
+    """
+    check_arraylike("partition", a)
+    x = as_value(a)
+    axis, split = _split_at("partition", x, kth, axis)
+    found, size = lax.sort(x, axis), x.aval.shape[axis]
+    top = lax.rev(lax.slice_in_dim(found, split, size, 1, axis), [axis])
+    return lax.concatenate([lax.slice_in_dim(found, 0, split, 1, axis), top], axis)
+
+
+@compound(static=("kth", "axis"))
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
+    """The indices (int32) of `partition`; those after `kth` are in ascending order."""
+    check_arraylike("argpartition", a)
+    x = as_value(a)
+    axis, split = _split_at("argpartition", x, kth, axis)
+    found, size = argsort(x, axis, dtype=np.int32), x.aval.shape[axis]
+    top = lax.sort(lax.slice_in_dim(found, split, size, 1, axis), axis)
+    return lax.concatenate([lax.slice_in_dim(found, 0, split, 1, axis), top], axis)
+
+
+@compound(static=("side", "method"))
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+) -> Value:
+    """For each element of v, how many elements of the sorted vector `a` are before it (int32).
+
+    Args:
+      side: "left" counts the elements below it, "right" those that are equal to it too.
+      sorter: indices that sort `a`.
+      method: one of JAX's. There is one here, a binary search.
+    """
+    check_arraylike("searchsorted", a, v)
+    if side not in ("left", "right"):
+        raise ValueError(f"{side!r} is an invalid value for keyword 'side': 'left' or 'right'\n  at {user_line()}")
+    if method not in _METHODS:
+        raise ValueError(f"{method!r} is an invalid value for searchsorted's method: {_METHODS}\n  at {user_line()}")
+    if np.ndim(a) != 1:
+        raise ValueError(
+            f"searchsorted: a should be 1-dimensional, not {as_value(a).aval.str_short()}\n  at {user_line()}"
+        )
+    line, points = promote_dtypes(a, v)
+    if sorter is not None:
+        check_arraylike("searchsorted", sorter)
+        line = line[as_value(sorter)]
+    return _positions(line, points, side == "right")
+
+
+def _positions(line: Value, points: Value, after_equals: bool) -> Value:
+    """A binary search of all points at once: a position moves right by half as much in each step."""
+    size = line.aval.shape[0]
+    found = lax.full(points.aval.shape, 0, np.int32)
+    if not size or not points.aval.size:
+        return found
+    step = 1 << (size.bit_length() - 1)
+    while step:
+        ahead = lax.add(found, np.int32(step))
+        element = elements_of(line, lax.min(ahead, np.int32(size)) - np.int32(1))
+        passes = ~ordered_before(points, element) if after_equals else ordered_before(element, points)
+        found = lax.select(passes & (ahead <= size), ahead, found)
+        step //= 2
+    return found
+
+
+def elements_of(line: Value, index: Value) -> Value:
+    """line[index] for a vector and indices that are in bounds."""
+    numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+    return lax.gather(line, lax.expand_dims(index, [index.aval.ndim]), numbers, (1,))
+
+
+@compound(static=("right", "method"))
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Value:
+    """The bin of each element (int32): i if bins[i-1] <= x < bins[i]; if `right`, if bins[i-1] < x <= bins[i].
+
+    The bins ascend or descend. `method`: see `searchsorted`.
+    """
+    check_arraylike("digitize", x, bins)
+    edges = as_value(bins)
+    if edges.aval.ndim != 1:
+        raise ValueError(
+            f"digitize: bins must be a 1-dimensional array; got bins={edges.aval.str_short()}\n  at {user_line()}"
+        )
+    size = edges.aval.shape[0]
+    if not size:
+        return lax.full_like(as_value(x), 0, np.int32)
+    side, method = "left" if right else "right", method or "scan"
+    first, last = (lax.index_in_dim(edges, k, 0, False) for k in (0, size - 1))
+    up = searchsorted(edges, x, side, method=method)
+    down = np.int32(size) - searchsorted(lax.rev(edges, [0]), x, side, method=method)
+    return where(last >= first, up, down)
+
+
+def check_integers(name: str, what: str, x: Any) -> Value:
+    """An array of integers; OperandError (a TypeError) for anything else."""
+    value = x if isinstance(x, ArrayBase) else as_value(x)
+    if not dtypes.is_integer(value.aval.dtype):
+        raise OperandError(
+            f"{name}: {what} must be of integer type, got {value.aval.str_short()}\n  at {user_line()}", name
+        )
+    return value
