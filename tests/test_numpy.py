@@ -352,14 +352,10 @@ def test_traced_index_beside_steps() -> None:
 
 
 def test_missing_names_say_so() -> None:
-    with pytest.raises(AttributeError, match=r"hloom\.numpy does not have it yet"):
-        _ = jnp.sort
     with pytest.raises(AttributeError, match="no attribute 'no_such_thing'"):
         _ = jnp.no_such_thing
 
 
-def test_unknown_pad_mode_and_one_armed_where() -> None:
+def test_unknown_pad_mode() -> None:
     with pytest.raises(hloom.errors.UnsupportedError, match="reflect"):
         jnp.pad(jnp.ones(3), 1, mode="reflect")
-    with pytest.raises(hloom.errors.OperandError, match="depends on values"):
-        jnp.where(jnp.ones(3) > 0)

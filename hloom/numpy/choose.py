@@ -6,7 +6,7 @@ Source for names and meaning: NumPy, and jax.numpy where they differ.
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -37,6 +37,12 @@ __all__ = [
 ]
 
 
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Value: ...
+@overload
+def where(
+    condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Value, ...]: ...
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -52,9 +58,8 @@ def where(
         check_arraylike("where", condition)
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError(
-            f"Either both or neither of the x and y arguments should be provided to where, got {x} and {y}\n"
-            f"  at {user_line()}"
+        raise OperandError(
+            f"where: either both or neither of the x and y arguments should be provided\n  at {user_line()}", "where"
         )
     if size is not None or fill_value is not None:
         raise ValueError(

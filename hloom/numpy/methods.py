@@ -35,7 +35,7 @@ from .parts import compress
 from .places import nonzero
 from .reduce import all, any, argmax, argmin, max, mean, min, prod, ptp, std, sum, var
 from .repetition import repeat
-from .sorting import argpartition, argsort, searchsorted
+from .sorting import argpartition, argsort, searchsorted, sort
 from .taking import choose, take
 
 use_functions(
@@ -87,6 +87,7 @@ use_functions(
     reshape,
     right_shift,
     round,
+    sort,
     squeeze,
     std,
     subtract,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..tracer.array import array_from_numpy, as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
+from ..tracer.operators import ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
@@ -236,12 +235,13 @@ def histogram_bin_edges(a: ArrayLike, bins: Bins = 10, range: Any = None, weight
 def _edges(x: Value, ends: Value | None, bins: int) -> Value:
     dtype = dtypes.to_inexact(x.aval.dtype)
     if ends is None:
-        axes = list(np.arange(x.aval.ndim))
+        axes = [d for d, _ in enumerate(x.aval.shape)]
         low, high = (convert(v, dtype, False) for v in (lax.reduce_min(x, axes), lax.reduce_max(x, axes)))
     else:
         low, high = (lax.index_in_dim(ends, k, 0, False) for k in (0, 1))
     empty = low == high
-    return linspace(where(empty, low - 0.5, low), where(empty, high + 0.5, high), bins + 1, dtype=dtype)
+    found: Value = linspace(where(empty, low - 0.5, low), where(empty, high + 0.5, high), bins + 1, dtype=dtype)
+    return found
 
 
 def histogram(
@@ -338,9 +338,9 @@ def histogramdd(
             f"histogramdd: for {x.aval.str_short()}, range must be a sequence of {rank} pairs or Nones\n"
             f"  at {user_line()}"
         )
-    if not isinstance(bins, Sequence | ArrayBase | np.ndarray) or (
-        not np.ndim(bins) and not isinstance(bins, Sequence)
-    ):
+    try:
+        bins = list(bins)
+    except TypeError:
         bins = [bins] * rank
     if len(bins) != rank:
         raise ValueError(

@@ -301,8 +301,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Value:
     """For each element of `a`, the element of the choice of this number. All are broadcast.
 
-    mode: what becomes of numbers out of bounds: "clip", "wrap", or "raise", a ValueError, so that the values of `a` must
-        be known.
+    mode: what becomes of numbers out of bounds: "clip", "wrap", or "raise", which is a ValueError: the values of `a`
+        must be known for it.
     """
     no_out_argument("choose", out)
     check_arraylike("choose", a, *choices)
