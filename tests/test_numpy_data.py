@@ -485,3 +485,40 @@ def test_quantiles_beside_infinities(name: str) -> None:
         jnp.quantile(x, jnp.asarray([0.0, 1 / 3, 1.0]), method=name)[jnp.array([0, 2])], [-np.inf, np.inf]
     )
     assert float(jnp.median(jnp.asarray([np.inf, np.inf]))) == np.inf
+
+
+LAX = """
+lax.index_take(a, [i[:3] * 5 - 6, i[:3]], (0, 1)) | lax.index_take(cube, [i], (1,)) | lax.stack([a, b])
+lax.stack([v, w], -1)
+lax.unstack(a) | lax.unstack(cube, axis=-1) | lax.tile(a, (2, 1)) | lax.tile(v, (0,)) | lax.tile(cube, (1, 3, 2))
+lax.empty((2, 3), "int16") | lax.broadcast_like(v[:4], a) | lax.broadcast_like(2.0, a)
+"""
+
+
+@pytest.mark.parametrize("expression", _expressions(LAX))
+def test_lax(expression: str) -> None:
+    """Against JAX's own, or what the same call of NumPy is."""
+    arrays = _arrays(expression, jnp.asarray)
+    found = eval(expression, {"lax": hloom.lax, **arrays})
+    assert all(isinstance(f, hloom.Array) for f in _leaves(found))
+    jax = pytest.importorskip("jax")
+    expected = eval(expression, {"lax": jax.lax, **_arrays(expression, jax.numpy.asarray)})
+    _same(found, expected)
+    assert _kinds(found) == _kinds(expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: hloom.lax.tile(x, (2,)),
+        lambda x: hloom.lax.tile(x, (-1, 2)),
+        lambda x: hloom.lax.stack([x, x[0]]),
+        lambda x: hloom.lax.stack([x, x.astype("int32")]),
+        lambda x: hloom.lax.stack([]),
+        lambda x: hloom.lax.unstack(x, 2),
+        lambda x: hloom.lax.broadcast_like(x, x[0]),
+    ],
+)
+def test_errors_of_lax(call: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"test_numpy_data\.py"):
+        call(jnp.ones((2, 3)))

@@ -110,6 +110,7 @@ from .gather import (
     GatherDimensionNumbers as GatherDimensionNumbers,
     ScatterDimensionNumbers as ScatterDimensionNumbers,
     gather as gather,
+    index_take as index_take,
     scatter as scatter,
     scatter_add as scatter_add,
     scatter_apply as scatter_apply,
@@ -182,10 +183,12 @@ from .instructions import (
 from .movement import (
     broadcast as broadcast,
     broadcast_in_dim as broadcast_in_dim,
+    broadcast_like as broadcast_like,
     broadcast_shapes as broadcast_shapes,
     broadcasted_iota as broadcasted_iota,
     collapse as collapse,
     concatenate as concatenate,
+    empty as empty,
     expand_dims as expand_dims,
     full as full,
     full_like as full_like,
@@ -198,7 +201,10 @@ from .movement import (
     slice_in_dim as slice_in_dim,
     split as split,
     squeeze as squeeze,
+    stack as stack,
+    tile as tile,
     transpose as transpose,
+    unstack as unstack,
 )
 from .parallel import (
     all_gather as all_gather,

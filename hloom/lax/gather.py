@@ -29,12 +29,14 @@ from ..tracer.ops import convert, full
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from .indexing import GatherScatterMode
-from .movement import canonical_shape
+from .instructions import add, lt, rem, select
+from .movement import canonical_axis, canonical_shape, concatenate, expand_dims, full_like
 
 __all__ = [
     "GatherDimensionNumbers",
     "ScatterDimensionNumbers",
     "gather",
+    "index_take",
     "scatter",
     "scatter_add",
     "scatter_apply",
@@ -103,6 +105,22 @@ def gather(
         return found
     fill = _fill_value(x.aval.dtype) if fill_value is None else fill_value
     return where_fits(found, indices, x.aval.shape, attributes, fill)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
+    """src[idxs[0][k], idxs[1][k], ...] along `axes`, for each k, in front of the other dimensions.
+
+    idxs: a vector of integers for each axis; they count on from the start where they are out of bounds.
+    """
+    x, places = as_value(src), [canonical_axis(axis, as_value(src).aval.ndim) for axis in axes]
+    columns = []
+    for index, axis in zip(map(as_value, idxs), places, strict=True):
+        size = full_like(index, x.aval.shape[axis])
+        rest = rem(index, size)
+        columns.append(expand_dims(select(lt(rest, full_like(rest, 0)), add(rest, size), rest), [1]))
+    rank = x.aval.ndim - len(places) + 1
+    numbers = GatherDimensionNumbers(tuple(range(1, rank)), tuple(places), tuple(places))
+    return gather(x, concatenate(columns, 1), numbers, [1 if d in places else n for d, n in enumerate(x.aval.shape)])
 
 
 def _fill_value(dtype: np.dtype[Any]) -> Any:

@@ -41,10 +41,12 @@ from ..tracer.source import user_line
 __all__ = [
     "broadcast",
     "broadcast_in_dim",
+    "broadcast_like",
     "broadcast_shapes",
     "broadcasted_iota",
     "collapse",
     "concatenate",
+    "empty",
     "expand_dims",
     "full",
     "full_like",
@@ -57,7 +59,10 @@ __all__ = [
     "slice_in_dim",
     "split",
     "squeeze",
+    "stack",
+    "tile",
     "transpose",
+    "unstack",
 ]
 
 _state = thread_state()
@@ -168,6 +173,31 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Value:
     """The operand repeated along new leading dimensions of `sizes`."""
     x, sizes = as_value(operand), canonical_shape(sizes)
     return broadcast_in_dim(x, (*sizes, *x.aval.shape), range(len(sizes), len(sizes) + x.aval.ndim))
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Value:
+    """The array broadcast to the shape of another one, its last dimensions to the last ones."""
+    x, shape = as_value(arr), np.shape(like_arr)
+    if broadcast_shapes(x.aval.shape, shape) != shape:
+        raise OperandError(
+            f"broadcast_like: {x.aval.str_short()} does not broadcast to the shape {shape}\n  at {user_line()}",
+            "broadcast_shapes",
+        )
+    return broadcast_in_dim(x, shape, range(len(shape) - x.aval.ndim, len(shape)))
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Value:
+    """The array repeated as a whole along each dimension: one number for each."""
+    x, counts = as_value(operand), canonical_shape(reps)
+    if len(counts) != x.aval.ndim:
+        raise OperandError(
+            f"lax.tile: reps length must be equal to the ndim of x, got {len(counts)} for {x.aval.str_short()}\n"
+            f"  at {user_line()}\n  hloom.numpy.tile takes other numbers.",
+            "tile",
+        )
+    shape = [n for pair in zip(counts, x.aval.shape, strict=True) for n in pair]
+    wide = broadcast_in_dim(x, shape, range(1, 2 * x.aval.ndim, 2))
+    return reshape(wide, [count * size for count, size in zip(counts, x.aval.shape, strict=True)])
 
 
 # ---- shape
@@ -317,6 +347,34 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
 
 
 # ---- making arrays
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Value:
+    """Arrays of one type side by side along a new dimension."""
+    arrays = [as_value(x) for x in operands]
+    if not arrays:
+        raise OperandError(f"lax.stack needs at least one array\n  at {user_line()}", "stack")
+    shapes = {x.aval.shape for x in arrays}
+    if len(shapes) > 1:
+        raise OperandError(
+            f"lax.stack: all arrays must have the same shape, not {', '.join(map(str, sorted(shapes)))}\n"
+            f"  at {user_line()}",
+            "stack",
+        )
+    axis = canonical_axis(axis, arrays[0].aval.ndim + 1)
+    return concatenate([expand_dims(x, [axis]) for x in arrays], axis)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Value, ...]:
+    """The slices along a dimension, without it."""
+    value = as_value(x)
+    axis = canonical_axis(axis, value.aval.ndim)
+    return tuple([index_in_dim(value, k, axis, False) for k in range(value.aval.shape[axis])])
+
+
+def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
+    """An array whose elements say nothing: zeros. `out_sharding` has no meaning on one device."""
+    return full(shape, 0, dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Value:
