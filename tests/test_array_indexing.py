@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -197,3 +198,37 @@ def test_checkify_sees_them() -> None:
 def test_errors(use: Callable[[Any], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         use(jnp.asarray(CUBE))
+
+
+KINDS: list[Any] = [
+    *(True, False, None, Ellipsis, slice(1, None), slice(None, None, -2), 1, -1, TWO, TWO[:, None], ROWS),
+    *(np.array(True), [0, 1], (1, 0), PLACES[:, :, 0], [], np.int8(2)),
+]
+
+
+@pytest.mark.parametrize("first", range(len(KINDS)))
+def test_any_mixture_means_what_it_means_to_numpy(first: int) -> None:
+    """All pairs of kinds of entries, and some triples; lists alone are refused, as in JAX."""
+    x = jnp.asarray(CUBE)
+    for number, (b, c) in enumerate(itertools.product(KINDS, [()] + KINDS)):
+        if number % 7 and not (isinstance(c, tuple) and c == ()):
+            continue
+        index = (KINDS[first], b, *([] if isinstance(c, tuple) and c == () else [c]))
+        try:
+            expected = CUBE[index]
+        except (IndexError, ValueError):
+            with pytest.raises((IndexError, ValueError, TypeError)):
+                x[index]
+            continue
+        np.testing.assert_array_equal(x[index], expected)
+        if number % 5 == 0:
+            written = CUBE.copy()
+            written[index] = 9
+            np.testing.assert_array_equal(x.at[index].set(9), written)
+
+
+def test_masks_without_elements_and_wide_integers() -> None:
+    x = jnp.asarray(CUBE)
+    for shape in ((0,), (3, 0), (0, 4)):
+        assert x[np.zeros(shape, bool)].shape == CUBE[np.zeros(shape, bool)].shape
+    assert int(jnp.zeros(1, "uint32").at[0].set(2**32 - 1)[0]) == 2**32 - 1

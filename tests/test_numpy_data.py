@@ -455,6 +455,31 @@ def test_sizes_that_depend_on_values_are_refused_under_jit(expression: str) -> N
         hloom.jit(lambda arrays: _value(jnp, expression, arrays))(_arrays(expression, jnp.asarray))
 
 
+def test_piecewise_is_traced_once() -> None:
+    calls = []
+
+    def double(t: Any) -> Any:
+        calls.append(t)
+        return t * 2
+
+    for k in range(4):
+        x = jnp.arange(4.0) + k
+        np.testing.assert_array_equal(jnp.piecewise(x, [x < 2], [double, 5.0]), np.where(x < 2, 2 * x, 5))
+    assert len(calls) == 1
+
+
+def test_sizes_of_unravel_index_may_be_traced() -> None:
+    found = hloom.jit(jnp.unravel_index)(jnp.arange(6), (jnp.int32(2), 3))
+    np.testing.assert_array_equal(found, np.unravel_index(np.arange(6), (2, 3)))
+
+
+def test_the_dtype_of_a_number() -> None:
+    assert [hloom.lax.dtype(v) for v in (1, 2.0, True, 1j, np.float16(1), jnp.zeros(2, "int8"))] == [
+        *("int32", "float32", "bool", "complex64", "float16", "int8")
+    ]
+    assert [hloom.lax.dtype(t) for t in (float, int, np.int16, "uint8")] == ["float32", "int32", "int16", "uint8"]
+
+
 def test_wide_types() -> None:
     with hloom.enable_x64(True):
         v, n = jnp.asarray([3.0, 1.0, 2.0]), jnp.asarray([2, 0, 2])

@@ -391,6 +391,7 @@ from .special import (
     nextafter as nextafter,
 )
 from .structure import (
+    dtype as dtype,
     optimization_barrier as optimization_barrier,
     stop_gradient as stop_gradient,
 )

@@ -3,7 +3,7 @@
 An index is split in two. Its slices and None are applied first and give a block; then the arrays choose in the block.
 NumPy's rules hold: all arrays and integers are broadcast together, and their dimensions are in the result where the
 first of them stands, or in front if slices, None or Ellipsis are between them. A mask means the arrays of its nonzero
-places, so its values must be known.
+places, so its values must be known; a boolean scalar is a mask of no dimensions, which has one place or none.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from .. import lax
 from ..lax.indexing import GatherScatterMode, start_index
-from ..tracer.array import as_value
+from ..tracer.array import Array, as_value
 from ..tracer.context import current_context
 from ..tracer.core import Value
-from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
@@ -29,6 +29,13 @@ from .promotion import broadcast_to_shape
 def is_array_index(item: Any) -> bool:
     """True for an entry of an index that has dimensions itself."""
     return isinstance(item, ArrayBase | np.ndarray) and item.ndim > 0
+
+
+def is_flag(item: Any) -> bool:
+    """True for a boolean without dimensions, whose value is known."""
+    return isinstance(item, bool | np.bool_) or (
+        isinstance(item, Array | np.ndarray) and item.dtype == np.bool_ and item.ndim == 0
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,9 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     dimensions: list[int] = []
     axes: list[int] = []
     arrays: list[Any] = []
+    flags: list[tuple[int, ...]] = []  # the shapes that boolean scalars are broadcast with: one place, or none
     chosen: list[int] = []  # places in the index, to see whether they are adjacent
+    first: int | None = None  # the dimension of the block where the first of them stands
     axis = 0
     for k, item in enumerate(items if ellipses else [*items, Ellipsis]):
         if item is None:
@@ -88,6 +97,10 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
             axis += count
         else:
             chosen.append(k)
+            first = len(basic) if first is None else first
+            if is_flag(item):
+                flags.append((int(item),))
+                continue
             for array in _integers(item, shape, axis):
                 dimensions.append(len(basic))
                 axes.append(axis)
@@ -95,21 +108,21 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
                 basic.append(slice(None))
                 axis += 1
     try:
-        joint = np.broadcast_shapes(*[np.shape(array) for array in arrays])
+        joint = np.broadcast_shapes(*[np.shape(array) for array in arrays], *flags)
     except ValueError:
-        shapes = ", ".join(str(np.shape(array)) for array in arrays)
+        shapes = ", ".join(map(str, [*map(np.shape, arrays), *flags]))
         raise OperandError(
             f"the arrays of an index must broadcast together, but their shapes are {shapes}\n  at {user_line()}",
             "index_shapes",
         ) from None
     adjacent = chosen[-1] - chosen[0] == len(chosen) - 1
-    place = dimensions[0] if adjacent else 0
+    place = first if adjacent and first is not None else 0
     return ArrayIndex(tuple(basic), tuple(dimensions), tuple(axes), tuple(arrays), joint, place)
 
 
 def _dimensions_of(item: Any) -> int:
     """How many dimensions of the array an entry takes."""
-    if item is None or item is Ellipsis:
+    if item is None or item is Ellipsis or is_flag(item):
         return 0
     is_mask = isinstance(item, ArrayBase | np.ndarray) and item.dtype == np.bool_
     return int(item.ndim) if is_mask else 1
@@ -117,16 +130,12 @@ def _dimensions_of(item: Any) -> int:
 
 def _integers(item: Any, shape: tuple[int, ...], axis: int) -> tuple[Any, ...]:
     """An integer or an array of integers itself; for a mask, the places where it is true."""
-    if isinstance(item, bool | np.bool_) or (isinstance(item, ArrayBase | np.ndarray) and item.dtype == np.bool_):
-        mask = np.asarray(item)
-        if not mask.ndim:
-            raise UnsupportedError(
-                f"a boolean scalar and an array in one index\n  at {user_line()}\n  Use a mask with dimensions."
-            )
-        if mask.shape != shape[axis : axis + mask.ndim]:
+    if isinstance(item, ArrayBase | np.ndarray) and item.dtype == np.bool_:
+        mask, sizes = np.asarray(item), shape[axis : axis + item.ndim]
+        if len(sizes) != mask.ndim or any(m not in (0, size) for m, size in zip(mask.shape, sizes)):
             raise IndexError(
                 f"boolean index did not match the shape of the indexed array: the mask has shape {mask.shape}, and "
-                f"the dimensions from {axis} on are {shape[axis : axis + mask.ndim]}\n  at {user_line()}"
+                f"the dimensions from {axis} on are {sizes}\n  at {user_line()}"
             )
         return tuple(np.nonzero(mask))
     return (item,)
@@ -178,7 +187,7 @@ def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
         _counted(array, shape[d], dtype, wrap) for array, d in zip(index.arrays, index.dimensions, strict=True)
     ]  # fmt: skip
     if not any(isinstance(column, Tracer) for column in columns):
-        return as_value(np.stack(np.broadcast_arrays(*columns), axis=-1))
+        return as_value(np.stack([np.broadcast_to(column, index.joint) for column in columns], axis=-1))
     values = [broadcast_to_shape(as_value(column), index.joint) for column in columns]
     return lax.concatenate([lax.expand_dims(value, [len(index.joint)]) for value in values], len(index.joint))
 

@@ -41,6 +41,7 @@ from .array_indexing import (
     Scatter,
     gathered,
     is_array_index,
+    is_flag,
     report_bounds,
     scattered,
     split_index,
@@ -109,7 +110,7 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
     items = list(index) if isinstance(index, tuple) else [index]
     for item in items:
         _check(item)
-    if any(map(_is_boolean, items)):
+    if any(map(is_flag, items)):
         return _with_booleans(shape, items, wrap)
     used = sum(item is not None and item is not Ellipsis for item in items)
     if used > len(shape):
@@ -155,31 +156,24 @@ def _report_bounds(index: _Index, shape: tuple[int, ...]) -> None:
         check_index(shape, axis, as_value(entry.start if isinstance(entry, _Range) else entry))
 
 
-def _is_boolean(item: Any) -> bool:
-    """True for a boolean without dimensions, whose value is known."""
-    return isinstance(item, bool | np.bool_) or (
-        isinstance(item, Array | np.ndarray) and item.dtype == np.bool_ and item.ndim == 0
-    )
-
-
 def _with_booleans(shape: tuple[int, ...], items: list[Any], wrap: bool) -> _Index:
     """Booleans take no dimension of the array. Together with all integers they make one new dimension of the result,
     of size 1 if all are true and else 0: where the first of them stands, or in front if other entries are between."""
-    rest = parse_index(shape, tuple([item for item in items if not _is_boolean(item)]), wrap)
+    rest = parse_index(shape, tuple([item for item in items if not is_flag(item)]), wrap)
     joint = [k for k, item in enumerate(items) if not (item is None or item is Ellipsis or isinstance(item, slice))]
     place = 0
     if joint[-1] - joint[0] == len(joint) - 1:
         before = items[: joint[0]]
-        used = sum(item is not None and item is not Ellipsis and not _is_boolean(item) for item in items)
+        used = sum(item is not None and item is not Ellipsis and not is_flag(item) for item in items)
         place = sum(len(shape) - used if item is Ellipsis else 1 for item in before)
-    chosen = all(bool(item) for item in items if _is_boolean(item))
+    chosen = all(bool(item) for item in items if is_flag(item))
     result = (*rest.result_shape[:place], int(chosen), *rest.result_shape[place:])
     return _Index(rest.entries, rest.dropped, result)
 
 
 def _check(item: Any) -> None:
     """Refuse anything else than an integer, a slice, None, Ellipsis, a known boolean or an array, and say why."""
-    if item is None or item is Ellipsis or isinstance(item, slice) or _is_boolean(item):
+    if item is None or item is Ellipsis or isinstance(item, slice) or is_flag(item):
         return
     if isinstance(item, str):
         raise TypeError(f"arrays cannot be indexed by strings: {item!r}\n  at {user_line()}")
@@ -242,10 +236,15 @@ def index_get(x: Any, index: Any) -> Value:
 
 
 def _items(index: Any) -> list[Any]:
-    """The entries of an index; a tuple in it is an array."""
-    return (
-        [asarray(item) if isinstance(item, tuple) else item for item in index] if isinstance(index, tuple) else [index]
-    )
+    """The entries of an index; a tuple or a list in it is an array, of integers if it is empty."""
+    if not isinstance(index, tuple):
+        return [index]
+    return [_sequence(item) if isinstance(item, tuple | list) else item for item in index]
+
+
+def _sequence(item: Any) -> Any:
+    found = asarray(item)
+    return found if found.aval.size else found.astype(_INDEX)
 
 
 def _array_index(shape: tuple[int, ...], index: Any, wrap: bool) -> ArrayIndex | None:
@@ -563,6 +562,8 @@ def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combi
     """
     given = values if isinstance(values, ArrayBase | bool | int | float | complex) else asarray(values)
     own, weak = x.aval.dtype, x.aval.weak_type
+    if type(given) is int and dtypes.is_integer(own) and not _fits(given, dtypes.default_int()) and _fits(given, own):
+        given = array_from_scalar(given, own)
     kind = dtypes.type_of(given)
     common, _ = dtypes.promote([dtypes.type_of(x), kind])
     if common is not own:
@@ -574,6 +575,11 @@ def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combi
     return to_dtype(given, common, False), (
         lambda old, new: convert(combine(convert(old, common, False), new), own, weak)
     )
+
+
+def _fits(number: int, dtype: np.dtype[Any]) -> bool:
+    info = dtypes.iinfo(dtype)
+    return bool(info.min <= number <= info.max)
 
 
 def _changed(x: Value, index: _Index, new: Value, combine: Combine, clips: bool) -> Value:

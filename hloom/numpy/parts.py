@@ -250,15 +250,23 @@ def piecewise(
             f"piecewise: with {conditions} condition(s), either {conditions} or {conditions + 1} functions are "
             f"expected; got {len(funclist)}\n  at {user_line()}"
         )
-    masks = to_bool(asarray(condlist))
-    result: Value = _applied(functions[-1], value, args, kw)
-    for k, function in enumerate(functions[:-1]):
-        result = where(masks[k], _applied(function, value, args, kw), result)
-    return broadcast_to_shape(result, lax.broadcast_shapes(value.aval.shape, masks.aval.shape[1:]))
+    constants = tuple([0 if callable(f) else f for f in functions])
+    called = tuple([f if callable(f) else None for f in functions])
+    return _piecewise(value, to_bool(asarray(condlist)), constants, called, args, kw)
 
 
-def _applied(function: Any, x: Value, args: Any, kw: Any) -> Value:
-    """A function of each element, or a constant."""
-    if not callable(function):
-        return convert(as_value(function), x.aval.dtype, False)
-    return convert(vectorize(lambda element: function(element, *args, **kw))(x), x.aval.dtype, False)
+@compound(static=("functions",))
+def _piecewise(x: Value, masks: Value, constants: Any, functions: Any, args: Any, kw: Any) -> Value:
+    """All functions on all elements, and of the results one. A call with the same functions is not traced again."""
+    results = []
+    for function, constant in zip(functions, constants, strict=True):
+        found = as_value(constant) if function is None else vectorize(_of_element(function, args, kw))(x)
+        results.append(convert(found, x.aval.dtype, False))
+    result = results[-1]
+    for k, other in enumerate(results[:-1]):
+        result = where(lax.index_in_dim(masks, k, 0, False), other, result)
+    return broadcast_to_shape(result, lax.broadcast_shapes(x.aval.shape, masks.aval.shape[1:]))
+
+
+def _of_element(function: Callable[..., Any], args: Any, kw: Any) -> Callable[[Any], Any]:
+    return lambda element: function(element, *args, **kw)

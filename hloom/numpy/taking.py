@@ -23,12 +23,13 @@ from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
 from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
-from .binary import mod
+from ..tracer.tracer import Tracer
+from .binary import floor_divide, mod
 from .choose import clip, where
 from .indexing import IndexUpdate
 from .known import known_array
 from .movement import ravel
-from .promotion import broadcast_to_shape, broadcast_values, check_arraylike, index_tuple, promote_dtypes
+from .promotion import broadcast_to_shape, broadcast_values, check_arraylike, promote_dtypes
 from .sorting import check_integers
 
 __all__ = [
@@ -355,22 +356,31 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     return IndexUpdate(x, (steps,) * x.aval.ndim).set(repeated_to(values, size))
 
 
-def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Value, ...]:
+def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Value, ...]:
     """Flat indices as one array of indices for each dimension of `shape`; those out of bounds are clipped.
 
-    Negative ones count from the end.
+    Negative ones count from the end. The sizes may be traced, their number may not.
     """
     check_arraylike("unravel_index", indices)
     rest = check_integers("unravel_index", "indices", indices)
-    return _unraveled(rest, index_tuple("unravel_index: shape", shape))
+    sizes = list(shape) if isinstance(shape, Sequence) or np.ndim(shape) else [shape]
+    if any(np.ndim(size) for size in sizes):
+        raise ValueError(f"unravel_index: shape should be a scalar or 1D sequence\n  at {user_line()}")
+    if any(isinstance(size, Tracer) for size in sizes):
+        return _unraveled(rest, tuple(sizes))
+    return _unraveled_known(rest, tuple([operator.index(size) for size in sizes]))
 
 
 @compound(static=("sizes",))
-def _unraveled(rest: Value, sizes: tuple[int, ...]) -> tuple[Value, ...]:
+def _unraveled_known(rest: Value, sizes: tuple[int, ...]) -> tuple[Value, ...]:
+    return _unraveled(rest, sizes)
+
+
+def _unraveled(rest: Value, sizes: tuple[Any, ...]) -> tuple[Value, ...]:
     found: list[Value] = []
     for size in reversed(sizes):
         found.insert(0, mod(rest, size))
-        rest = rest // size
+        rest = floor_divide(rest, size)
     above = rest > 0
     below = None if dtypes.is_unsigned(rest.aval.dtype) else rest < -1
     clipped = [where(above, size - 1, part) for part, size in zip(found, sizes, strict=True)]
