@@ -186,7 +186,8 @@ xp.setdiff1d(n, m, size=5, fill_value=3)
 xp.setdiff1d(n, m, assume_unique=True, size=9) | xp.setxor1d(n, m, size=9) | xp.setxor1d(n, m, size=3, fill_value=1)
 xp.setxor1d(n[:0], n[:0], size=2) | xp.intersect1d(n, n[:0], size=2) | xp.isin(n, m, method="sort")
 xp.isin(v, w, method="binary_search")
-xp.isin(x, n, method="compare_all", invert=True)
+xp.isin(x, n, method="compare_all", invert=True) | xp.sum(p, promote_integers=False) | xp.prod(p, initial=0)
+xp.prod(p, promote_integers=False) | xp.max(p, initial=False)
 """
 """Calls whose arguments, order of results or types are JAX's own."""
 
@@ -423,6 +424,10 @@ ERRORS = {
     "xp.cumulative_sum(a)": ValueError,
     "xp.cumulative_sum(np.float32(2))": ValueError,
     "xp.sort(a, axis=1.5)": TypeError,
+    "xp.sum(a, initial=v)": ValueError,
+    "xp.nanmin(a, initial=v[:1])": ValueError,
+    "xp.var(a, ddof=1, correction=1)": ValueError,
+    "xp.std(a, ddof=1, correction=0)": ValueError,
     "xp.trim_zeros([1, 2])": TypeError,
 }
 

@@ -88,7 +88,12 @@ class _Reduction:
         check_arraylike(self.name, a)
         x = as_value(a)
         axes = canonical_axes(axis, x.aval.ndim)
-        own = x.aval.dtype if not promote_integers else self._result_dtype(x.aval.dtype)
+        if initial is not None and np.ndim(initial):
+            raise ValueError(
+                f"{self.name}: initial value must be a scalar. Got array of shape {np.shape(initial)}\n"
+                f"  at {user_line()}"
+            )
+        own = self._result_dtype(x.aval.dtype) if promote_integers or x.aval.dtype.kind == "b" else x.aval.dtype
         result = dtypes.requested_dtype(dtype, self.name) if dtype is not None else own
         narrow = self.identity is not None and dtypes.is_floating(result) and result.itemsize < 4
         x = to_dtype(x, dtypes.float32 if narrow else result, False)
@@ -334,6 +339,8 @@ def var(
     own = dtypes.to_inexact(x.aval.dtype)
     if dtype is not None and not dtypes.is_inexact(dtypes.canonical_dtype(dtype)):
         raise OperandError(f"var: dtype must be a floating or complex one, not {dtype!r}\n  at {user_line()}", "var")
+    if correction is not None and ddof != 0:
+        raise ValueError(f"var: ddof and correction can't be provided simultaneously\n  at {user_line()}")
     result = dtypes.requested_dtype(dtype, "var") if dtype is not None else dtypes.real_of(own)
     wide = dtypes.float32 if dtypes.is_floating(own) and own.itemsize < 4 else own
     if dtype is not None and dtypes.is_floating(own):
