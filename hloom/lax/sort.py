@@ -17,6 +17,7 @@ from ..hlo.ops.sort import SortAttributes, TopKAttributes
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
+from ..tracer.compound import compound
 from ..tracer.core import Value, bind, bind_multi
 from ..tracer.errors import OperandError
 from ..tracer.ops import compare, full_like, reinterpret_weak, select, unary
@@ -84,6 +85,7 @@ def _in_order(a: Value, direction: ComparisonDirection, b: Value) -> Value:
     return bind(Opcode.COMPARE, (a, b), CompareAttributes(direction, kind))
 
 
+@compound(static=("dimension", "is_stable", "num_keys"), small=True)
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """The elements along a dimension in ascending order; -0.0 is 0.0, NaN is last, complex numbers as pairs.
 
@@ -111,12 +113,14 @@ def _sorted(operands: Sequence[Any], dimension: int, is_stable: bool, num_keys: 
     return [reinterpret_weak(r, x.aval.weak_type) for r, x in zip(results, arrays, strict=True)]
 
 
+@compound(static=("dimension", "is_stable"), small=True)
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Value, Value]:
     """`keys` in ascending order along a dimension, and `values` permuted in the same way."""
     found = _sorted([keys, values], dimension, is_stable, 1)
     return found[0], found[1]
 
 
+@compound(static=("k", "axis"), small=True)
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Value, Value]:
     """The k largest elements along an axis, the largest first, and their indices (int32); NaN counts as largest.
 
