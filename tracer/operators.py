@@ -123,6 +123,10 @@ class ArrayBase:
     ) -> Any:  # fmt: skip
         raise NotImplementedError
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """`hloom.numpy`: what the array API standard asks for."""
+        return _np.array_namespace(api_version)
+
     def item(self, *args: int) -> Any:
         raise NotImplementedError
 

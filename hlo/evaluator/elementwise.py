@@ -166,7 +166,9 @@ def _expm1(x: NDArray) -> Any:
         return np.expm1(x)
     a, b = x.real, x.imag
     imaginary = np.where(b == 0, b, np.exp(a) * np.sin(b))
-    return _joined(np.expm1(a) * np.cos(b) - 2 * np.sin(b / 2) ** 2, imaginary)
+    found = _joined(np.expm1(a) * np.cos(b) - 2 * np.sin(b / 2) ** 2, imaginary)
+    without_angle = np.isinf(a) & ~np.isfinite(b)
+    return np.where(without_angle, np.exp(x) - x.dtype.type(1), found)
 
 
 def _joined(real: NDArray, imaginary: NDArray) -> NDArray:

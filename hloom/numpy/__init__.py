@@ -11,12 +11,18 @@ from ..namespaces import publish as _publish
 from ..tracer.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from ..tracer.operators import ArrayBase as ndarray
 from . import (
+    array_api,
     array_indexing,
+    assembling,
     binary,
+    calculus,
     convolution,
     creation,
     cumulative,
     elementwise,
+    files,
+    float_parts,
+    index_tricks,
     indexing,
     known,
     methods,
@@ -25,6 +31,7 @@ from . import (
     order,
     parts,
     places,
+    polynomials,
     promotion,
     queries,
     reduce,
@@ -34,20 +41,18 @@ from . import (
     sorting,
     statistics,
     taking,
+    ufuncs,
     vectorizing,
+    windows,
 )
 from . import choose as _choose
 from . import dot as _dot
 from . import einsum as _einsum
 from .binary import (
-    add as add,
     arctan2 as arctan2,
     atan2 as atan2,
-    bitwise_and as bitwise_and,
     bitwise_left_shift as bitwise_left_shift,
-    bitwise_or as bitwise_or,
     bitwise_right_shift as bitwise_right_shift,
-    bitwise_xor as bitwise_xor,
     copysign as copysign,
     divide as divide,
     divmod as divmod,
@@ -64,26 +69,18 @@ from .binary import (
     left_shift as left_shift,
     less as less,
     less_equal as less_equal,
-    logaddexp as logaddexp,
-    logaddexp2 as logaddexp2,
-    logical_and as logical_and,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
-    maximum as maximum,
-    minimum as minimum,
     mod as mod,
-    multiply as multiply,
     not_equal as not_equal,
     pow as pow,
     power as power,
     remainder as remainder,
     right_shift as right_shift,
-    subtract as subtract,
     true_divide as true_divide,
 )
 from .choose import (
     allclose as allclose,
     array_equal as array_equal,
+    array_equiv as array_equiv,
     astype as astype,
     clip as clip,
     isclose as isclose,
@@ -107,6 +104,7 @@ from .creation import (
     from_dlpack as from_dlpack,
     full as full,
     full_like as full_like,
+    geomspace as geomspace,
     identity as identity,
     indices as indices,
     linspace as linspace,
@@ -131,13 +129,16 @@ from .dot import (
     inner as inner,
     kron as kron,
     matmul as matmul,
+    matvec as matvec,
     outer as outer,
     tensordot as tensordot,
     vdot as vdot,
     vecdot as vecdot,
+    vecmat as vecmat,
 )
 from .einsum import (
     einsum as einsum,
+    einsum_path as einsum_path,
 )
 from .elementwise import (
     abs as abs,
@@ -184,7 +185,6 @@ from .elementwise import (
     log2 as log2,
     log10 as log10,
     logical_not as logical_not,
-    negative as negative,
     positive as positive,
     rad2deg as rad2deg,
     radians as radians,
@@ -275,7 +275,11 @@ from .places import (
     nonzero as nonzero,
 )
 from .queries import (
+    can_cast as can_cast,
+    iscomplex as iscomplex,
     iscomplexobj as iscomplexobj,
+    isdtype as isdtype,
+    isreal as isreal,
     isrealobj as isrealobj,
     isscalar as isscalar,
     ndim as ndim,
@@ -304,17 +308,25 @@ from .repetition import (
     repeat as repeat,
 )
 from .scalar_types import (
+    ComplexWarning as ComplexWarning,
     bfloat16 as bfloat16,
     bool as bool,
     bool_ as bool_,
+    cdouble as cdouble,
+    character as character,
     complex64 as complex64,
     complex128 as complex128,
     complex_ as complex_,
     complexfloating as complexfloating,
+    csingle as csingle,
+    double as double,
     dtype as dtype,
     e as e,
     euler_gamma as euler_gamma,
+    flexible as flexible,
     float4_e2m1fn as float4_e2m1fn,
+    float6_e2m3fn as float6_e2m3fn,
+    float6_e3m2fn as float6_e3m2fn,
     float8_e3m4 as float8_e3m4,
     float8_e4m3 as float8_e4m3,
     float8_e4m3b11fnuz as float8_e4m3b11fnuz,
@@ -331,6 +343,7 @@ from .scalar_types import (
     generic as generic,
     inexact as inexact,
     inf as inf,
+    int1 as int1,
     int2 as int2,
     int4 as int4,
     int8 as int8,
@@ -342,9 +355,12 @@ from .scalar_types import (
     nan as nan,
     newaxis as newaxis,
     number as number,
+    object_ as object_,
     pi as pi,
     signedinteger as signedinteger,
+    single as single,
     uint as uint,
+    uint1 as uint1,
     uint2 as uint2,
     uint4 as uint4,
     uint8 as uint8,
@@ -396,6 +412,106 @@ from .taking import (
     unravel_index as unravel_index,
 )
 
+from .assembling import (
+    apply_along_axis as apply_along_axis,
+    apply_over_axes as apply_over_axes,
+    atleast_3d as atleast_3d,
+    block as block,
+    dsplit as dsplit,
+    fromfunction as fromfunction,
+    hsplit as hsplit,
+    resize as resize,
+    rollaxis as rollaxis,
+    unstack as unstack,
+    vander as vander,
+    vsplit as vsplit,
+)
+from .calculus import (
+    ediff1d as ediff1d,
+    gradient as gradient,
+    interp as interp,
+    trapezoid as trapezoid,
+    unwrap as unwrap,
+)
+from .files import (
+    array_repr as array_repr,
+    array_str as array_str,
+    frombuffer as frombuffer,
+    fromfile as fromfile,
+    fromiter as fromiter,
+    fromstring as fromstring,
+    get_printoptions as get_printoptions,
+    iterable as iterable,
+    load as load,
+    printoptions as printoptions,
+    save as save,
+    savez as savez,
+    set_printoptions as set_printoptions,
+)
+from .float_parts import (
+    bitwise_count as bitwise_count,
+    frexp as frexp,
+    gcd as gcd,
+    lcm as lcm,
+    ldexp as ldexp,
+    modf as modf,
+    nextafter as nextafter,
+    packbits as packbits,
+    spacing as spacing,
+    unpackbits as unpackbits,
+)
+from .index_tricks import (
+    c_ as c_,
+    diag_indices as diag_indices,
+    diag_indices_from as diag_indices_from,
+    diagflat as diagflat,
+    index_exp as index_exp,
+    ix_ as ix_,
+    mask_indices as mask_indices,
+    mgrid as mgrid,
+    ogrid as ogrid,
+    r_ as r_,
+    s_ as s_,
+    tril_indices as tril_indices,
+    tril_indices_from as tril_indices_from,
+    triu_indices as triu_indices,
+    triu_indices_from as triu_indices_from,
+)
+from .polynomials import (
+    poly as poly,
+    polyadd as polyadd,
+    polyder as polyder,
+    polydiv as polydiv,
+    polyfit as polyfit,
+    polyint as polyint,
+    polymul as polymul,
+    polysub as polysub,
+    roots as roots,
+)
+from .windows import (
+    bartlett as bartlett,
+    blackman as blackman,
+    hamming as hamming,
+    hanning as hanning,
+)
+from .ufuncs import (
+    add as add,
+    bitwise_and as bitwise_and,
+    bitwise_or as bitwise_or,
+    bitwise_xor as bitwise_xor,
+    frompyfunc as frompyfunc,
+    logaddexp as logaddexp,
+    logaddexp2 as logaddexp2,
+    logical_and as logical_and,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    maximum as maximum,
+    minimum as minimum,
+    multiply as multiply,
+    negative as negative,
+    subtract as subtract,
+    ufunc as ufunc,
+)
 from .vectorizing import (
     vectorize as vectorize,
 )
@@ -437,8 +553,21 @@ __all__ += statistics.__all__
 __all__ += taking.__all__
 __all__ += vectorizing.__all__
 
-del array_indexing, binary, convolution, creation, cumulative, elementwise, indexing, known, methods
-del movement, nan_reduce, order, parts, places, promotion, queries, reduce, repetition, scalar_types, sets, sorting
-del statistics, taking, vectorizing
+__all__ += assembling.__all__
+__all__ += calculus.__all__
+__all__ += files.__all__
+__all__ += float_parts.__all__
+__all__ += index_tricks.__all__
+__all__ += polynomials.__all__
+__all__ += windows.__all__
+__all__ += ufuncs.__all__
+
+__array_api_version__ = array_api.VERSIONS[-1]
+__array_namespace_info__ = array_api.namespace_info
+
+del array_api, array_indexing, assembling, binary, calculus, convolution, creation, cumulative, elementwise, files
+del float_parts, index_tricks, indexing, known, methods, movement, nan_reduce, order, parts, places, polynomials
+del promotion, queries, reduce, repetition, scalar_types, sets, sorting, statistics, taking, ufuncs, vectorizing
+del windows
 
 _publish(__name__, "fft", "linalg")

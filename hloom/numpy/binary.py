@@ -35,14 +35,10 @@ from .promotion import (
 )
 
 __all__ = [
-    "add",
     "arctan2",
     "atan2",
-    "bitwise_and",
     "bitwise_left_shift",
-    "bitwise_or",
     "bitwise_right_shift",
-    "bitwise_xor",
     "copysign",
     "divide",
     "divmod",
@@ -59,21 +55,12 @@ __all__ = [
     "left_shift",
     "less",
     "less_equal",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
     "mod",
-    "multiply",
     "not_equal",
     "pow",
     "power",
     "remainder",
     "right_shift",
-    "subtract",
     "true_divide",
 ]
 
@@ -422,7 +409,7 @@ def _logical(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
             a, b = broadcast_values([to_bool(as_value(x)), to_bool(as_value(y))])
             return function(a, b)
 
-        return declared(declaration, op)
+        return compound(small=True)(declared(declaration, op))
 
     return decorate
 

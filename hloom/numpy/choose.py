@@ -27,6 +27,7 @@ from .promotion import broadcast_values, check_arraylike, promote, promote_dtype
 __all__ = [
     "allclose",
     "array_equal",
+    "array_equiv",
     "astype",
     "clip",
     "isclose",
@@ -116,6 +117,22 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
     same = equal(x, y)
     if equal_nan:
         same = same | (isnan(x) & isnan(y))
+    return lax.reduce_and(same, range(same.aval.ndim))
+
+
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
+    """True if the shapes broadcast to one another and all elements are then equal.
+
+    >>> import hloom.numpy as jnp
+    >>> bool(jnp.array_equiv(jnp.array([1, 1]), 1))
+    True
+    """
+    x, y = _as_array(a1), _as_array(a2)
+    try:
+        np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    except ValueError:
+        return as_value(np.asarray(False))
+    same = equal(x, y)
     return lax.reduce_and(same, range(same.aval.ndim))
 
 

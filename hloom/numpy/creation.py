@@ -35,6 +35,7 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "geomspace",
     "identity",
     "indices",
     "linspace",
@@ -284,6 +285,42 @@ def logspace(
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     values = lax.pow(lax.full_like(exponents, base), exponents)
     return values if dtype is None else to_dtype(values, dtypes.requested_dtype(dtype, "logspace"), False)
+
+
+def geomspace(
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Value:
+    """`num` numbers from start to stop (included if `endpoint`), each the same multiple of the one before.
+
+    Both must have one sign; of complex numbers the quotient's logarithm is the principal one, so that they are on a
+    spiral.
+
+    >>> import hloom.numpy as jnp
+    >>> [round(x, 3) for x in jnp.geomspace(1.0, 8.0, 4).tolist()]
+    [1.0, 2.0, 4.0, 8.0]
+    """
+    return _geomspace(start, stop, num, endpoint, dtype, axis)
+
+
+@compound(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtype: Any, axis: int) -> Value:
+    check_arraylike("geomspace", start, stop)
+    a, b = promote_dtypes_inexact(start, stop)
+    result = dtypes.requested_dtype(dtype, "geomspace") if dtype is not None else a.aval.dtype
+    a, b = (to_dtype(v, dtypes.result_type(a.aval.dtype, np.float32), False) for v in (a, b))
+    shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
+    a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+    count = operator.index(num)
+    t = linspace(lax.full_like(a, 0), lax.full_like(a, 1), count, endpoint)
+    growth = lax.log(b / a)
+    sizes = (count, *shape)
+    values = broadcast_to_shape(a, sizes) * lax.exp(t * broadcast_to_shape(growth, sizes))
+    if endpoint and count > 1:  # exactly `stop` at the end
+        last = lax.broadcasted_iota(np.int32, sizes, 0) == count - 1
+        values = lax.select(last, broadcast_to_shape(b, sizes), values)
+    place = canonical_axis(axis, len(sizes))
+    order = [*range(1, place + 1), 0, *range(place + 1, len(sizes))]
+    return to_dtype(lax.transpose(values, order), result, False)
 
 
 def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:

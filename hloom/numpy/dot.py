@@ -24,10 +24,12 @@ __all__ = [
     "inner",
     "kron",
     "matmul",
+    "matvec",
     "outer",
     "tensordot",
     "vdot",
     "vecdot",
+    "vecmat",
 ]
 
 
@@ -221,3 +223,36 @@ def vecdot(
     x, y = (broadcast_to_shape(v, (*batch, v.aval.shape[-1])) for v in (conj(x), y))
     numbers = (((rank,), (rank,)), (tuple(range(rank)),) * 2)
     return lax.dot_general(x, y, numbers, precision, preferred_element_type)
+
+
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Value:
+    """Matrices times vectors, [..., m, n] and [..., n]; leading dimensions broadcast.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
+    [3, 7]
+    """
+    x, y = _matrix_and_vector("matvec", x1, x2, 2, 1)
+    return lax.squeeze(matmul(x, lax.expand_dims(y, [y.aval.ndim])), [-1])
+
+
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Value:
+    """Vectors, conjugated, times matrices, [..., m] and [..., m, n]; leading dimensions broadcast.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])).tolist()
+    [4, 6]
+    """
+    x, y = _matrix_and_vector("vecmat", x1, x2, 1, 2)
+    return lax.squeeze(matmul(lax.expand_dims(conj(x), [x.aval.ndim - 1]), y), [-2])
+
+
+def _matrix_and_vector(name: str, x1: ArrayLike, x2: ArrayLike, rank1: int, rank2: int) -> tuple[Value, Value]:
+    x, y = _pair(name, x1, x2)
+    if x.aval.ndim < rank1 or y.aval.ndim < rank2:
+        raise OperandError(
+            f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: they need {rank1} and {rank2} dimensions at "
+            f"least\n  at {user_line()}",
+            name,
+        )
+    return x, y

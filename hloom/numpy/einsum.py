@@ -17,6 +17,7 @@ from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtyp
 
 __all__ = [
     "einsum",
+    "einsum_path",
 ]
 
 
@@ -66,6 +67,31 @@ def einsum(
         terms.append(result)
     (final,) = terms
     return lax.transpose(final.value, [final.labels.index(label) for label in output])
+
+
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[tuple[int, ...]], Any]:
+    """The order in which `einsum` multiplies: pairs of places in a list from which they are taken, and to whose end the
+    product goes. And opt_einsum's report on its cost, to print. The arrays are not computed with.
+
+    >>> import hloom.numpy as jnp
+    >>> x, y, z = jnp.ones((2, 10)), jnp.ones((10, 50)), jnp.ones((50, 2))
+    >>> path, report = jnp.einsum_path("ij,jk,kl->il", x, y, z)
+    >>> path
+    [(1, 2), (0, 1)]
+    """
+    arrays, spec = _arrays_and_spec(subscripts, operands)
+    check_arraylike("einsum_path", *arrays)
+    shapes = [as_value(a).aval.shape for a in arrays]
+    try:
+        inputs, output, _ = _opt_einsum().parser.parse_einsum_input(spec(shapes), shapes=True)
+        path, report = _opt_einsum().contract_path(
+            f"{inputs}->{output}", *shapes, shapes=True, optimize="auto" if optimize is True else optimize
+        )
+    except (ValueError, KeyError) as error:
+        raise OperandError(f"einsum_path: {error}\n  at {user_line()}", "einsum_subscripts") from None
+    return path, report
 
 
 def _arrays_and_spec(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Any]:

@@ -70,7 +70,6 @@ __all__ = [
     "log2",
     "log10",
     "logical_not",
-    "negative",
     "positive",
     "rad2deg",
     "radians",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..tracer.operators import use_functions
+from .array_api import array_namespace
 from .binary import (
     add,
     bitwise_and,
@@ -46,6 +47,7 @@ use_functions(
     any,
     argmax,
     argmin,
+    array_namespace,
     astype,
     bitwise_and,
     bitwise_not,

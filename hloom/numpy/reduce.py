@@ -99,10 +99,11 @@ class _Reduction:
         x = to_dtype(x, dtypes.float32 if narrow else result, False)
         start = self._start(x, axes, initial, where)
         if where is not None:
+            start = lax.convert_element_type(start, x.aval.dtype)
             x = select(broadcast_to_shape(mask(self.name, where), x.aval.shape), x, start)
         reduced = self.reduce(x, axes)
         if initial is not None:
-            reduced = self.combine(to_dtype(initial, x.aval.dtype, False), reduced)
+            reduced = self.combine(lax.convert_element_type(initial, x.aval.dtype), reduced)
         if narrow:
             reduced = lax.convert_element_type(reduced, result)
         return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced

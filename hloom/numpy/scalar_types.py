@@ -11,17 +11,25 @@ from ..tracer.core import Value
 from .creation import asarray
 
 __all__ = [
+    "ComplexWarning",
     "bfloat16",
     "bool",
     "bool_",
+    "cdouble",
+    "character",
     "complex64",
     "complex128",
     "complex_",
     "complexfloating",
+    "csingle",
+    "double",
     "dtype",
     "e",
     "euler_gamma",
+    "flexible",
     "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
     "float8_e3m4",
     "float8_e4m3",
     "float8_e4m3b11fnuz",
@@ -38,6 +46,7 @@ __all__ = [
     "generic",
     "inexact",
     "inf",
+    "int1",
     "int2",
     "int4",
     "int8",
@@ -49,9 +58,12 @@ __all__ = [
     "nan",
     "newaxis",
     "number",
+    "object_",
     "pi",
     "signedinteger",
+    "single",
     "uint",
+    "uint1",
     "uint2",
     "uint4",
     "uint8",
@@ -101,9 +113,9 @@ def _scalar_type(scalar: type) -> ScalarType:
 
 
 bool = bool_ = _scalar_type(np.bool_)
-int2, int4 = _scalar_type(ml_dtypes.int2), _scalar_type(ml_dtypes.int4)
+int1, int2, int4 = (_scalar_type(t) for t in (ml_dtypes.int1, ml_dtypes.int2, ml_dtypes.int4))
 int8, int16, int32, int64 = (_scalar_type(t) for t in (np.int8, np.int16, np.int32, np.int64))
-uint2, uint4 = _scalar_type(ml_dtypes.uint2), _scalar_type(ml_dtypes.uint4)
+uint1, uint2, uint4 = (_scalar_type(t) for t in (ml_dtypes.uint1, ml_dtypes.uint2, ml_dtypes.uint4))
 uint8, uint16, uint32, uint64 = (_scalar_type(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
 float4_e2m1fn, float8_e3m4 = _scalar_type(ml_dtypes.float4_e2m1fn), _scalar_type(ml_dtypes.float8_e3m4)
 float8_e4m3, float8_e4m3b11fnuz = _scalar_type(ml_dtypes.float8_e4m3), _scalar_type(ml_dtypes.float8_e4m3b11fnuz)
@@ -113,11 +125,16 @@ float8_e8m0fnu = _scalar_type(ml_dtypes.float8_e8m0fnu)
 bfloat16, float16 = _scalar_type(ml_dtypes.bfloat16), _scalar_type(np.float16)
 float32, float64 = _scalar_type(np.float32), _scalar_type(np.float64)
 complex64, complex128 = _scalar_type(np.complex64), _scalar_type(np.complex128)
+float6_e2m3fn, float6_e3m2fn = _scalar_type(ml_dtypes.float6_e2m3fn), _scalar_type(ml_dtypes.float6_e3m2fn)
+"""Names only: XLA has no such types, so that no array can be made of them."""
+single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 """64-bit, and so narrowed with a warning unless x64 is on; Python's int, float and complex mean the default types."""
 dtype, generic, number = np.dtype, np.generic, np.number
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
 inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating
+flexible, character, object_ = np.flexible, np.character, np.object_
+ComplexWarning = np.exceptions.ComplexWarning
 
 pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan = np.inf, np.nan

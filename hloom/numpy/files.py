@@ -1,0 +1,169 @@
+"""Arrays from files, buffers and texts, and as texts. Printing follows NumPy's options.
+
+Source for names and meaning: NumPy, and jax.numpy where they differ.
+"""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn
+
+import ml_dtypes
+import numpy as np
+
+from ..tracer.core import Value
+from .creation import asarray
+
+__all__ = [
+    "array_repr",
+    "array_str",
+    "frombuffer",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+    "get_printoptions",
+    "iterable",
+    "load",
+    "printoptions",
+    "save",
+    "savez",
+    "set_printoptions",
+]
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Write an array to a file or a path, in NumPy's format. Arguments as for numpy.save; arrays are not pickled.
+
+    >>> import io, hloom.numpy as jnp
+    >>> jnp.save(io.BytesIO(), jnp.arange(3))
+    """
+    np.save(file, arr, allow_pickle)
+
+
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays to a file or a path, under the names "arr_0", ... and those of the keywords.
+
+    >>> import io, hloom.numpy as jnp
+    >>> jnp.savez(io.BytesIO(), jnp.arange(3), x=jnp.ones(2))
+    """
+    np.savez(file, *args, allow_pickle=allow_pickle, **kwds)
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """What `save` wrote, as an array; a file of `savez` as NumPy's mapping from names to NumPy arrays.
+
+    Arguments as for numpy.load. Files do not know bfloat16: elements of two bytes without a type are taken for it.
+
+    >>> import io, hloom.numpy as jnp
+    >>> file = io.BytesIO()
+    >>> jnp.save(file, jnp.arange(3))
+    >>> _ = file.seek(0)
+    >>> jnp.load(file).tolist()
+    [0, 1, 2]
+    """
+    found = np.load(file, *args, **kwargs)
+    if not isinstance(found, np.ndarray):
+        return found
+    return asarray(found.view(ml_dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Value:
+    """The bytes of a buffer from `offset` as elements of a dtype: `count`, or all. `float` means float64 in the buffer.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.frombuffer(bytes([1, 0, 2, 0]), dtype="int16").tolist()
+    [1, 2]
+    """
+    return asarray(np.frombuffer(buffer, np.dtype(dtype), count, offset))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Value:
+    """The numbers in a text, which `sep` separates: `count`, or all.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fromstring("1 2 3", dtype=int, sep=" ").tolist()
+    [1, 2, 3]
+    """
+    return asarray(np.fromstring(string, np.dtype(dtype), count, sep=sep))
+
+
+def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not implemented, as in JAX: reading a file depends on more than arguments. Use asarray(numpy.fromfile(...))."""
+    raise _impure("fromfile")
+
+
+def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not implemented, as in JAX: an iterator gives its items once. Use asarray(numpy.fromiter(...))."""
+    raise _impure("fromiter")
+
+
+def _impure(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name} depends on more than its arguments, and so has no meaning inside of jit: use "
+        f"hloom.numpy.asarray(numpy.{name}(...)) outside of it"
+    )
+
+
+# ---- texts
+
+
+def array_repr(
+    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
+    """What `repr` of an array is, with other options.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array_repr(jnp.array([1.234]), precision=2)
+    'Array([1.23], dtype=float32)'
+    """
+    return np.array_repr(arr, max_line_width, precision, suppress_small)
+
+
+def array_str(
+    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
+    """What `str` of an array is, with other options.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array_str(jnp.array([1.234]), precision=2)
+    '[1.23]'
+    """
+    return np.array_str(a, max_line_width, precision, suppress_small)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """How arrays are printed: NumPy's options, which hold for both.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.get_printoptions()["precision"]
+    8
+    """
+    return dict(np.get_printoptions())
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Change how arrays are printed, NumPy's too. Arguments as for numpy.set_printoptions: precision, threshold, ..."""
+    np.set_printoptions(*args, **kwargs)
+
+
+def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
+    """`set_printoptions` for the duration of a `with` block.
+
+    >>> import hloom.numpy as jnp
+    >>> with jnp.printoptions(precision=2):
+    ...     print(jnp.array([1.234]))
+    [1.23]
+    """
+    inspect.signature(np.set_printoptions).bind(*args, **kwargs)  # TypeError here, and not in the `with` block
+    return np.printoptions(*args, **kwargs)
+
+
+def iterable(y: Any) -> bool:
+    """True if a loop can go over it.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.iterable(jnp.ones(2)), jnp.iterable(2)
+    (True, False)
+    """
+    return bool(np.iterable(y))
