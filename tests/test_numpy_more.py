@@ -94,6 +94,7 @@ xp.roots(t[:3]).shape
 xp.polyfit(t, v, 2) | xp.polyfit(t, v, 1, w=w) | xp.polyfit(t, xp.c_[v, w], 2) | xp.polyfit(t, v, 2, cov=True)
 xp.polyfit(t, v, 2, full=True)[:4] | xp.polyfit(t, v, 1, cov="unscaled", w=w)
 xp.bartlett(7) | xp.blackman(8) | xp.hamming(5) | xp.hanning(6) | xp.hanning(1) | xp.bartlett(0)
+xp.kaiser(7, 3.5) | xp.kaiser(1, 2) | xp.kaiser(0, 2) | xp.i0(v) | xp.i0(20 * v) | xp.i0(n[2]) | xp.i0(h)
 xp.matvec(cube, v[:4]) | xp.matvec(a, a[0]) | xp.vecmat(v[:3], cube) | xp.vecmat(c[:3], a)
 xp.matvec(cube[:, :2], cube[:, 0])
 xp.geomspace(1.0, 256.0, 9) | xp.geomspace(-1.0, -8.0, 4, endpoint=False) | xp.geomspace(v[0], 81.0, 1)
@@ -258,6 +259,8 @@ GRADIENTS = {
     "logaddexp.reduce": "xp.logaddexp.reduce(a, 1)",
     "logaddexp2.accumulate": "xp.logaddexp2.accumulate(v)",
     "outer": "xp.multiply.outer(v, w)",
+    "i0": "xp.i0(v)",
+    "kaiser": "xp.kaiser(7, w[0] + 2)",
 }
 
 
@@ -296,7 +299,8 @@ xp.resize(a, (-1, 2)) | xp.vander(a) | xp.vander(v, -1) | xp.apply_along_axis(xp
 xp.apply_over_axes(lambda x, axis: x.sum(), cube, (0, 1)) | xp.polyadd(a, v) | xp.polyder(v, -1) | xp.polyint(v, 2, w)
 xp.polyfit(t, v, -1) | xp.polyfit(a, v, 1) | xp.polyfit(t, v[:3], 1) | xp.polyfit(t, v, 1, w=k) | xp.poly(a)
 xp.polyfit(e, e, 1) | xp.polyfit(t[:2], v[:2], 1, cov=True) | xp.roots(a) | xp.polymul(a, a) | xp.polydiv(v, e)
-xp.hanning(2.5) | xp.matvec(v, v) | xp.vecmat(n[0], a) | xp.matvec(a, v) | xp.isdtype("float32", "real")
+xp.hanning(2.5) | xp.kaiser(3, [1]) | xp.i0(c) | xp.matvec(v, v) | xp.vecmat(n[0], a) | xp.matvec(a, v)
+xp.isdtype("float32", "real")
 xp.fromfile("x") | xp.fromiter([1]) | xp.load("no such file") | xp.einsum_path("ij,jk->x", a, a)
 xp.array_repr(3, 1, 2, 3, 4)
 xp.isdtype("no dtype", "bool") | xp.can_cast(3, "no dtype") | xp.fromfunction(lambda: 1, (2, 2))

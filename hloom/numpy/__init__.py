@@ -493,6 +493,8 @@ from .windows import (
     blackman as blackman,
     hamming as hamming,
     hanning as hanning,
+    i0 as i0,
+    kaiser as kaiser,
 )
 from .ufuncs import (
     add as add,

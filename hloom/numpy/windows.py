@@ -1,6 +1,7 @@
-"""Windows: weights of M samples that fall towards both ends. Source for names and meaning: NumPy.
+"""Windows: weights of M samples that fall towards both ends. And the Bessel function of one of them.
 
-They depend on a number that is known while tracing, so they are constants, computed in double precision.
+Source for names and meaning: NumPy, and jax.numpy where they differ. Most depend on a number that is known while
+tracing, so they are constants, computed in double precision.
 """
 
 from __future__ import annotations
@@ -11,17 +12,25 @@ from typing import Any
 
 import numpy as np
 
+from .. import lax
+from ..extend.core import Primitive
 from ..tracer import dtypes
 from ..tracer.array import array_from_numpy
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
+from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
+from .elementwise import real_only
+from .promotion import check_arraylike, promote_inexact, to_dtype
 
 __all__ = [
     "bartlett",
     "blackman",
     "hamming",
     "hanning",
+    "i0",
+    "kaiser",
 ]
 
 
@@ -81,3 +90,52 @@ def hanning(M: int) -> Value:
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
     return _window("hanning", M, lambda t: 0.5 + 0.5 * np.cos(np.pi * t))
+
+
+def kaiser(M: int, beta: ArrayLike) -> Value:
+    """M weights ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1. A larger beta makes a narrower window.
+
+    >>> import hloom.numpy as jnp
+    >>> [round(w, 2) for w in jnp.kaiser(5, 2.0).tolist()]
+    [0.44, 0.83, 1.0, 0.83, 0.44]
+    """
+    return _kaiser(beta, sample_count("kaiser", M))
+
+
+@compound(static=("count",))
+def _kaiser(beta: ArrayLike, count: int) -> Value:
+    check_arraylike("kaiser", beta)
+    target = dtypes.default_float()
+    if count < 2:
+        return lax.full((count,), 1, target)
+    places = np.arange(1 - count, count, 2) / (count - 1)
+    width = to_dtype(beta, target, False)
+    return i0(width * np.asarray(np.sqrt(1 - places**2), target)) / i0(width)
+
+
+@compound()
+def i0(x: ArrayLike) -> Value:
+    """The modified Bessel function of the first kind of order 0; `lax.bessel_i0e` is without overflow.
+
+    >>> import hloom.numpy as jnp
+    >>> round(float(jnp.i0(2.0)), 4)
+    2.2796
+    """
+    (value,) = promote_inexact("i0", x)
+    found: Value = _i0.bind(real_only("i0", value))
+    return found
+
+
+_i0 = Primitive("i0")
+
+
+@_i0.def_meaning
+def _i0_meaning(x: Any) -> Any:
+    return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
+
+
+@_i0.def_jvp
+def _i0_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The function of order 1."""
+    (x,), (t,) = primals, tangents
+    return i0(x), t * lax.exp(lax.abs(x)) * lax.bessel_i1e(x)
