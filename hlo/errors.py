@@ -67,7 +67,11 @@ class UnsupportedError(HloError, NotImplementedError):
     """A well-formed program needs something that this version cannot do; the message says what."""
 
 
-class ExecutionError(HloError, RuntimeError):
+class JaxRuntimeError(RuntimeError):
+    """What goes wrong while a program is compiled or run: JAX's name. Raised as one of its subclasses."""
+
+
+class ExecutionError(HloError, JaxRuntimeError):
     """A module could not be run on the given arguments."""
 
 

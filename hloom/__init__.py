@@ -20,6 +20,8 @@ if _typing.TYPE_CHECKING:
         custom_batching,
         custom_derivatives,
         debug,
+        distributed,
+        dlpack,
         dtypes,
         errors,
         experimental,
@@ -27,13 +29,19 @@ if _typing.TYPE_CHECKING:
         flatten_util,
         hlo,
         lax,
+        memory,
+        monitoring,
         nn,
         numpy,
+        profiler,
         random,
         scipy,
+        sharding,
+        stages,
         tree,
         tree_util,
         typing,
+        version,
     )
     from .autodiff.api import grad, jvp, linearize, value_and_grad, vjp
     from .autodiff.custom import custom_jvp, custom_vjp
@@ -42,6 +50,7 @@ if _typing.TYPE_CHECKING:
     from .autodiff.policies import checkpoint_policies
     from .autodiff.remat import checkpoint
     from .autodiff.remat import checkpoint as remat
+    from .autodiff.sharded import pmap, shard_map, smap
     from .autodiff.tangents import float0
     from .autodiff.vmap import vmap
     from .debug.callbacks import effects_barrier, pure_callback
@@ -52,30 +61,77 @@ if _typing.TYPE_CHECKING:
     from .tracer.arguments import ShapeDtypeStruct, typeof
     from .tracer.caches import clear_caches
     from .tracer.config import (
+        allow_f16_reductions,
+        array_garbage_collection_guard,
+        auto_pcast,
         check_tracer_leaks,
         checking_leaks,
         config,
         debug_infs,
+        debug_key_reuse,
         debug_nans,
+        default_device,
         default_matmul_precision,
+        default_prng_impl,
         disable_jit,
+        enable_checks,
+        enable_custom_prng,
         enable_x64,
         explain_cache_misses,
+        jax2tf_associative_scan_reductions,
+        legacy_prng_key,
         log_compiles,
+        no_tracing,
         numpy_dtype_promotion,
+        numpy_rank_promotion,
+        remove_size_one_mesh_axis_from_type,
+        softmax_custom_jvp,
+        thread_guard,
+        threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
     )
+    from .tracer.current_mesh import set_mesh
+    from .tracer.devices import CpuDevice as Device
+    from .tracer.devices import (
+        default_backend,
+        device_count,
+        devices,
+        host_count,
+        host_id,
+        host_ids,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+        process_indices,
+    )
+    from .tracer.devices import environment_info as print_environment_info
     from .tracer.jit import (
         block_until_ready,
         device_get,
-        device_put,
         eval_shape,
         jit,
         make_hlo,
     )
+    from .tracer.making_arrays import (
+        copy_to_host_async,
+        live_arrays,
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
+    from .tracer.mesh import make_mesh
     from .tracer.operators import ArrayBase as Array
+    from .tracer.partition_spec import PartitionSpec as P
+    from .tracer.placing import device_put, reshard
     from .tracer.run_hlo import run_hlo
     from .tracer.scopes import ensure_compile_time_eval, named_call, named_scope
+    from .tracer.shardings import NamedSharding, Shard
     from .tracer.stages import Compiled, Lowered
+    from .tracer.user_context import make_user_context
 
 if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
     from importlib.util import find_spec as _find_spec
@@ -96,7 +152,14 @@ _MODULES = (
     "extend",
     *("hlo", "lax", "nn", "numpy", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
+    *("distributed", "dlpack", "memory", "monitoring", "profiler", "sharding", "stages", "version"),
 )
+_RENAMED = {
+    "Device": (".tracer.devices", "CpuDevice"),
+    "P": (".tracer.partition_spec", "PartitionSpec"),
+    "print_environment_info": (".tracer.devices", "environment_info"),
+}
+"""Names under which an object of another name is public."""
 _NAMES = {
     **dict.fromkeys(("grad", "jvp", "linearize", "value_and_grad", "vjp"), ".autodiff.api"),
     **dict.fromkeys(("custom_jvp", "custom_vjp"), ".autodiff.custom"),
@@ -109,7 +172,7 @@ _NAMES = {
     **dict.fromkeys(("effects_barrier", "pure_callback"), ".debug.callbacks"),
     **dict.fromkeys(
         (
-            *("block_until_ready", "device_get", "device_put"),
+            *("block_until_ready", "device_get"),
             *("eval_shape", "jit", "make_hlo"),
         ),
         ".tracer.jit",
@@ -125,12 +188,37 @@ _NAMES = {
     "clear_caches": ".tracer.caches",
     **dict.fromkeys(
         (
-            *("check_tracer_leaks", "checking_leaks", "config", "debug_infs", "debug_nans"),
-            *("default_matmul_precision", "disable_jit"),
-            *("enable_x64", "explain_cache_misses", "log_compiles", "numpy_dtype_promotion"),
+            *("allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "check_tracer_leaks"),
+            *("checking_leaks", "config", "debug_infs", "debug_key_reuse", "debug_nans", "default_device"),
+            *("default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks"),
+            *("enable_custom_prng", "enable_x64", "explain_cache_misses", "jax2tf_associative_scan_reductions"),
+            *("legacy_prng_key", "log_compiles", "no_tracing", "numpy_dtype_promotion", "numpy_rank_promotion"),
+            *("remove_size_one_mesh_axis_from_type", "softmax_custom_jvp", "thread_guard"),
+            *("threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device"),
+            *("transfer_guard_device_to_host", "transfer_guard_host_to_device"),
         ),
         ".tracer.config",
     ),
+    **dict.fromkeys(
+        (
+            *("default_backend", "device_count", "devices", "host_count", "host_id", "host_ids"),
+            *("local_device_count", "local_devices", "process_count", "process_index", "process_indices"),
+        ),
+        ".tracer.devices",
+    ),
+    **dict.fromkeys(
+        (
+            *("copy_to_host_async", "live_arrays", "make_array_from_callback"),
+            *("make_array_from_process_local_data", "make_array_from_single_device_arrays"),
+        ),
+        ".tracer.making_arrays",
+    ),
+    "set_mesh": ".tracer.current_mesh",
+    "make_mesh": ".tracer.mesh",
+    "make_user_context": ".tracer.user_context",
+    **dict.fromkeys(("NamedSharding", "Shard"), ".tracer.shardings"),
+    **dict.fromkeys(("device_put", "reshard"), ".tracer.placing"),
+    **dict.fromkeys(("pmap", "shard_map", "smap"), ".autodiff.sharded"),
     "run_hlo": ".tracer.run_hlo",
     **dict.fromkeys(("ensure_compile_time_eval", "named_call", "named_scope"), ".tracer.scopes"),
     "Compiled": ".tracer.stages",
@@ -140,10 +228,17 @@ _NAMES = {
 __all__ = [
     "Array",
     "Compiled",
+    "Device",
     "LocalClient",
     "Lowered",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
+    "Shard",
     "ad_checkpoint",
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
     "block_until_ready",
     "check_tracer_leaks",
     "checking_leaks",
@@ -152,6 +247,7 @@ __all__ = [
     "clear_caches",
     "closure_convert",
     "config",
+    "copy_to_host_async",
     "core",
     "custom_batching",
     "custom_derivatives",
@@ -160,13 +256,23 @@ __all__ = [
     "custom_vjp",
     "debug",
     "debug_infs",
+    "debug_key_reuse",
     "debug_nans",
+    "default_backend",
+    "default_device",
     "default_matmul_precision",
+    "default_prng_impl",
+    "device_count",
     "device_get",
     "device_put",
+    "devices",
     "disable_jit",
+    "distributed",
+    "dlpack",
     "dtypes",
     "effects_barrier",
+    "enable_checks",
+    "enable_custom_prng",
     "enable_x64",
     "ensure_compile_time_eval",
     "errors",
@@ -180,36 +286,74 @@ __all__ = [
     "grad",
     "hessian",
     "hlo",
+    "host_count",
+    "host_id",
+    "host_ids",
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jax2tf_associative_scan_reductions",
     "jit",
     "jvp",
     "kernel_globals",
     "lax",
+    "legacy_prng_key",
     "linear_transpose",
     "linearize",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
     "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_hlo",
     "make_jaxpr",
+    "make_mesh",
+    "make_user_context",
+    "memory",
+    "monitoring",
     "named_call",
     "named_scope",
     "nn",
+    "no_tracing",
     "numpy",
     "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "pmap",
+    "print_environment_info",
+    "process_count",
+    "process_index",
+    "process_indices",
+    "profiler",
     "pure_callback",
     "random",
     "register_custom_call",
     "registered_custom_calls",
     "remat",
+    "remove_size_one_mesh_axis_from_type",
+    "reshard",
     "run_hlo",
     "scipy",
+    "set_mesh",
+    "shard_map",
+    "sharding",
+    "smap",
+    "softmax_custom_jvp",
+    "stages",
+    "thread_guard",
+    "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "tree",
     "tree_util",
     "typeof",
     "typing",
     "unregister_custom_call",
     "value_and_grad",
+    "version",
     "vjp",
     "vmap",
 ]
@@ -226,6 +370,9 @@ if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not imported a
         elif name in _NAMES:
             _importlib.import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
             found = getattr(_importlib.import_module(_NAMES[name], __name__), name)
+        elif name in _RENAMED:
+            module, own = _RENAMED[name]
+            found = getattr(_importlib.import_module(module, __name__), own)
         else:
             error = namespaces.missing(__name__, name)
             try:

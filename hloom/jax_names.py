@@ -389,19 +389,23 @@ def names(space: str) -> frozenset[str]:
 SEARCHED = ("", "numpy", "lax", "nn", "random", "tree", "numpy.linalg", "nn.initializers", "tree_util", "flatten_util")
 """Namespaces in which a name is looked for that another one lacks."""
 
-_ONE_CPU = "hloom runs on one CPU: there are no devices to choose, and no shardings"
+_NO_FFI = (
+    "XLA's calls of foreign functions take XLA's buffers; hloom.register_custom_call gives a custom call a function of "
+    "NumPy arrays, and hloom.pure_callback calls Python"
+)
+_NO_EXPORT = (
+    "programs are exported as StableHLO by JAX; `jit(f).lower(...).as_text()` is HLO text, which hloom.run_hlo and the "
+    "`hloom` command run"
+)
+_ONE_DEVICE = "there is one device; programs over several come later"
 ADVICE = {
-    **dict.fromkeys(
-        (
-            *("NamedSharding", "P", "default_device", "device_count", "devices", "distributed", "local_device_count"),
-            *("local_devices", "make_mesh", "pmap", "process_count", "process_index", "reshard", "set_mesh"),
-            *("shard_map", "sharding", "experimental.shard_map", "lax.with_sharding_constraint"),
-        ),
-        _ONE_CPU,
-    ),
-    "default_backend": "hloom.config.hloom_backend names the backend",
-    "errors.JaxRuntimeError": "a program that cannot be run raises hloom.errors.ExecutionError",
-    "stages": "the stages of a function are hloom.Lowered and hloom.Compiled",
+    **dict.fromkeys(("experimental.multihost_utils", "experimental.mesh_utils"), _ONE_DEVICE),
+    "ffi": _NO_FFI,
+    "export": _NO_EXPORT,
+    "lib": "it is jaxlib, which hloom does not have: hloom.LocalClient runs HLO",
+    "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",
+    "profiler.ProfileData": "traces are JSON in the Trace Event format, which json.load reads",
+    "profiler.register_subprocess": "a process writes its own trace",
 }
 """Why a name is not there, or what to do without it: by namespace and name, and `NAMESPACE.*` for all others of one.
 The other messages follow from the lists of names."""

@@ -20,9 +20,12 @@ from ..hlo.memory_pressure import allocating
 from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
+from .devices import CPU, CpuDevice
 from .dtypes import canonical_dtype, python_scalar_dtype
 from .errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
+from .layouts import Format, row_major
 from .operators import ArrayBase, Value
+from .shardings import DEFAULT, Shard, Sharding, SingleDeviceSharding
 from .source import user_line
 
 NDArray = np.ndarray[Any, Any]
@@ -36,7 +39,7 @@ READERS = (
 class Array(ArrayBase):
     """A concrete array. Made by `hloom.numpy` functions, never directly by users."""
 
-    __slots__ = ("__weakref__", "_buffer", "_numpy", "_storage", "_view", "aval")
+    __slots__ = ("__weakref__", "_buffer", "_numpy", "_placed", "_storage", "_view", "aval")
 
     aval: ShapedArray
     _buffer: DeviceBuffer
@@ -47,6 +50,8 @@ class Array(ArrayBase):
     """For the library, which does not write to it. Arrays of extended dtypes have none."""
     _storage: Array
     """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
+    _placed: Sharding
+    """Where the user has put it; empty for all other arrays."""
 
     def __init__(self, aval: ShapedArray, view: NDArray) -> None:
         """An array of type `aval` over `view`, to which nobody may write any more."""
@@ -251,14 +256,90 @@ class Array(ArrayBase):
             return False
         return True
 
+    # ---- places: there is one device, and an array remembers where it was put
+
     @property
     def addressable_data_pointer(self) -> int:
         """The address of the first element (dense, row-major)."""
         return self._buffer.address
 
-    def devices(self) -> set[str]:
-        return {"cpu"}
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the first element. Nobody may write there, and it ends with the array."""
+        return self._buffer.address
 
+    def put(self, sharding: Sharding | None) -> None:
+        """Make `sharding` the array's place. For the library: an array of users does not change."""
+        if sharding is not None:
+            self._placed = sharding
+
+    @property
+    def sharding(self) -> Sharding:
+        """Where the array was put (`device_put`, `out_shardings`); else all of it on the CPU."""
+        return self._placed if slot_is_set(self, "_placed") else DEFAULT
+
+    @property
+    def committed(self) -> bool:
+        """Whether the user has put the array somewhere."""
+        return slot_is_set(self, "_placed")
+
+    @property
+    def device(self) -> CpuDevice:
+        """The CPU."""
+        return CPU
+
+    def devices(self) -> set[CpuDevice]:
+        """The devices that hold the array: the CPU."""
+        return {CPU}
+
+    def to_device(self, device: Any, *, stream: Any = None) -> Array:
+        """The array on a device, or sharded: the same elements."""
+        if stream is not None:
+            raise NotImplementedError("x.to_device: stream must be None, the CPU has no streams")
+        other = self.with_aval(self.aval)
+        other.put(device if isinstance(device, Sharding) else SingleDeviceSharding(device))
+        return other
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """True: all of it is in this process."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """True: each device, that is the one, has all of it."""
+        return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts of the array on devices of this process: one, which is the whole."""
+        self._refuse_deleted()
+        return [Shard(self, self.with_aval(self.aval))]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts of the array on all devices."""
+        return self.addressable_shards
+
+    def addressable_data(self, index: int) -> Array:
+        """The part on device number `index` of this process: the whole for 0, IndexError for others."""
+        return [shard.data for shard in self.addressable_shards][index]
+
+    @property
+    def format(self) -> Format:
+        """The layout, which is dense and row-major, and the sharding."""
+        return Format(row_major(len(self.aval.shape)), self.sharding)
+
+    def on_device_size_in_bytes(self) -> int:
+        """The size of the elements in memory."""
+        return self.aval.storage.size * self.aval.storage.dtype.itemsize
+
+    def copy_to_host_async(self) -> None:
+        """Nothing: the elements are in the memory of the process."""
+        self._refuse_deleted()
+
+    def _refuse_deleted(self) -> None:
+        if self.is_deleted():
+            raise DeletedArrayError(_deleted(self))
 
 boundaries(Array, *READERS)
 

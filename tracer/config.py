@@ -7,6 +7,7 @@ with hloom.enable_x64(): ...                    # for this thread, within the bl
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -19,6 +20,7 @@ from ..hlo.target import Target
 from ..hlo.targets import target_named
 from ..hlo.tracebacks import boundary
 from . import context as _context
+from .accepted_settings import ACCEPTED, start_from_environment
 from .context import Context, Override, current_context
 from .reports import EXPLAIN_CACHE_MISSES, LOG_COMPILES, SWITCHES
 
@@ -62,6 +64,11 @@ class Config:
     jax_traceback_filtering: str
     """Which frames a traceback shows: "auto" and "remove_frames", the user's only; "off", all; "tracebackhide", all,
     marked so that IPython and pytest leave them out. `HLOOM_TRACEBACK=full` or `short` sets it too. Of the process."""
+    jax_numpy_rank_promotion: str
+    """What happens where arrays of different ranks, none of them a scalar, are broadcast: "allow", "warn" (a
+    UserWarning), or "raise" (a ValueError)."""
+    jax_no_tracing: bool
+    """A function that would be traced anew for jit is a RuntimeError. No program depends on it."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     hloom_target: str | Target
@@ -79,6 +86,8 @@ class Config:
             return tracebacks.mode()
         if name in SWITCHES:
             return SWITCHES[name].is_on
+        if name in ACCEPTED:
+            return ACCEPTED[name].value
         if name not in _SETTINGS:
             raise _unknown(name)
         return getattr(current_context(), _SETTINGS[name].field)
@@ -95,6 +104,10 @@ class Config:
         if name in SWITCHES:
             SWITCHES[name].of_process = _checked_flag(name, value)
             return
+        if name in ACCEPTED:
+            ACCEPTED[name].check(name, value)
+            ACCEPTED[name].value = value
+            return
         if name not in _SETTINGS:
             raise _unknown(name)
         _check(name, value)
@@ -104,12 +117,22 @@ class Config:
         elif name == "hloom_target":
             set_default_target(value)
 
+    @boundary
+    def read(self, name: str) -> Any:
+        """A setting by its name, as this thread sees it."""
+        return getattr(self, name)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All settings by name, as this thread sees them: a copy."""
+        return {name: getattr(self, name) for name in _names()}
+
     def __reduce__(self) -> str:
         """There is one in each process: a copy is itself, and a pickle names it and holds no values."""
         return "config"
 
     def __repr__(self) -> str:
-        settings = (f"{s}={getattr(self, s)!r}" for s in _names())
+        settings = (f"{s}={getattr(self, s)!r}" for s in _names() if s not in ACCEPTED)
         return f"Config({', '.join(settings)})"
 
 
@@ -118,11 +141,13 @@ _FILTERING = "jax_traceback_filtering"
 
 
 def _names() -> list[str]:
-    return sorted((*_SETTINGS, *SWITCHES, _FILTERING))
+    return sorted((*_SETTINGS, *SWITCHES, *ACCEPTED, _FILTERING))
 
 
 def _unknown(name: str) -> AttributeError:
-    return AttributeError(f"unknown setting {name!r}; known: {', '.join(_names())}")
+    near = difflib.get_close_matches(name, _names(), n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else "hloom.config.values has all"
+    return AttributeError(f"unknown setting {name!r}; {hint}")
 
 
 def _checked_flag(name: str, value: Any) -> bool:
@@ -167,6 +192,11 @@ def _check_promotion(mode: str) -> None:
         raise ValueError(f'numpy_dtype_promotion is "standard" or "strict", not {mode!r}')
 
 
+def _check_ranks(mode: str) -> None:
+    if mode not in ("allow", "warn", "raise"):
+        raise ValueError(f'numpy_rank_promotion is "allow", "warn" or "raise", not {mode!r}')
+
+
 def _check_precision(precision: str | None) -> None:
     if precision is not None and precision not in MATMUL_PRECISIONS:
         known = ", ".join(MATMUL_PRECISIONS)
@@ -184,6 +214,7 @@ _SETTINGS = {
     "jax_disable_jit": _Setting("disable_jit", (bool,)),
     "jax_enable_x64": _Setting("enable_x64", (bool,)),
     "jax_numpy_dtype_promotion": _Setting("numpy_dtype_promotion", (str,), _check_promotion),
+    "jax_numpy_rank_promotion": _Setting("numpy_rank_promotion", (str,), _check_ranks),
 }
 
 
@@ -241,6 +272,112 @@ def numpy_dtype_promotion(new_val: str) -> Override:
     return _override("jax_numpy_dtype_promotion", new_val)
 
 
+def numpy_rank_promotion(new_val: str) -> Override:
+    """Within the block, in this thread: what happens where arrays of different ranks are broadcast to one another, none
+    of them a scalar. "allow", "warn", or "raise" (a ValueError)."""
+    return _override("jax_numpy_rank_promotion", new_val)
+
+
+def default_prng_impl(new_val: str) -> Override:
+    """Within the block, in this thread: the generator of keys that name none."""
+    return _override("jax_default_prng_impl", new_val)
+
+
+def no_tracing(new_val: bool = True) -> AbstractContextManager[object]:
+    """Within the block, in this thread, a function that jit would trace anew is a RuntimeError."""
+    return SWITCHES["jax_no_tracing"].within(_checked_flag("jax_no_tracing", new_val))
+
+
+def _accepted(name: str, value: Any) -> AbstractContextManager[object]:
+    return ACCEPTED[name].within(name, value)
+
+
+def default_device(new_val: Any) -> AbstractContextManager[object]:
+    """Within the block: the device of new arrays, None or the CPU, which it is anyway. RuntimeError for others."""
+    return _accepted("jax_default_device", new_val)
+
+
+def enable_checks(new_val: bool = True) -> AbstractContextManager[object]:
+    """Accepted: hloom's own checks are always on."""
+    return _accepted("jax_enable_checks", new_val)
+
+
+def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[object]:
+    """UnsupportedError for True: uses of keys are not counted."""
+    return _accepted("jax_debug_key_reuse", new_val)
+
+
+def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[object]:
+    """UnsupportedError for True: `hloom.random.key` makes typed keys, `PRNGKey` raw ones."""
+    return _accepted("jax_enable_custom_prng", new_val)
+
+
+def legacy_prng_key(new_val: str) -> AbstractContextManager[object]:
+    """Only "allow": raw keys are always accepted."""
+    return _accepted("jax_legacy_prng_key", new_val)
+
+
+def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[object]:
+    """Only True, JAX's default: the other way makes other bits."""
+    return _accepted("jax_threefry_partitionable", new_val)
+
+
+def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[object]:
+    """Accepted: both forms of the derivative of softmax give the same."""
+    return _accepted("jax_softmax_custom_jvp", new_val)
+
+
+def jax2tf_associative_scan_reductions(new_val: bool = True) -> AbstractContextManager[object]:
+    """Accepted: cumulative sums have one form here."""
+    return _accepted("jax2tf_associative_scan_reductions", new_val)
+
+
+def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[object]:
+    """Accepted: reductions of float16 are computed in float32 inside."""
+    return _accepted("jax_allow_f16_reductions", new_val)
+
+
+def auto_pcast(new_val: bool = True) -> AbstractContextManager[object]:
+    """Accepted: over one device, types do not say along which axes of a mesh a value varies."""
+    return _accepted("jax_auto_pcast", new_val)
+
+
+def remove_size_one_mesh_axis_from_type(new_val: bool = True) -> AbstractContextManager[object]:
+    """Accepted: types do not carry shardings, since there is one device."""
+    return _accepted("jax_remove_size_one_mesh_axis_from_type", new_val)
+
+
+def array_garbage_collection_guard(new_val: str) -> AbstractContextManager[object]:
+    """Accepted ("allow", "log", "fatal"): the library makes no cycles that hold arrays."""
+    return _accepted("jax_array_garbage_collection_guard", new_val)
+
+
+def thread_guard(new_val: bool = True) -> AbstractContextManager[object]:
+    """Accepted: calls from several threads are safe."""
+    return _accepted("jax_thread_guard", new_val)
+
+
+def transfer_guard(new_val: str) -> AbstractContextManager[object]:
+    """Accepted ("allow", "log", "disallow", "log_explicit", "disallow_explicit"): arrays are in the memory of the
+    process, so nothing is transferred."""
+    return _accepted("jax_transfer_guard", new_val)
+
+
+def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[object]:
+    """As `transfer_guard`."""
+    return _accepted("jax_transfer_guard_host_to_device", new_val)
+
+
+def transfer_guard_device_to_device(new_val: str) -> AbstractContextManager[object]:
+    """As `transfer_guard`."""
+    return _accepted("jax_transfer_guard_device_to_device", new_val)
+
+
+def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[object]:
+    """As `transfer_guard`."""
+    return _accepted("jax_transfer_guard_device_to_host", new_val)
+
+
 def default_matmul_precision(new_val: str | None) -> Override:
     """Within the block, in this thread: the precision of products that name none."""
     return _override("jax_default_matmul_precision", new_val)
@@ -259,8 +396,10 @@ def _flag(variable: str) -> bool:
 def _from_environment() -> Config:
     promotion = os.environ.get("JAX_NUMPY_DTYPE_PROMOTION") or "standard"
     precision = os.environ.get("JAX_DEFAULT_MATMUL_PRECISION") or None
+    ranks = os.environ.get("JAX_NUMPY_RANK_PROMOTION") or "allow"
     _check_promotion(promotion)
     _check_precision(precision)
+    _check_ranks(ranks)
     _context.start(
         enable_x64=_flag("JAX_ENABLE_X64"),
         disable_jit=_flag("JAX_DISABLE_JIT"),
@@ -268,11 +407,13 @@ def _from_environment() -> Config:
         debug_infs=_flag("JAX_DEBUG_INFS"),
         check_tracer_leaks=_flag("JAX_CHECK_TRACER_LEAKS"),
         numpy_dtype_promotion=promotion,
+        numpy_rank_promotion=ranks,
         default_matmul_precision=precision,
         default_prng_impl="threefry2x32",
         backend=default_backend(),
         target=default_target(),
     )
+    start_from_environment()
     LOG_COMPILES.of_process = _flag("JAX_LOG_COMPILES")
     EXPLAIN_CACHE_MISSES.of_process = _flag("JAX_EXPLAIN_CACHE_MISSES")
     return Config()

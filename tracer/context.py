@@ -39,6 +39,10 @@ class Context:
     """Programs compiled under one of these two check their results (`checks.py`)."""
     check_tracer_leaks: bool = False
     """Functions are traced anew, and what they leave behind is an error (`leaks.py`)."""
+    numpy_rank_promotion: str = "allow"
+    """"warn" or "raise" where arrays of different ranks are broadcast to one another."""
+    user_contexts: tuple[tuple[int, Any], ...] = ()
+    """Values of contexts that users make (`user_context.py`)."""
 
     def changed(self, **changes: Any) -> Context:
         """The context that differs in `changes`."""

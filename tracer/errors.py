@@ -5,7 +5,14 @@ Shape and dtype violations are hlo.errors.ShapeError, raised with the user's lin
 
 from __future__ import annotations
 
-from ..hlo.errors import ExecutionError, HloError, ShapeError, UnsupportedElementTypeError, UnsupportedError
+from ..hlo.errors import (
+    ExecutionError,
+    HloError,
+    JaxRuntimeError,
+    ShapeError,
+    UnsupportedElementTypeError,
+    UnsupportedError,
+)
 
 __all__ = [
     "AxisError",
@@ -14,7 +21,13 @@ __all__ = [
     "DerivativeMismatchError",
     "ExecutionError",
     "HloError",
+    "InconclusiveDimensionOperation",
     "IndexKindError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
     "NonArrayArgumentError",
     "NonConcreteBooleanIndexError",
     "NonConcreteSliceError",
@@ -33,7 +46,28 @@ __all__ = [
 ]
 
 
-class ConcretizationTypeError(TypeError):
+class JAXTypeError(TypeError):
+    """What is wrong with how traced values are used: JAX's name. Raised as one of its subclasses."""
+
+
+class JAXIndexError(IndexError):
+    """What is wrong with an index while a function is traced: JAX's name. Raised as one of its subclasses."""
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr whose equations do not fit together, or do not fit the values on which it is evaluated."""
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice: JAX's name, for ``except`` clauses. Uses of keys are not counted here."""
+
+
+class InconclusiveDimensionOperation(Exception):  # noqa: N818  # JAX's name
+    """A question about symbolic sizes that has no one answer: JAX's name, for ``except`` clauses. Sizes are numbers
+    here."""
+
+
+class ConcretizationTypeError(JAXTypeError):
     """A concrete value was needed where there is only a traced one."""
 
 
@@ -49,7 +83,7 @@ class TracerArrayConversionError(ConcretizationTypeError):
     """A traced value given to NumPy or to other code that needs numbers."""
 
 
-class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
+class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
     """Indexing by a boolean array: the result's size would depend on values."""
 
 
@@ -81,7 +115,7 @@ class TreeDefError(TypeError, AttributeError):
     """A tree's structure was needed, and something else was given."""
 
 
-class UnexpectedTracerError(ValueError):
+class UnexpectedTracerError(JAXTypeError, ValueError):
     """A traced value was used after (or outside) the transformation that made it: it leaked."""
 
 

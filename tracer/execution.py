@@ -22,6 +22,7 @@ from .array import Array
 from .aval import ShapedArray, aval_of_shape
 from .caches import BoundedCache, on_clear
 from .context import Context, current_context
+from .monitoring import COMPILE_EVENT, DURATIONS
 from .reports import LOG_COMPILES, compiling, timed
 
 _buffers = attrgetter("_buffer")
@@ -32,10 +33,10 @@ def compile_module(module: HloModule, *, target: str | Target | None = None, don
     if target is None:
         target = current_context().target
     compiler = get_compiler(current_context().backend)
-    if not LOG_COMPILES.is_on:
+    if not LOG_COMPILES.is_on and not DURATIONS:
         return compiler.compile(module, target=target, donated=donated)
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])
-    with timed(f"compilation of {module.name}"):
+    with timed(f"compilation of {module.name}", COMPILE_EVENT):
         return compiler.compile(module, target=target, donated=donated)
 
 

@@ -45,12 +45,16 @@ from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .checks import checked, is_checking
 from .context import current_context, thread
 from .core import thread_state
+from .devices import check_device, devices
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .float0 import hide_float0
+from .jit_shardings import JitShardings, shardings_of
+from .monitoring import TRACE_EVENT
 from .operators import ArrayBase
 from .recording import stand_in_for
-from .reports import EXPLAIN_CACHE_MISSES, timed
+from .reports import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
+from .shardings import UNSPECIFIED
 from .source import function_line, user_line
 from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
@@ -113,17 +117,25 @@ class JitFunction(SharedValue, Generic[P, R]):
     _is_library = False
     """True for functions of this library, which are compiled outside of jit, too."""
 
-    def __init__(self, fun: Callable[P, R], static: ArgumentSpec, donated: ArgumentSpec, inline: bool) -> None:
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        static: ArgumentSpec,
+        donated: ArgumentSpec,
+        inline: bool,
+        shardings: JitShardings | None = None,
+    ) -> None:
         functools.update_wrapper(self, fun)
         self._fun = fun
         self._name = getattr(fun, "__name__", None) or type(fun).__name__
         self._static = static
         self._donated = donated
         self._inline = inline
+        self._shardings = shardings
         self._state = thread_state()
         self._settings = thread
         self._programs = belonging_to(fun, "programs", Programs)
-        self._fast = self._programs.fast.setdefault((static, donated), FastTable())
+        self._fast = self._programs.fast.setdefault((static, donated, shardings), FastTable())
         self._plans: dict[Any, _Plan] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -207,7 +219,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         """By its own name if it has one; else by its function, whatever the pickler can do with that, and options."""
         if is_global(self):
             return self.__qualname__
-        return JitFunction, (self._fun, self._static, self._donated, self._inline)
+        return JitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings)
 
     def __repr__(self) -> str:
         return f"<hloom.jit of {function_line(self._fun)}>"
@@ -236,8 +248,11 @@ class JitFunction(SharedValue, Generic[P, R]):
         avals = tuple(map(_avals, values))
         key = (treedef, avals, statics, context)
         if not direct:
-            return self._trace(key, dynamic, keywords).bind(values, self._inline)
-        run = self._programs.runners.get((key, self._donated))
+            traced = self._trace(key, dynamic, keywords)
+            if self._shardings is not None:
+                self._shardings.check(dynamic, keywords, avals, traced)
+            return traced.bind(values, self._inline)
+        run = self._programs.runners.get((key, self._donated, self._shardings))
         if run is None:
             run = self._compiled(key, dynamic, keywords)
         if table is not None:
@@ -255,7 +270,9 @@ class JitFunction(SharedValue, Generic[P, R]):
         if is_checking(key[3]):
             what = self._name if self._is_library else f"jit of {function_line(self._fun)}"
             run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
-        self._programs.runners[key, self._donated] = run
+        if self._shardings is not None:
+            run = self._shardings.placing(run, self._shardings.check(args, kwargs, key[1], traced))
+        self._programs.runners[key, self._donated, self._shardings] = run
         return run
 
     def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
@@ -263,10 +280,15 @@ class JitFunction(SharedValue, Generic[P, R]):
         treedef, avals, statics, _ = key
         traced = self._programs.traced.get(key)
         if traced is None:
+            if NO_TRACING.is_on and not self._is_library:
+                raise RuntimeError(
+                    f"re-tracing function {self._name} for `jit`, but 'no_tracing' is set: its arguments are of types "
+                    f"for which it has not been traced\n  at {user_line()}"
+                )
             labels = leaf_names(self._fun, args, kwargs, statics)
             if EXPLAIN_CACHE_MISSES.is_on and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
-            with timed(f"tracing {self._name} for jit"):
+            with timed(f"tracing {self._name} for jit", TRACE_EVENT):
                 traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
             if traced.is_closed:
                 self._programs.traced[key] = traced
@@ -350,6 +372,9 @@ def jit(
     inline: bool = ...,
     device: Any = ...,
     backend: Any = ...,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    compiler_options: dict[str, Any] | None = ...,
 ) -> JitFunction[P, R]: ...
 @overload
 def jit(
@@ -362,19 +387,25 @@ def jit(
     inline: bool = ...,
     device: Any = ...,
     backend: Any = ...,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    compiler_options: dict[str, Any] | None = ...,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 def jit(
     fun: Any = _NO_FUNCTION,
     /,
     *,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
     static_argnums: Any = None,
     static_argnames: Any = None,
     donate_argnums: Any = None,
     donate_argnames: Any = None,
     keep_unused: bool = False,
-    inline: bool = False,
     device: Any = None,
     backend: Any = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """Compile a function: traced once for each combination of argument types (shape, dtype, weak type, structure).
 
@@ -382,7 +413,10 @@ def jit(
     static_argnums, static_argnames: arguments that are Python values, hashable; there is a program for each value.
     donate_argnums, donate_argnames: arguments whose memory may be used for the results; they are deleted by the call.
     inline: within another jit, leave no trace of the call.
-    keep_unused, device, backend: for JAX's sake; all arguments are kept, and there is one device.
+    in_shardings, out_shardings: trees of shardings that are prefixes of the arguments and of the result. They are
+      checked; there is one device, so nothing moves, and a result's `sharding` is what `out_shardings` says.
+    keep_unused, device, backend, compiler_options: for JAX's sake; all arguments are kept, there is one device, and
+      options of XLA ("xla_...") mean nothing here.
 
     Use it as a decorator, with or without arguments, on functions and methods.
     """
@@ -395,7 +429,19 @@ def jit(
     both = [*sorted(static.positions & donated.positions), *sorted(static.names & donated.names)]
     if both:
         raise ValueError(f"jit: arguments {both} cannot be both static and donated")
-    return JitFunction(fun, static, donated, inline)
+    _check_places(device, backend, compiler_options)
+    shardings = shardings_of(in_shardings, out_shardings)
+    return JitFunction(fun, static, donated, inline, shardings)
+
+
+def _check_places(device: Any, backend: Any, compiler_options: dict[str, Any] | None) -> None:
+    if device is not None:
+        check_device(device, "jit's device")
+    if backend is not None:
+        devices(backend)
+    for name in compiler_options or ():
+        if not name.startswith("xla_"):
+            raise ValueError(f"jit: no such compile option: {name!r}; those of XLA begin with xla_, and mean nothing here")
 
 
 def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, HloModule]:
@@ -425,13 +471,6 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 def block_until_ready(x: Any) -> Any:
     """x (a pytree): calls return when they are done, so there is nothing to wait for."""
     return x
-
-
-def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
-) -> Any:
-    """x (a pytree) with all leaves as arrays. The other arguments are for JAX's sake: there is one device."""
-    return tree.map(as_value, x)
 
 
 def device_get(x: Any) -> Any:

@@ -8,6 +8,7 @@ import typing as _typing
 from .. import array_functions as _array_functions
 from ..namespaces import publish as _publish
 from ..tracer.control_flow import cond, platform_dependent, switch, while_loop
+from ..tracer.placing import with_sharding_constraint
 from ..tracer.scan import fori_loop, scan
 from . import (
     bessel,
@@ -211,6 +212,8 @@ from .parallel import (
     all_to_all as all_to_all,
     axis_index as axis_index,
     axis_size as axis_size,
+    pbroadcast as pbroadcast,
+    pcast as pcast,
     pmax as pmax,
     pmean as pmean,
     pmin as pmin,
@@ -403,7 +406,7 @@ from .window import (
 if _typing.TYPE_CHECKING:
     from . import linalg
 
-__all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop"]
+__all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop", "with_sharding_constraint"]
 __all__ += control_flow.__all__
 __all__ += convolution.__all__
 __all__ += _dot.__all__

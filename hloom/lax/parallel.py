@@ -39,6 +39,8 @@ __all__ = [
     "all_to_all",
     "axis_index",
     "axis_size",
+    "pbroadcast",
+    "pcast",
     "pmax",
     "pmean",
     "pmin",
@@ -460,6 +462,33 @@ def _exchanged(v: Value, names: Sequence[AxisName], split: int, concat: int) -> 
     for k, name in enumerate(names):
         v = _exchanged(v, [name], k, k)
     return _moved(ops.reshape(v, [whole, *rest]), 0, concat)
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """For each array the one that the element number `source` along the named axis has."""
+    if not 0 <= source < axis_size(axis_name):
+        raise ValueError(
+            f"pbroadcast: source {source} of the axis {axis_name}, which has {axis_size(axis_name)} elements\n"
+            f"  at {user_line()}"
+        )
+
+    def one(gathered: Value) -> Value:
+        shape = gathered.aval.shape
+        row = ops.slice_(gathered, [source, *[0] * (len(shape) - 1)], [source + 1, *shape[1:]])
+        return ops.reshape(row, shape[1:])
+
+    return tree.map(one, all_gather(x, axis_name))
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """x (a pytree): that its arrays vary along the named axis, or not, is no part of their types here.
+
+    to: "varying", "unreduced" or "reduced", checked as JAX does.
+    """
+    if to not in ("varying", "unreduced", "reduced"):
+        raise ValueError(f'pcast: `to` must be "varying", "unreduced" or "reduced", not {to!r}\n  at {user_line()}')
+    axis_size(axis_name)
+    return tree.map(as_value, x)
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:

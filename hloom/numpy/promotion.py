@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
 from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.aval import ShapedArray
+from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
@@ -104,13 +106,35 @@ def promote_dtypes_inexact(*args: Any) -> list[Value]:
     return [to_dtype(a, inexact, weak) for a in args]
 
 
-def broadcast_values(values: Sequence[Value]) -> list[Value]:
-    """Values broadcast to one shape."""
+def broadcast_values(values: Sequence[Value], name: str = "broadcasting") -> list[Value]:
+    """Values broadcast to one shape, for the function `name`."""
     shapes = [v.aval.shape for v in values]
     if shapes.count(shapes[0]) == len(shapes):
         return list(values)
+    if current_context().numpy_rank_promotion != "allow":
+        _check_ranks(name, shapes)
     shape = broadcast_shapes(*shapes)
     return [broadcast_to_shape(v, shape) for v in values]
+
+
+def _check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+    """What `numpy_rank_promotion` says about arrays of different ranks; scalars have all ranks."""
+    if len({len(shape) for shape in shapes if shape}) < 2:
+        return
+    listed = " ".join(map(str, shapes))
+    if current_context().numpy_rank_promotion == "warn":
+        warnings.warn(
+            f"Following NumPy automatic rank promotion for {name} on shapes {listed}, at {user_line()}. "
+            "hloom.numpy_rank_promotion('allow') ends this warning.",
+            stacklevel=2,
+        )
+        return
+    raise OperandError(
+        f"Operands could not be broadcast together for {name} on shapes {listed} and with the config option "
+        f"jax_numpy_rank_promotion='raise'.\n  at {user_line()}\n"
+        "  Give the array with fewer dimensions those that it lacks, as in x[None, :].",
+        "rank_promotion",
+    )
 
 
 def broadcast_to_shape(x: Value, shape: tuple[int, ...]) -> Value:
@@ -123,13 +147,13 @@ def broadcast_to_shape(x: Value, shape: tuple[int, ...]) -> Value:
 def promote(name: str, *args: Any) -> list[Value]:
     """Values of one dtype and shape; OperandError if an argument is not an array or the shapes do not fit."""
     check_arraylike(name, *args)
-    return broadcast_values(promote_dtypes(*args))
+    return broadcast_values(promote_dtypes(*args), name)
 
 
 def promote_inexact(name: str, *args: Any) -> list[Value]:
     """As `promote`, with a floating or complex dtype."""
     check_arraylike(name, *args)
-    return broadcast_values(promote_dtypes_inexact(*args))
+    return broadcast_values(promote_dtypes_inexact(*args), name)
 
 
 def scalars_apart(values: list[Value]) -> list[Value]:

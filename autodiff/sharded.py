@@ -1,0 +1,491 @@
+"""Functions over the devices of a mesh: `shard_map`, `smap`, `pmap`, `auto_axes`, `explicit_axes`.
+
+There is one device, so each named axis has one element, and a function sees whole arrays. The names are those of
+`vmap`'s axes, with the same machinery: a BatchTrace of one element, in which nothing is batched but what collectives
+make. So the program is the function's own, and `psum` and the others work as over any axis.
+
+Source for names, arguments and errors: jax.shard_map, jax.pmap.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from ..hlo.tracebacks import boundary
+from ..tracer import ops, tree
+from ..tracer.arguments import check_function
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, current_trace, set_current_trace, thread_state
+from ..tracer.current_mesh import current_mesh, get_abstract_mesh, use_abstract_mesh
+from ..tracer.devices import check_device, devices as known_devices
+from ..tracer.jit import jit
+from ..tracer.mesh import AbstractMesh, AxisType, Mesh
+from ..tracer.overlay import overlaid, storage_of
+from ..tracer.partition_spec import PartitionSpec, axes_of
+from ..tracer.placing import check_runs_here, placed, reshard
+from ..tracer.shardings import NamedSharding
+from ..tracer.source import function_line, user_line
+from .batches import Axis
+from .batching import BatchTrace, named
+from .rules import every as _rules  # noqa: F401  # they register themselves
+
+__all__ = ["Infer", "auto_axes", "explicit_axes", "pmap", "shard_map", "smap"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Infer:
+    """`in_specs` follow from the arguments."""
+
+    def __repr__(self) -> str:
+        return "hloom.sharding.Infer"
+
+    def __reduce__(self) -> str:
+        return "Infer"
+
+
+Infer: Any = _Infer()
+
+
+# ---- one element along each axis
+
+
+def call_with_axes(names: Sequence[Hashable], fun: Callable[[], Any]) -> Any:
+    """`fun()` where each name is an axis with one element; of what collectives have batched, that element."""
+    if not names:
+        return fun()
+    axis = Axis(names[0], 1)
+    trace = BatchTrace(current_trace(), axis)
+    with set_current_trace(trace), named(axis):
+        leaves, structure = tree.flatten(call_with_axes(names[1:], fun))
+        values = [as_value(leaf) for leaf in leaves]
+    return tree.unflatten(structure, [_the_element(trace, v) for v in values])
+
+
+def _the_element(trace: BatchTrace, value: Value) -> Value:
+    (storage,), (is_batched,) = trace.split([storage_of(value)])
+    if not is_batched:
+        return value
+    aval = value.aval
+    element = ops.reshape(storage, storage.aval.shape[1:])
+    return trace.with_weak_type(overlaid(element, aval), aval.weak_type)
+
+
+# ---- shard_map
+
+
+def shard_map(
+    f: Any = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = Infer,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Any = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """The function that applies `f` to the shards of its arguments: over one device, to the whole arrays.
+
+    Args:
+      f: takes and returns pytrees of arrays; within it, collectives know the axes of `mesh`, each of size 1.
+      in_specs: a PartitionSpec for each argument, or a prefix of the arguments' tree; None for arguments that are no
+        arrays. Left out: as the arguments are, where the mesh's axes are Explicit.
+      out_specs: the same for the result.
+      mesh: the current mesh (`hloom.set_mesh`) if it is None.
+      axis_names: the axes that `f` knows; all by default.
+      check_vma: accepted. Whether a result is the same along an axis is no question where the axis has one element.
+
+    Raises (when called): TypeError or ValueError where mesh, specs and arrays do not fit.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> mesh = hloom.make_mesh((1,), ("d",))
+    >>> f = hloom.shard_map(lambda x: hloom.lax.psum(x, "d"), mesh=mesh, in_specs=hloom.P("d"), out_specs=hloom.P())
+    >>> f(jnp.arange(3.0))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    if f is None:
+        return functools.partial(
+            shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma
+        )
+    return _shard_map(f, "shard_map", mesh, in_specs, out_specs, axis_names)
+
+
+def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Hashable) -> Any:
+    """`shard_map` over one axis of the current mesh; which dimension is divided is said as in `vmap`: an integer, None,
+    or a tuple of them for each argument."""
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, list | tuple):
+        raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
+    if in_axes is not Infer and not (in_axes is None or isinstance(in_axes, int | tuple)):
+        raise TypeError(
+            "smap in_axes must be an int, None, hloom.sharding.Infer, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes}."
+        )
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if axes is not Infer and not all(isinstance(leaf, int) for leaf in tree.leaves(axes)):
+            raise TypeError(
+                f"smap {what} must be an int, None, hloom.sharding.Infer, or (nested) container with those types as "
+                f"leaves, but got {axes}."
+            )
+
+    def spec(axis: int | None) -> PartitionSpec:
+        return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
+
+    def specs(axes: Any) -> Any:
+        return tree.map(spec, axes, is_leaf=lambda x: x is None)
+
+    in_specs = Infer if in_axes is Infer else specs(in_axes)
+    return _shard_map(f, "smap", None, in_specs, specs(out_axes), {axis_name})
+
+
+def _shard_map(
+    f: Callable[..., Any], what: str, mesh: Mesh | AbstractMesh | None, in_specs: Any, out_specs: Any, axis_names: Any
+) -> Callable[..., Any]:
+    if not callable(f):
+        raise TypeError(f"{what} requires a callable for its first argument, but got {f} of type {type(f)}.")
+
+    @functools.wraps(f)
+    @boundary
+    def mapped(*args: Any) -> Any:
+        here, names = _checked_mesh(what, mesh, axis_names)
+        _check_specs(what, here, names, in_specs, out_specs)
+        specs = _spread(f"{what} in_specs", in_specs, args, f)
+        leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
+        values = [leaf if spec is None or leaf is None else as_value(leaf) for leaf, spec in zip(leaves, specs, strict=True)]
+        _check_fit(what, "in", f, here, [(s, v) for s, v in zip(specs, values, strict=True) if s is not None])
+        inner = here.abstract_mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
+        before = get_abstract_mesh()
+        with ExitStack() as stack:
+            if before.empty or before.size == inner.size:
+                stack.enter_context(use_abstract_mesh(inner))
+            ordered = [n for n in here.axis_names if n in names]
+            result = call_with_axes(ordered, lambda: f(*tree.unflatten(structure, values)))
+        out = _spread(f"{what} out_specs", out_specs, result, f)
+        out_leaves, out_structure = tree.flatten(result)
+        found = [as_value(leaf) for leaf in out_leaves]
+        _check_fit(what, "out", f, here, list(zip(out, found, strict=True)))
+        if isinstance(here, Mesh) and thread_state().direct:
+            found = [placed(v, NamedSharding(here, s), what) for v, s in zip(found, out, strict=True)]
+        return tree.unflatten(out_structure, found)
+
+    return mapped
+
+
+def _checked_mesh(what: str, mesh: Any, axis_names: Any) -> tuple[Mesh | AbstractMesh, frozenset[Any]]:
+    """The mesh, and the axes that the function knows."""
+    context = get_abstract_mesh()
+    if mesh is None:
+        mesh = current_mesh() if context.empty else context
+        if mesh.empty:
+            raise ValueError(
+                "The context mesh cannot be empty. Use `hloom.set_mesh(mesh)` to enter into a mesh context\n"
+                f"  at {user_line()}"
+            )
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(
+            f"{what} requires a `hloom.sharding.Mesh` or a `hloom.sharding.AbstractMesh` instance for its second "
+            f"argument, but got {mesh} of type {type(mesh)}."
+        )
+    if mesh.empty:
+        raise ValueError(f"{what} requires a non-empty mesh. Got {mesh}")
+    if not context.empty and mesh.abstract_mesh.shape_tuple != context.shape_tuple:
+        raise ValueError(f"The context mesh {context} should match the mesh passed to {what} {mesh}")
+    check_runs_here(mesh, what)
+    if not isinstance(axis_names, set | frozenset):
+        raise TypeError(f"`axis_names` argument of {what} should be of type `frozenset` or `set`. Got: {axis_names!r}")
+    free = frozenset(mesh.axis_names)
+    names = frozenset(axis_names) or free - frozenset(context.manual_axes) or free
+    if not names <= free:
+        raise ValueError(
+            f"hloom.{what} requires axis_names={set(names)} to be a subset of mesh.axis_names={mesh.axis_names}"
+        )
+    return mesh, names
+
+
+def _check_specs(what: str, mesh: Mesh | AbstractMesh, names: frozenset[Any], in_specs: Any, out_specs: Any) -> None:
+    if in_specs is Infer:
+        types = [mesh.name_to_type[n] for n in names]
+        if any(t is not AxisType.Explicit for t in types):
+            listed = ", ".join(map(str, types))
+            argument = "in_axes" if what == "smap" else "in_specs"
+            raise TypeError(
+                f"{what} {argument} was not specified when the axes {set(names)} are of type {listed}: it must be a "
+                "pytree of `hloom.sharding.PartitionSpec` instances"
+            )
+    for side, specs in (("in", in_specs), ("out", out_specs)):
+        if specs is Infer:
+            continue
+        for leaf in tree.leaves(specs):
+            if not isinstance(leaf, PartitionSpec):
+                raise TypeError(
+                    f"{what} {side}_specs argument must be a pytree of `hloom.sharding.PartitionSpec` instances, but "
+                    f"has {leaf!r} of type {type(leaf).__name__}.\n  Check the {side}_specs values passed to {what}."
+                )
+            unknown = [a for a in leaf.axes() if a not in names]
+            if unknown:
+                raise ValueError(
+                    f"{what} {side}_specs argument must refer to an axis marked as manual ({set(names)}), but "
+                    f"{side}_specs refers to {', '.join(map(repr, unknown))}: {leaf}\n"
+                    f"  Check the {side}_specs values passed to {what}."
+                )
+
+
+def _spread(what: str, specs: Any, full: Any, f: Callable[..., Any]) -> list[Any]:
+    """The spec of each leaf of `full`; None is a leaf."""
+    count = len(tree.leaves(full, is_leaf=lambda x: x is None)) if "in_specs" in what else len(tree.leaves(full))
+    if specs is Infer:
+        return [PartitionSpec()] * count
+    if isinstance(specs, PartitionSpec):
+        return [specs] * count
+    try:
+        spread = tree.broadcast_prefix(specs, full, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise ValueError(
+            f"{what} specification must be a tree prefix of the corresponding value: {error}\n"
+            f"  mapping {function_line(f)}"
+        ) from None
+    if len(spread) != count:  # None in the arguments is a leaf there
+        everything = tree.leaves(full, is_leaf=lambda x: x is None)
+        known = iter(spread)
+        spread = [None if leaf is None else next(known) for leaf in everything]
+    return spread
+
+
+def _check_fit(
+    what: str, side: str, f: Callable[..., Any], mesh: Mesh | AbstractMesh, pairs: Sequence[tuple[PartitionSpec, Any]]
+) -> None:
+    """ValueError for a spec with more entries than its array has dimensions, or that does not divide them."""
+    for spec, value in pairs:
+        if value is None:
+            continue
+        aval = value.aval
+        if len(spec.partitions) > aval.ndim:
+            scalar = "\n  For scalar values (rank 0), consider using `P()`." if not aval.ndim else ""
+            raise ValueError(
+                f"{what} applied to the function '{getattr(f, '__name__', f)}' was given an {side}_specs entry which "
+                f"is too long to be compatible with the corresponding {side}put value from the function: {spec} has "
+                f"length {len(spec.partitions)}, but the value {aval.str_short()} has rank {aval.ndim}.{scalar}\n"
+                f"  mapping {function_line(f)}"
+            )
+        for d, entry in enumerate(spec.partitions):
+            parts = math.prod([mesh.shape[a] for a in axes_of(entry)])
+            if side == "in" and aval.shape[d] % parts:
+                raise ValueError(
+                    f"{what} applied to the function '{getattr(f, '__name__', f)}' was given argument arrays with axis "
+                    f"sizes that are not evenly divisible by the corresponding mesh axis sizes: {spec} for "
+                    f"{aval.str_short()} and mesh {mesh}"
+                )
+
+
+# ---- the types of a mesh's axes
+
+
+def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
+    """`f` with the axes of the current mesh (all, or `axes`) as Auto; its result gets `out_sharding`, which the call
+    gives by keyword if it is None here. Over one device the values are those of `f`."""
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+    return _with_types(f, axes, AxisType.Auto, "out_sharding", out_sharding)
+
+
+def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
+    """`f` with the axes of the current mesh (all, or `axes`) as Explicit; its arguments get `in_sharding`, which the
+    call gives by keyword if it is None here. Over one device the values are those of `f`."""
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+    return _with_types(f, axes, AxisType.Explicit, "in_sharding", in_sharding)
+
+
+def _with_types(f: Callable[..., Any], axes: Any, kind: AxisType, name: str, sharding: Any) -> Callable[..., Any]:
+    @functools.wraps(f)
+    @boundary
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        given = sharding
+        if given is None:
+            if name not in kwargs:
+                raise TypeError(f"Missing required keyword argument: '{name}'")
+            given = kwargs.pop(name)
+        mesh = get_abstract_mesh()
+        if mesh.empty:
+            if kind is AxisType.Explicit:
+                raise ValueError(
+                    "Context mesh cannot be empty. Please use `hloom.set_mesh` API to enter into a mesh context when "
+                    "using `explicit_axes` API."
+                )
+            return f(*args, **kwargs)
+        names = mesh.axis_names if axes is None else axes if isinstance(axes, tuple) else (axes,)
+        inner = mesh.update_axis_types(dict.fromkeys(names, kind))
+        if kind is AxisType.Explicit:
+            with use_abstract_mesh(inner):
+                return f(*_resharded(args, given), **kwargs)
+        with use_abstract_mesh(inner):
+            result = f(*args, **kwargs)
+        return _resharded(result, given)
+
+    return changed
+
+
+def _resharded(x: Any, sharding: Any) -> Any:
+    return reshard(x, sharding)
+
+
+# ---- pmap
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Hashable | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> Any:
+    """`fun` compiled, and applied to each element of its arguments on a device of its own. There is one device: the
+    mapped axis has one element.
+
+    in_axes, out_axes: as in `vmap`. axis_name: the name by which collectives refer to the axis.
+    static_broadcasted_argnums, donate_argnums: as jit's static and donated arguments.
+
+    Raises (when called): ValueError for a mapped axis of another size, or sizes that differ.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.pmap(lambda x: hloom.lax.psum(x, "i"), axis_name="i")(jnp.ones((1, 2)))
+    Array([[1., 1.]], dtype=float32)
+    """
+    check_function(fun, "pmap")
+    if devices is not None:
+        if not list(devices):
+            raise ValueError("'devices' argument to pmap must be non-empty, or None.")
+        for device in devices:
+            check_device(device, "pmap's devices")
+        _check_size(len(list(devices)), fun)
+    if backend is not None:
+        known_devices(backend)
+    statics = _numbers(static_broadcasted_argnums)
+    axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    for leaf in tree.leaves((axes, out_axes)):
+        if isinstance(leaf, bool) or not isinstance(leaf, int):
+            raise TypeError(
+                "pmap in_axes and out_axes must be an int, None, or (nested) container with those types as leaves, but "
+                f"got {in_axes!r} and {out_axes!r}"
+            )
+    name: Hashable = _NoName() if axis_name is None else axis_name
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        elements, keywords, has_axis = _elements(fun, args, kwargs, axes, statics)
+        if not has_axis and axis_size is None:
+            raise ValueError(
+                f"pmap wrapped function must be passed at least one argument containing an array.\n"
+                f"  mapping {function_line(fun)}"
+            )
+        result = call_with_axes([name], lambda: fun(*elements, **keywords))
+        places = _axes_of("pmap out_axes", out_axes, result, fun)
+        leaves, structure = tree.flatten(result)
+        found = [_whole(as_value(leaf), place, fun) for leaf, place in zip(leaves, places, strict=True)]
+        return tree.unflatten(structure, found)
+
+    if axis_size is not None:
+        _check_size(axis_size, fun)
+    return jit(mapped, static_argnums=statics or None, donate_argnums=_numbers(donate_argnums) or None)
+
+
+class _NoName:
+    """The name of an axis without one."""
+
+    def __repr__(self) -> str:
+        return "<axis of pmap>"
+
+
+def _numbers(given: int | Iterable[int]) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple([operator.index(n) for n in given])
+
+
+def _elements(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, statics: tuple[int, ...]
+) -> tuple[list[Any], dict[str, Any], bool]:
+    """The arguments without their mapped axes; whether there was one."""
+    fixed = {n % len(args) for n in statics if -len(args) <= n < len(args)}
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            f"pmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+            f"passed to the function, but got {len(in_axes)=}, {len(args)=}\n  mapping {function_line(fun)}"
+        )
+    each = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+    has_axis = False
+
+    def without(arg: Any, axes: Any) -> Any:
+        nonlocal has_axis
+        leaves, structure = tree.flatten(arg)
+        found = []
+        for leaf, axis in zip(leaves, _axes_of("pmap in_axes", axes, arg, fun), strict=True):
+            has_axis = has_axis or axis is not None
+            found.append(leaf if axis is None else _element(as_value(leaf), axis, fun))
+        return tree.unflatten(structure, found)
+
+    elements = [arg if k in fixed else without(arg, each[k]) for k, arg in enumerate(args)]
+    return elements, {n: without(v, 0) for n, v in kwargs.items()}, has_axis
+
+
+def _axes_of(what: str, axes: Any, full: Any, fun: Callable[..., Any]) -> list[int | None]:
+    try:
+        return tree.broadcast_prefix(axes, full, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise ValueError(
+            f"{what} specification must be a tree prefix of the corresponding value, got specification {axes}: {error}"
+            f"\n  mapping {function_line(fun)}"
+        ) from None
+
+
+def _element(value: Value, axis: int, fun: Callable[..., Any]) -> Value:
+    shape = value.aval.shape
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(
+            f"pmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
+            f"{axis + 1 if axis >= 0 else -axis}, but is only {len(shape)} (its shape is {shape})\n"
+            f"  mapping {function_line(fun)}"
+        )
+    place = axis % len(shape)
+    _check_size(shape[place], fun)
+    return _reshaped(value, (*shape[:place], *shape[place + 1 :]))
+
+
+def _whole(value: Value, axis: int | None, fun: Callable[..., Any]) -> Value:
+    if axis is None:
+        return value
+    rank = value.aval.ndim + 1
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"pmap out_axes has {axis}, but the result has rank {rank} with the mapped axis\n"
+            f"  mapping {function_line(fun)}"
+        )
+    place, shape = axis % rank, value.aval.shape
+    return _reshaped(value, (*shape[:place], 1, *shape[place:]))
+
+
+def _reshaped(value: Value, shape: tuple[int, ...]) -> Value:
+    storage = storage_of(value)
+    extra = storage.aval.shape[value.aval.ndim :]
+    aval = ShapedArray(shape, value.aval.dtype, value.aval.weak_type)
+    result = overlaid(ops.reshape(storage, (*shape, *extra)), aval)
+    return current_trace().with_weak_type(result, aval.weak_type)
+
+
+def _check_size(size: int, fun: Callable[..., Any]) -> None:
+    if size != 1:
+        raise ValueError(
+            f"compiling computation that requires {size} logical devices, but only 1 is available: the mapped axis of "
+            f"pmap has {size} elements\n  mapping {function_line(fun)}\n"
+            "  hloom runs programs on one device; hloom.vmap maps over any number of elements."
+        )

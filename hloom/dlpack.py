@@ -1,0 +1,31 @@
+"""`hloom.dlpack`: arrays from other libraries without a copy, with the names of jax.dlpack."""
+
+from typing import Any as _Any
+
+import numpy as _np
+
+from .namespaces import publish as _publish
+from .numpy.creation import from_dlpack as _from_dlpack
+
+__all__ = ["from_dlpack", "is_supported_dtype"]
+
+
+def from_dlpack(external_array: _Any, device: _Any = None, copy: bool | None = None) -> _Any:
+    """The array of another library (NumPy, PyTorch, ...), by DLPack: the same memory, unless `copy`.
+
+    >>> import hloom, numpy as np
+    >>> hloom.dlpack.from_dlpack(np.arange(3, dtype=np.int32))
+    Array([0, 1, 2], dtype=int32)
+    """
+    return _from_dlpack(external_array, device=device, copy=copy)
+
+
+def is_supported_dtype(dtype: _Any) -> bool:
+    """Whether arrays of a dtype can be given to other libraries: NumPy's numbers and booleans can."""
+    if dtype is None:
+        raise TypeError("is_supported_dtype: a dtype is needed, not None")
+    found = _np.dtype(dtype)
+    return found.kind in "biufc" and found.isbuiltin == 1
+
+
+_publish(__name__)

@@ -1,0 +1,190 @@
+"""Settings of JAX that programs make and that change nothing here, each with the reason; and those that have one value.
+
+A value is checked and remembered, so that a program reads what it wrote. A value that would have to change something
+which hloom cannot change is an error, not a silence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ..hlo.errors import UnsupportedError
+from .devices import check_count, check_device, devices
+
+__all__ = ["ACCEPTED", "Accepted", "start_from_environment"]
+
+
+@dataclass(slots=True)
+class Accepted:
+    """A setting on which no program depends."""
+
+    default: Any
+    check: Callable[[str, Any], None]
+    """check(name, value) raises an error for a value that the setting cannot have."""
+    reason: str
+    """Why it changes nothing."""
+    value: Any = None
+
+    @contextmanager
+    def within(self, name: str, value: Any) -> Iterator[None]:
+        """Within the block, it reads as `value`."""
+        self.check(name, value)
+        before, self.value = self.value, value
+        try:
+            yield
+        finally:
+            self.value = before
+
+
+def _flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be a bool, not {value!r}")
+
+
+def _number(name: str, value: Any) -> None:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+
+
+def _text(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} must be a str or None, not {value!r}")
+
+
+def _one_of(*values: Any) -> Callable[[str, Any], None]:
+    def check(name: str, value: Any) -> None:
+        if value not in values:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, values))}, not {value!r}")
+
+    return check
+
+
+def _only(*values: Any, because: str) -> Callable[[str, Any], None]:
+    """A setting that could have other values in JAX."""
+
+    def check(name: str, value: Any) -> None:
+        if not any(value is v or (type(value) is type(v) and value == v) for v in values):
+            raise UnsupportedError(f"{name} can only be {' or '.join(map(repr, values))} here, not {value!r}: {because}")
+
+    return check
+
+
+def _platforms(name: str, value: Any) -> None:
+    _text(name, value)
+    for platform in (value or "").split(","):
+        if platform:
+            devices(platform)
+
+
+def _device(name: str, value: Any) -> None:
+    if value is not None:
+        check_device(value, name)
+
+
+def _count(name: str, value: Any) -> None:
+    _number(name, value)
+    if value != -1:
+        check_count(value)
+
+
+GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+_guard = _one_of(None, *GUARDS)
+_NO_TRANSFERS = "arrays are in the memory of the process: nothing is transferred"
+_NO_TYPES = "over one device, types of values do not carry shardings"
+_STORE = "kernels are kept on disk in the folder that HLOOM_CACHE_DIR names"
+_XLA = "it is about XLA's compiler"
+_MESSAGES = "it is about JAX's messages"
+_EXPORT = "it is about JAX's files"
+_ALWAYS = "hloom always does so"
+
+
+ACCEPTED = {
+    "check_vma": Accepted(False, _flag, _NO_TYPES),
+    "jax2tf_associative_scan_reductions": Accepted(False, _flag, "cumulative sums have one form, whose results agree"),
+    "jax_allow_f16_reductions": Accepted(True, _flag, "reductions of float16 are in float32 inside"),
+    "jax_array_garbage_collection_guard": Accepted(
+        "allow", _one_of(None, "allow", "log", "fatal"), "arrays are in no cycles of the library's making"
+    ),
+    "jax_auto_pcast": Accepted(True, _flag, _NO_TYPES),
+    "jax_captured_constants_report_frames": Accepted(0, _number, _MESSAGES),
+    "jax_captured_constants_warn_bytes": Accepted(2_000_000_000, _number, "constants are operands of programs"),
+    "jax_check_proxy_envs": Accepted(True, _flag, "there is one process"),
+    "jax_compilation_cache_dir": Accepted(None, _text, _STORE),
+    "jax_compilation_cache_max_size": Accepted(-1, _number, _STORE),
+    "jax_cpu_collectives_implementation": Accepted("gloo", _text, "there is one process"),
+    "jax_cpu_enable_async_dispatch": Accepted(True, _flag, "a call returns when it is done"),
+    "jax_debug_key_reuse": Accepted(
+        False, _only(False, because="uses of keys are not counted"), "uses of keys are not counted"
+    ),
+    "jax_default_device": Accepted(None, _device, "there is one device"),
+    "jax_disable_most_optimizations": Accepted(False, _flag, "HLOOM_DISABLE_PASSES leaves out passes by name"),
+    "jax_disallow_mesh_context_manager": Accepted(False, _flag, "both ways to make a mesh current stay"),
+    "jax_distributed_debug": Accepted(False, _flag, "there is one process"),
+    "jax_dump_ir_to": Accepted("", _text, "HLOOM_DUMP_TO names a folder for all stages"),
+    "jax_enable_checks": Accepted(False, _flag, _ALWAYS),
+    "jax_enable_compilation_cache": Accepted(True, _flag, _STORE),
+    "jax_enable_custom_prng": Accepted(
+        False, _only(False, because="hloom.random.key makes typed keys"), "hloom.random.key makes typed keys"
+    ),
+    "jax_error_checking_behavior_divide": Accepted("ignore", _only("ignore", because="use checkify"), "use checkify"),
+    "jax_error_checking_behavior_nan": Accepted("ignore", _only("ignore", because="use checkify"), "use checkify"),
+    "jax_error_checking_behavior_oob": Accepted("ignore", _only("ignore", because="use checkify"), "use checkify"),
+    "jax_exec_time_optimization_effort": Accepted(0.0, _number, _XLA),
+    "jax_hlo_source_file_canonicalization_regex": Accepted(None, _text, _MESSAGES),
+    "jax_include_debug_info_in_dumps": Accepted(True, _flag, _MESSAGES),
+    "jax_include_full_tracebacks_in_locations": Accepted(True, _flag, _MESSAGES),
+    "jax_legacy_prng_key": Accepted(
+        "allow", _only("allow", because="raw keys are always accepted"), "raw keys are always accepted"
+    ),
+    "jax_log_checkpoint_residuals": Accepted(
+        False, _only(False, because="hloom.ad_checkpoint.print_saved_residuals shows them"), "nothing is logged"
+    ),
+    "jax_logging_level": Accepted("NOTSET", _text, "hloom logs to the logger hloom, whose level Python sets"),
+    "jax_memory_fitting_effort": Accepted(0.0, _number, _XLA),
+    "jax_mutable_array_checks": Accepted(True, _only(True, because="references are always checked"), _ALWAYS),
+    "jax_num_cpu_devices": Accepted(-1, _count, "there is one device"),
+    "jax_optimization_level": Accepted("UNKNOWN", _text, _XLA),
+    "jax_persistent_cache_enable_xla_caches": Accepted("xla_gpu_per_fusion_autotune_cache_dir", _text, _STORE),
+    "jax_persistent_cache_min_compile_time_secs": Accepted(1.0, _number, _STORE),
+    "jax_persistent_cache_min_entry_size_bytes": Accepted(0, _number, _STORE),
+    "jax_platform_name": Accepted("", _platforms, "there is one platform"),
+    "jax_platforms": Accepted(None, _platforms, "there is one platform"),
+    "jax_pprint_use_color": Accepted(True, _flag, _MESSAGES),
+    "jax_raise_persistent_cache_errors": Accepted(False, _flag, _STORE),
+    "jax_random_seed_offset": Accepted(0, _only(0, because="seeds are what the program gives"), _ALWAYS),
+    "jax_remove_size_one_mesh_axis_from_type": Accepted(False, _flag, _NO_TYPES),
+    "jax_serialization_version": Accepted(0, _number, _EXPORT),
+    "jax_softmax_custom_jvp": Accepted(False, _flag, "both forms of the derivative agree"),
+    "jax_thread_guard": Accepted(False, _flag, "calls from several threads are safe"),
+    "jax_threefry_partitionable": Accepted(
+        True, _only(True, because="other bits would come out"), "the bits are those of partitionable keys"
+    ),
+    "jax_traceback_in_locations_limit": Accepted(10, _number, _MESSAGES),
+    "jax_tracer_error_num_traceback_frames": Accepted(5, _number, _MESSAGES),
+    "jax_transfer_guard": Accepted(None, _guard, _NO_TRANSFERS),
+    "jax_transfer_guard_device_to_device": Accepted(None, _guard, _NO_TRANSFERS),
+    "jax_transfer_guard_device_to_host": Accepted(None, _guard, _NO_TRANSFERS),
+    "jax_transfer_guard_host_to_device": Accepted(None, _guard, _NO_TRANSFERS),
+    "jax_use_direct_linearize": Accepted(True, _flag, "there is one way to linearize"),
+    "jax_use_shardy_partitioner": Accepted(True, _flag, "there is one device"),
+    "jax_xla_backend": Accepted("", _text, "HLOOM_BACKEND names the backend"),
+}
+"""By name."""
+
+_FROM_ENVIRONMENT = ("jax_platforms", "jax_platform_name", "jax_num_cpu_devices")
+
+
+def start_from_environment() -> None:
+    """Set defaults, and those that a user may give as environment variables of the same names in capitals."""
+    for name, setting in ACCEPTED.items():
+        setting.value = setting.default
+    for name in _FROM_ENVIRONMENT:
+        text = os.environ.get(name.upper())
+        if text:
+            value: Any = int(text) if name == "jax_num_cpu_devices" else text
+            ACCEPTED[name].check(name, value)
+            ACCEPTED[name].value = value

@@ -1,0 +1,85 @@
+"""The current mesh of a thread: what sets it, what asks for it. A PartitionSpec alone means this mesh."""
+
+from __future__ import annotations
+
+from .core import thread_state
+from .mesh import CURRENT, EMPTY, AbstractMesh, Mesh
+
+__all__ = ["current_mesh", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The current mesh without its devices; an empty one if none is current."""
+    return CURRENT.meshes[0]
+
+
+def get_mesh() -> Mesh:
+    """The mesh that `set_mesh` has made current; an empty one if there is none. ValueError while a function is traced:
+    `get_abstract_mesh` works there."""
+    if not thread_state().direct:
+        raise ValueError(
+            "`get_mesh` can only be used outside of `hloom.jit`. Maybe you want `hloom.sharding.get_abstract_mesh()`?"
+        )
+    return CURRENT.meshes[1]
+
+
+def current_mesh() -> Mesh | AbstractMesh:
+    """The mesh that completes a PartitionSpec: that of `set_mesh`, of a ``with mesh:`` block, or an abstract one."""
+    abstract, mesh, block = CURRENT.meshes
+    return mesh if not mesh.empty else block if not block.empty else abstract
+
+
+class set_mesh:  # noqa: N801  # JAX's name
+    """Make a mesh current in this thread: at once and for good, or within a ``with`` block. None: no mesh.
+
+    Functions that take shardings then take a PartitionSpec alone. ValueError while a function is traced.
+    """
+
+    __slots__ = ("_before",)
+
+    def __init__(self, mesh: Mesh | None) -> None:
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ValueError(f"Expected mesh of type `hloom.sharding.Mesh`. Got {type(mesh)}")
+        if not thread_state().direct:
+            raise ValueError("`set_mesh` can only be used outside of `hloom.jit`.")
+        if mesh is not None and mesh.manual_axes:
+            raise ValueError(
+                f"mesh {mesh} contains manual axes which is not allowed when using `hloom.set_mesh`. Please use "
+                "`hloom.shard_map` to enter into `Manual` mode instead."
+            )
+        self._before = CURRENT.meshes
+        mesh = EMPTY if mesh is None else mesh
+        CURRENT.meshes = (mesh.abstract_mesh, mesh, CURRENT.meshes[2])
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        CURRENT.meshes = self._before
+
+
+class use_abstract_mesh:  # noqa: N801  # JAX's name
+    """Within the block, in this thread, an abstract mesh is current."""
+
+    __slots__ = ("_before", "mesh")
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(f"Expected mesh of type `hloom.sharding.AbstractMesh`. Got type: {type(mesh)}")
+        self.mesh = mesh
+
+    def __enter__(self) -> None:
+        before = CURRENT.meshes
+        if not before[0].empty and not self.mesh.empty and before[0].size != self.mesh.size:
+            raise ValueError(
+                f"use_abstract_mesh cannot change the size of the mesh. Got new mesh: {self.mesh} with "
+                f"size={self.mesh.size} and prev mesh: {before[0]} with size={before[0].size}"
+            )
+        self._before = before
+        CURRENT.meshes = (self.mesh, *before[1:])
+
+    def __exit__(self, *_: object) -> None:
+        CURRENT.meshes = self._before
+
+
+use_abstract_mesh.__module__ = f"{__name__.partition('.')[0]}.sharding"

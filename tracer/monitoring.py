@@ -1,0 +1,121 @@
+"""Events that a program's owner listens to: how often something happens, and how long it takes. JAX's names.
+
+The library records how long tracing and compiling take, under JAX's names of these events.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]
+
+TRACE_EVENT = "/jax/core/compile/jaxpr_trace_duration"
+COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
+
+Listener = Callable[..., None]
+_events: list[Listener] = []
+DURATIONS: list[Listener] = []
+_spans: list[Listener] = []
+_scalars: list[Listener] = []
+_lock = threading.Lock()
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Something happened: each listener is called with the event's name and the keywords."""
+    for listener in list(_events):
+        listener(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Something took `duration` seconds."""
+    for listener in list(DURATIONS):
+        listener(event, duration, **kwargs)
+
+
+def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
+    """Something went on from `start_time` to `end_time`, in seconds."""
+    for listener in list(_spans):
+        listener(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Something was measured."""
+    for listener in list(_scalars):
+        listener(event, value, **kwargs)
+
+
+def register_event_listener(callback: Listener) -> None:
+    """`callback(event, **kwargs)` is called for each `record_event`."""
+    _add(_events, callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """`callback(event, duration, **kwargs)` is called for each duration: those of tracing and compiling, too."""
+    _add(DURATIONS, callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """`callback(event, start_time, end_time, **kwargs)` is called for each `record_event_time_span`."""
+    _add(_spans, callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """`callback(event, value, **kwargs)` is called for each `record_scalar`."""
+    _add(_scalars, callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """`callback` is called no more. ValueError if it is not registered."""
+    _remove(_events, callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """`callback` is called no more. ValueError if it is not registered."""
+    _remove(DURATIONS, callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """`callback` is called no more. ValueError if it is not registered."""
+    _remove(_spans, callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """`callback` is called no more. ValueError if it is not registered."""
+    _remove(_scalars, callback)
+
+
+def clear_event_listeners() -> None:
+    """No listener is called any more."""
+    with _lock:
+        for listeners in (_events, DURATIONS, _spans, _scalars):
+            listeners.clear()
+
+
+def _add(listeners: list[Listener], callback: Any) -> None:
+    if not callable(callback):
+        raise TypeError(f"a listener must be callable, not {callback!r}")
+    with _lock:
+        listeners.append(callback)
+
+
+def _remove(listeners: list[Listener], callback: Any) -> None:
+    with _lock:
+        if callback not in listeners:
+            raise ValueError(f"{callback!r} is not a registered listener")
+        listeners.remove(callback)

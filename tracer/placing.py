@@ -1,0 +1,207 @@
+"""Putting arrays on devices: `device_put`, `reshard`, `with_sharding_constraint`, and the shardings of jit.
+
+There is one device, so nothing moves. What is given is checked as JAX checks it, and arrays remember where they were
+put: `x.sharding` says so, and a program's results are where `out_shardings` puts them. Computations do not hand on the
+shardings of their operands.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from ..hlo.errors import UnsupportedError
+from . import tree
+from .array import Array, as_value
+from .current_mesh import current_mesh
+from .devices import CpuDevice
+from .errors import DeletedArrayError
+from .layouts import Format, Layout, Space
+from .mesh import AbstractMesh, AxisType, Mesh
+from .operators import Value
+from .partition_spec import PartitionSpec
+from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
+from .source import user_line
+
+__all__ = ["check_fits", "completed", "device_put", "placed", "reshard", "with_sharding_constraint"]
+
+PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+    """x (a pytree) with all leaves as arrays, where `device` says: a device, a sharding, or a pytree of these, which is
+    a prefix of x. There is one device, so nothing moves; `x.sharding` is what was given.
+
+    src: accepted. donate (a bool, or a prefix of x of them): the given arrays are deleted. may_alias: False copies.
+
+    >>> import hloom, numpy as np
+    >>> hloom.device_put(np.ones(2), hloom.devices()[0]).device
+    CpuDevice(id=0)
+    """
+    _check_places(device)
+    leaves, structure = tree.flatten(x)
+    places = _spread("device_put device", device, x, len(leaves))
+    donated = _spread("device_put donate", donate, x, len(leaves))
+    aliases = _spread("device_put may_alias", may_alias, x, len(leaves))
+    if any(d and a for d, a in zip(donated, aliases, strict=True)):
+        raise ValueError("device_put: donate and may_alias cannot both be True for one array")
+    found = []
+    for leaf, place, gives, alias in zip(leaves, places, donated, aliases, strict=True):
+        value = as_value(leaf)
+        sharding = completed(place, "device_put")
+        new = value if sharding is None else placed(value, sharding, "device_put")
+        if isinstance(value, Array) and (gives or alias is False):
+            new = _moved(value, new, bool(gives))
+        found.append(new)
+    return tree.unflatten(structure, found)
+
+
+def _check_places(device: Any) -> None:
+    for place in tree.leaves(device):
+        if not isinstance(place, PLACES):
+            raise ValueError(
+                "`hloom.device_put` only accepts `None`, `hloom.sharding.Sharding`, `hloom.Device`, `Format`, "
+                f"`hloom.memory.Space` or a pytree of these values. Received invalid value: {place!r}"
+            )
+        if isinstance(place, PartitionSpec) and current_mesh().empty:
+            raise ValueError(
+                "Please set a mesh via `hloom.set_mesh` if a PartitionSpec is passed to device_put\n"
+                f"  at {user_line()}"
+            )
+
+
+def _moved(old: Array, new: Value, gives: bool) -> Value:
+    """A copy of `old`, or all of it if it is given away, in the place of `new`."""
+    assert isinstance(new, Array)
+    if old.is_deleted():
+        raise DeletedArrayError(f"device_put: the array has been deleted\n  at {user_line()}")
+    copy = old.with_aval(old.aval) if gives else old.__deepcopy__({})
+    copy.put(new.sharding if new.committed else None)
+    if gives:
+        old.delete()
+    return copy
+
+
+def _spread(what: str, prefix: Any, full: Any, count: int) -> list[Any]:
+    """The entry of `prefix` for each leaf of `full`."""
+    if prefix is None or isinstance(prefix, (*PLACES, bool)):
+        return [prefix] * count
+    try:
+        return tree.broadcast_prefix(prefix, full, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise ValueError(f"{what} specification must be a tree prefix of the corresponding value; {error}") from None
+
+
+def placed(value: Value, sharding: Sharding, where: str) -> Value:
+    """The same array, in a place. A traced value stays itself: places are of arrays."""
+    check_fits(sharding, value.aval.shape, where)
+    if not isinstance(value, Array):
+        return value
+    other = value.with_aval(value.aval)
+    other.put(sharding)
+    return other
+
+
+@lru_cache(maxsize=256)
+def check_fits(sharding: Sharding, shape: tuple[int, ...], where: str) -> None:
+    """ValueError, which begins with `where`, if an array of `shape` cannot be sharded so."""
+    try:
+        sharding.check_compatible_aval(shape)
+        sharding.shard_shape(shape)
+    except ValueError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def completed(given: Any, where: str) -> Sharding | None:
+    """A device, a sharding, a layout with one, a memory, or a PartitionSpec of the current mesh, as a sharding."""
+    if given is None:
+        return None
+    if isinstance(given, Sharding):
+        check_runs_here(getattr(given, "mesh", None), where)
+        return given
+    if isinstance(given, PartitionSpec):
+        return completed(NamedSharding(current_mesh(), given), where)
+    if isinstance(given, Format):
+        check_layout(given.layout, where)
+        return completed(given.sharding, where)
+    if isinstance(given, Space):
+        return None
+    return SingleDeviceSharding(given)
+
+
+def check_runs_here(mesh: Mesh | AbstractMesh | None, where: str) -> None:
+    """UnsupportedError for a mesh of several devices."""
+    if isinstance(mesh, AbstractMesh) and mesh.size > 1:
+        raise UnsupportedError(
+            f"{where}: {mesh} has {mesh.size} devices; hloom runs programs on one. Programs over several come later.\n"
+            f"  at {user_line()}"
+        )
+
+
+def check_layout(layout: Layout | None, where: str) -> None:
+    """UnsupportedError for a layout other than row-major: at the borders of programs all arrays are row-major."""
+    if layout is not None and not (layout.is_row_major and not layout.tiling):
+        raise UnsupportedError(
+            f"{where}: arrays of users are dense and row-major; {layout} is possible inside of programs only "
+            f"(hloom.config.hloom_target)\n  at {user_line()}"
+        )
+
+
+# ---- while a function is traced
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """x (a pytree) with the shardings that the compiler must give its arrays inside of jit. `shardings` is a prefix of
+    x. Outside of jit arrays are put there. Over one device the values are what they were.
+
+    ValueError if a sharding does not fit, or names an axis of the mesh that is not Auto: `hloom.reshard` is for those.
+    """
+    leaves, structure = tree.flatten(x)
+    entries = _spread("with_sharding_constraint shardings", shardings, x, len(leaves))
+    for entry in entries:
+        _check_spec_has_mesh(entry, "with_sharding_constraint", "shardings")
+    found = []
+    for leaf, entry in zip(leaves, entries, strict=True):
+        value = as_value(leaf)
+        sharding = None if entry is UNSPECIFIED else completed(entry, "with_sharding_constraint")
+        if isinstance(sharding, NamedSharding):
+            others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Auto]
+            if others:
+                raise ValueError(
+                    "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto axes of the "
+                    f"mesh. Got spec={sharding.spec} and mesh={sharding.mesh}. You probably meant to use `reshard` API?"
+                )
+        found.append(value if sharding is None else placed(value, sharding, "with_sharding_constraint"))
+    return tree.unflatten(structure, found)
+
+
+def _check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
+    if isinstance(entry, PartitionSpec) and current_mesh().empty:
+        raise RuntimeError(
+            f"{what} requires a non-empty mesh in context if you are passing `PartitionSpec`s to {argument}. You can "
+            "define a context mesh via `hloom.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
+            f"{argument} and then the mesh context manager is not required.\n  at {user_line()}"
+        )
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """xs (a pytree) with other shardings, of which `out_shardings` is a prefix tree. Over one device the values stay.
+
+    ValueError if a sharding does not fit, or names an axis of the mesh that is not Explicit.
+    """
+    leaves, structure = tree.flatten(xs)
+    found = []
+    for leaf, entry in zip(leaves, _spread("reshard out_shardings", out_shardings, xs, len(leaves)), strict=True):
+        if entry is None:
+            raise ValueError(f"reshard: an out_sharding must be a NamedSharding or a PartitionSpec, not None\n  at {user_line()}")
+        _check_spec_has_mesh(entry, "reshard", "out_shardings")
+        sharding = completed(entry, "reshard")
+        if isinstance(sharding, NamedSharding):
+            others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Explicit]
+            if others:
+                raise ValueError(
+                    "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or Manual. Got "
+                    f"PartitionSpec: {sharding.spec} with axis names: {others} in mesh {sharding.mesh}"
+                )
+        found.append(as_value(leaf) if sharding is None else placed(as_value(leaf), sharding, "reshard"))
+    return tree.unflatten(structure, found)
