@@ -23,7 +23,8 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace, set_current_trace, thread_state
 from ..tracer.current_mesh import current_mesh, get_abstract_mesh, use_abstract_mesh
-from ..tracer.devices import check_device, devices as known_devices
+from ..tracer.devices import check_device
+from ..tracer.devices import devices as known_devices
 from ..tracer.jit import jit
 from ..tracer.mesh import AbstractMesh, AxisType, Mesh
 from ..tracer.overlay import overlaid, storage_of
@@ -158,7 +159,7 @@ def _shard_map(
         _check_specs(what, here, names, in_specs, out_specs)
         specs = _spread(f"{what} in_specs", in_specs, args, f)
         leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
-        values = [leaf if spec is None or leaf is None else as_value(leaf) for leaf, spec in zip(leaves, specs, strict=True)]
+        values = [x if s is None or x is None else as_value(x) for x, s in zip(leaves, specs, strict=True)]
         _check_fit(what, "in", f, here, [(s, v) for s, v in zip(specs, values, strict=True) if s is not None])
         inner = here.abstract_mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
         before = get_abstract_mesh()

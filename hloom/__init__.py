@@ -145,7 +145,7 @@ if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
 
 _importlib.import_module(".hlo.forking", __name__)  # before the other modules, since a fork waits for their imports
 
-__version__ = "0.1.0"
+from .version import __version__ as __version__  # noqa: E402  # after the fork is prepared
 
 _MODULES = (
     *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors", "experimental"),

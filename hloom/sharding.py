@@ -1,6 +1,6 @@
 """`hloom.sharding`: meshes and shardings over the one device, with the names of jax.sharding."""
 
-from .autodiff.sharded import Infer, auto_axes, explicit_axes
+from .autodiff.sharded import auto_axes, explicit_axes
 from .namespaces import publish as _publish
 from .tracer.current_mesh import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from .tracer.mesh import AbstractDevice, AbstractMesh, AxisType, Mesh
@@ -12,7 +12,6 @@ __all__ = [
     "AbstractDevice",
     "AbstractMesh",
     "AxisType",
-    "Infer",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",

@@ -68,7 +68,8 @@ def _only(*values: Any, because: str) -> Callable[[str, Any], None]:
 
     def check(name: str, value: Any) -> None:
         if not any(value is v or (type(value) is type(v) and value == v) for v in values):
-            raise UnsupportedError(f"{name} can only be {' or '.join(map(repr, values))} here, not {value!r}: {because}")
+            possible = " or ".join(map(repr, values))
+            raise UnsupportedError(f"{name} can only be {possible} here, not {value!r}: {because}")
 
     return check
 
@@ -180,7 +181,7 @@ _FROM_ENVIRONMENT = ("jax_platforms", "jax_platform_name", "jax_num_cpu_devices"
 
 def start_from_environment() -> None:
     """Set defaults, and those that a user may give as environment variables of the same names in capitals."""
-    for name, setting in ACCEPTED.items():
+    for setting in ACCEPTED.values():
         setting.value = setting.default
     for name in _FROM_ENVIRONMENT:
         text = os.environ.get(name.upper())

@@ -26,26 +26,37 @@ from .errors import (
     NonHashableStaticArgumentsError,
     OperandError,
     UnsupportedElementTypeError,
-    UnsupportedError,
 )
 from .float0 import is_float0
+from .layouts import Format
 from .operators import ArrayBase
+from .shardings import Sharding
 from .source import function_line, user_line
 
 
 class ShapeDtypeStruct:
     """The type of an array without elements: what `eval_shape` returns, and `lower` and `eval_shape` also take."""
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "sharding")
+    sharding: Sharding | None
+    """Where the array is to be, if the user has said so. There is one device."""
 
     def __init__(
-        self, shape: Sequence[int], dtype: Any, *, sharding: None = None, weak_type: bool = False, vma: Any = None
+        self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None
     ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: a dtype must be given")
-        if sharding is not None:
-            raise UnsupportedError(f"ShapeDtypeStruct: there is one device, so sharding must be None, not {sharding!r}")
+        if isinstance(sharding, Format):
+            sharding = sharding.sharding
+        if sharding is not None and not isinstance(sharding, Sharding):
+            raise ValueError(
+                "sharding should be an instance of `hloom.sharding.Sharding` or `Format`. "
+                f"Got {sharding} of type {type(sharding)}."
+            )
         self.aval = ShapedArray(tuple(shape), dtypes.canonical_dtype(dtype), weak_type)
+        if sharding is not None:
+            sharding.check_compatible_aval(self.aval.shape)
+        self.sharding = sharding
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -55,7 +66,8 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The type with another shape, dtype or weak type."""
-        given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **changes}
+        given: dict[str, Any] = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
+        given.update({"sharding": self.sharding, **changes})
         return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
 
     @property
@@ -79,10 +91,6 @@ class ShapeDtypeStruct:
         return self.aval.size
 
     @property
-    def sharding(self) -> None:
-        """There is one device."""
-
-    @property
     def vma(self) -> frozenset[str]:
         """The axes of a mesh along which it varies: none."""
         return frozenset()
@@ -93,14 +101,15 @@ class ShapeDtypeStruct:
         return self.aval.shape[0]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and other.aval is self.aval
+        return isinstance(other, ShapeDtypeStruct) and other.aval is self.aval and other.sharding == self.sharding
 
     def __hash__(self) -> int:
         return hash(self.aval)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        place = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,7 +322,8 @@ class Array(ArrayBase):
 
     def addressable_data(self, index: int) -> Array:
         """The part on device number `index` of this process: the whole for 0, IndexError for others."""
-        return [shard.data for shard in self.addressable_shards][index]
+        part: Array = [shard.data for shard in self.addressable_shards][index]
+        return part
 
     @property
     def format(self) -> Format:

@@ -29,7 +29,7 @@ def current_mesh() -> Mesh | AbstractMesh:
     return mesh if not mesh.empty else block if not block.empty else abstract
 
 
-class set_mesh:  # noqa: N801  # JAX's name
+class set_mesh:  # JAX's name
     """Make a mesh current in this thread: at once and for good, or within a ``with`` block. None: no mesh.
 
     Functions that take shardings then take a PartitionSpec alone. ValueError while a function is traced.
@@ -58,7 +58,7 @@ class set_mesh:  # noqa: N801  # JAX's name
         CURRENT.meshes = self._before
 
 
-class use_abstract_mesh:  # noqa: N801  # JAX's name
+class use_abstract_mesh:  # JAX's name
     """Within the block, in this thread, an abstract mesh is current."""
 
     __slots__ = ("_before", "mesh")

@@ -62,7 +62,7 @@ class KeyReuseError(JAXTypeError):
     """A random key was used twice: JAX's name, for ``except`` clauses. Uses of keys are not counted here."""
 
 
-class InconclusiveDimensionOperation(Exception):  # noqa: N818  # JAX's name
+class InconclusiveDimensionOperation(Exception):  # JAX's name
     """A question about symbolic sizes that has no one answer: JAX's name, for ``except`` clauses. Sizes are numbers
     here."""
 

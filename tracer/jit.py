@@ -441,7 +441,7 @@ def _check_places(device: Any, backend: Any, compiler_options: dict[str, Any] | 
         devices(backend)
     for name in compiler_options or ():
         if not name.startswith("xla_"):
-            raise ValueError(f"jit: no such compile option: {name!r}; those of XLA begin with xla_, and mean nothing here")
+            raise ValueError(f"jit: no such compile option: {name!r}; those of XLA, xla_..., mean nothing here")
 
 
 def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, HloModule]:

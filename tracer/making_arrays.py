@@ -35,7 +35,8 @@ def make_array_from_callback(
 
     >>> import hloom, numpy as np
     >>> x = np.arange(4, dtype=np.float32)
-    >>> hloom.make_array_from_callback((4,), hloom.NamedSharding(hloom.make_mesh((1,), "d"), hloom.P("d")), lambda i: x[i])
+    >>> sharding = hloom.NamedSharding(hloom.make_mesh((1,), ("d",)), hloom.P("d"))
+    >>> hloom.make_array_from_callback((4,), sharding, lambda index: x[index])
     Array([0., 1., 2., 3.], dtype=float32)
     """
     what = "make_array_from_callback"

@@ -1,4 +1,4 @@
-"""Meshes: devices in a grid whose axes have names. `current_mesh.py` has the one that is current. JAX's names and checks.
+"""Meshes: devices in a grid whose axes have names, by JAX's names and checks. `current_mesh.py` has the current one.
 
 There is one device, so every axis of a mesh has size 1. An AbstractMesh has sizes without devices; it may have any.
 """
@@ -22,11 +22,11 @@ from .devices import CPU, CpuDevice
 from .weak_interned import interned
 
 __all__ = [
+    "CURRENT",
+    "EMPTY",
     "AbstractDevice",
     "AbstractMesh",
     "AxisType",
-    "CURRENT",
-    "EMPTY",
     "Mesh",
     "make_mesh",
 ]
@@ -148,7 +148,7 @@ class Mesh(_AnyMesh, ContextDecorator):
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self.devices.shape
+        return tuple(self.devices.shape)
 
     @property
     def device_ids(self) -> np.ndarray[Any, Any]:

@@ -38,25 +38,25 @@ _lock = threading.Lock()
 
 def record_event(event: str, **kwargs: str | int) -> None:
     """Something happened: each listener is called with the event's name and the keywords."""
-    for listener in list(_events):
+    for listener in tuple(_events):
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
     """Something took `duration` seconds."""
-    for listener in list(DURATIONS):
+    for listener in tuple(DURATIONS):
         listener(event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
     """Something went on from `start_time` to `end_time`, in seconds."""
-    for listener in list(_spans):
+    for listener in tuple(_spans):
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     """Something was measured."""
-    for listener in list(_scalars):
+    for listener in tuple(_scalars):
         listener(event, value, **kwargs)
 
 

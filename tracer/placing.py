@@ -193,7 +193,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     found = []
     for leaf, entry in zip(leaves, _spread("reshard out_shardings", out_shardings, xs, len(leaves)), strict=True):
         if entry is None:
-            raise ValueError(f"reshard: an out_sharding must be a NamedSharding or a PartitionSpec, not None\n  at {user_line()}")
+            raise ValueError(
+                f"reshard: an out_sharding must be a NamedSharding or a PartitionSpec, not None\n  at {user_line()}"
+            )
         _check_spec_has_mesh(entry, "reshard", "out_shardings")
         sharding = completed(entry, "reshard")
         if isinstance(sharding, NamedSharding):

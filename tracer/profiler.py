@@ -1,4 +1,4 @@
-"""Profiles: which part of a program ran when. A trace is a file in the Trace Event format, for Perfetto and TensorBoard.
+"""Profiles: which part of a program ran when. A trace is a file in the Trace Event format, which Perfetto reads.
 
 Recorded are the user's annotations, and what the library reports of itself (tracing and compiling). While no trace is
 being recorded an annotation costs a test of one variable.
@@ -62,8 +62,12 @@ class _Session:
     def add(self, name: str, start: float, duration: float, arguments: dict[str, Any]) -> None:
         self.events.append(
             {
-                **{"name": name, "ph": "X", "pid": os.getpid(), "tid": threading.get_native_id()},
-                **{"ts": (start - self.start) * 1e6, "dur": duration * 1e6},
+                "name": name,
+                "ph": "X",
+                "pid": os.getpid(),
+                "tid": threading.get_native_id(),
+                "ts": (start - self.start) * 1e6,
+                "dur": duration * 1e6,
                 "args": {k: str(v) for k, v in arguments.items()},
             }
         )

@@ -35,6 +35,8 @@ from .core import Value
 from .errors import TreeStructureError
 from .execution import compile_module, runner
 from .float0 import hide_float0
+from .layouts import Format, row_major
+from .shardings import DEFAULT
 from .source import function_line, user_line
 from .treedef import PyTreeDef
 
@@ -56,6 +58,14 @@ class Signature:
         """The results' types, as ShapeDtypeStruct."""
         structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.out_avals]
         return tree.unflatten(self.out_tree, structs)
+
+    def arguments(self) -> Any:
+        """The types of (positional, keyword) arguments."""
+        return tree.unflatten(self.in_tree, self.in_avals)
+
+    def args_info(self) -> Any:
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
+        return tree.unflatten(self.in_tree, [ArgInfo(a, k in self.donated) for k, a in enumerate(self.in_avals)])
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Value]:
         """A call's leaves as values; TreeStructureError if it does not fit this signature.
@@ -171,7 +181,7 @@ class Traced:
     @property
     def in_avals(self) -> Any:
         """The types of (positional, keyword) arguments."""
-        return tree.unflatten(self.in_tree, self._signature.in_avals)
+        return self._signature.arguments()
 
     @property
     def out_avals(self) -> Any:
@@ -181,8 +191,7 @@ class Traced:
     @property
     def args_info(self) -> Any:
         """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
-        s = self._signature
-        return tree.unflatten(s.in_tree, [ArgInfo(a, k in s.donated) for k, a in enumerate(s.in_avals)])
+        return self._signature.args_info()
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -226,6 +235,26 @@ class Lowered:
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
         return self._signature.out_info()
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of (positional, keyword) arguments."""
+        return self._signature.arguments()
+
+    @property
+    def args_info(self) -> Any:
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
+        return self._signature.args_info()
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The leaves whose memory may be used for results."""
+        return self._signature.donated
+
+    def compiler_ir(self, dialect: str | None = None) -> HloModule:
+        """The module before any pass. UnsupportedError for a `dialect` other than "hlo"."""
+        self.module.as_text(dialect)  # refuses other dialects
+        return self.module
 
     def cost_analysis(self) -> CostEstimate:
         """Estimates of the work: "flops", "transcendentals", "bytes accessed"."""
@@ -298,6 +327,47 @@ class Compiled(SharedValue):
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
         return self._signature.out_info()
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of (positional, keyword) arguments."""
+        return self._signature.arguments()
+
+    @property
+    def args_info(self) -> Any:
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
+        return self._signature.args_info()
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The leaves whose memory may be used for results."""
+        return self._signature.donated
+
+    @property
+    def input_shardings(self) -> Any:
+        """Where the (positional, keyword) arguments are expected: on the CPU."""
+        return tree.unflatten(self._signature.in_tree, [DEFAULT] * len(self._signature.in_avals))
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where the results are: on the CPU."""
+        return tree.unflatten(self._signature.out_tree, [DEFAULT] * len(self._signature.out_avals))
+
+    @property
+    def input_formats(self) -> Any:
+        """Layout and place of the (positional, keyword) arguments: row-major, on the CPU."""
+        s = self._signature
+        return tree.unflatten(s.in_tree, [Format(row_major(a.ndim), DEFAULT) for a in s.in_avals])
+
+    @property
+    def output_formats(self) -> Any:
+        """Layout and place of the results: row-major, on the CPU."""
+        s = self._signature
+        return tree.unflatten(s.out_tree, [Format(row_major(a.ndim), DEFAULT) for a in s.out_avals])
+
+    def runtime_executable(self) -> Executable:
+        """What runs: the backend's program."""
+        return self.executable
 
     def __reduce__(self) -> Any:
         raise TypeError(

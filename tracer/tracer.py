@@ -100,6 +100,23 @@ class Tracer(ArrayBase):
         origin = self.origin()
         return f"  made at {origin}\n" if origin else ""
 
+    def __getattr__(self, name: str) -> Any:
+        # Reached for names that tracers do not have, and for empty slots.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in _OF_ARRAYS:
+            raise AttributeError(
+                f"The '{name}' attribute is not available on the traced array {self.aval.str_short()}"
+                f"{self._trace.described()}: it is about an array that exists. hloom.typeof(x) gives the type."
+            )
+        if name in _OF_CONCRETE:
+            self._require(
+                ConcretizationTypeError,
+                f"x.{name}: a place, or the memory of the elements, was asked for",
+                "Ask outside of the traced function.",
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def _require(self, error: type[ConcretizationTypeError], need: str, advice: str) -> Array:
         """The concrete value; else raises `error`, which says where it was needed and what to do."""
         found = self.to_concrete_value()
@@ -178,7 +195,16 @@ class Tracer(ArrayBase):
         return f"{type(self).__name__}<{self.aval.str_short()}{'*' if self.aval.weak_type else ''}>"
 
 
-boundaries(Tracer, *READERS)
+_OF_ARRAYS = frozenset({"sharding", "block_until_ready", "copy_to_host_async", "device", "format"})
+"""What arrays have, and tracers lack like an attribute that does not exist."""
+_OF_CONCRETE = frozenset(
+    {
+        *("addressable_data", "addressable_shards", "committed", "delete", "devices", "global_shards", "is_deleted"),
+        *("is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "unsafe_buffer_pointer"),
+    }
+)
+"""What arrays have, and for which tracers raise the error of a value that is not known yet."""
+boundaries(Tracer, "__getattr__", *READERS)
 
 
 def shallow_copy(tracer: T) -> T:

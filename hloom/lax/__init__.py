@@ -406,7 +406,8 @@ from .window import (
 if _typing.TYPE_CHECKING:
     from . import linalg
 
-__all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop", "with_sharding_constraint"]
+__all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop"]
+__all__ += ["with_sharding_constraint"]
 __all__ += control_flow.__all__
 __all__ += convolution.__all__
 __all__ += _dot.__all__
