@@ -73,7 +73,7 @@ def _binary(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
                 return function(x, y)  # nothing to promote: the most common case
             check_arraylike(name, x, y)
-            a, b = scalars_apart(promote_dtypes(x, y))
+            a, b = scalars_apart(promote_dtypes(x, y), name)
             return function(a, b)
 
         return declared(declaration, op)
@@ -89,7 +89,7 @@ def _binary_inexact(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
                 return function(x, y)
             check_arraylike(name, x, y)
-            a, b = scalars_apart(promote_dtypes_inexact(x, y))
+            a, b = scalars_apart(promote_dtypes_inexact(x, y), name)
             return function(a, b)
 
         return declared(declaration, op)
@@ -109,7 +109,7 @@ def _compare(
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
                 return function(x, y)
             check_arraylike(name, x, y)
-            a, b = scalars_apart(promote_dtypes(x, y))
+            a, b = scalars_apart(promote_dtypes(x, y), name)
             if combine is None or not dtypes.is_complex(a.aval.dtype):
                 return function(a, b)
             first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))

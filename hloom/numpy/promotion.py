@@ -156,10 +156,10 @@ def promote_inexact(name: str, *args: Any) -> list[Value]:
     return broadcast_values(promote_dtypes_inexact(*args), name)
 
 
-def scalars_apart(values: list[Value]) -> list[Value]:
+def scalars_apart(values: list[Value], name: str = "broadcasting") -> list[Value]:
     """Two values broadcast to one shape, unless one is a scalar: lax functions of two operands take scalars."""
     x, y = values
-    return values if not (x.aval.shape and y.aval.shape) else broadcast_values(values)
+    return values if not (x.aval.shape and y.aval.shape) else broadcast_values(values, name)
 
 
 def index_tuple(what: str, given: Any) -> tuple[int, ...]:
