@@ -22,6 +22,7 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, call_of, current_trace, eval_computation
 from ..tracer.ops import is_inexact, scalar, zeros
+from ..tracer.refs import Ref, replace_all
 from ..tracer.source import function_line
 from .grad_checks import (
     at,
@@ -32,6 +33,7 @@ from .grad_checks import (
     refuse_reduce_axes,
     resolve_argnums,
 )
+from .gradient_refs import GradValue, placed_gradients, targets_of
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
 from .rules.every import RULES
@@ -51,18 +53,25 @@ Aux = TypeVar("Aux")
 class _Flat:
     """`fun` on a flat list of values. After it ran: the tree of its results, and what it returned as aux."""
 
-    def __init__(self, fun: Function, in_tree: Any, has_aux: bool) -> None:
+    def __init__(self, fun: Function, in_tree: Any, has_aux: bool, references: Sequence[int] = ()) -> None:
+        """`references`: positions of the values for which `fun` takes a reference to a mutable array."""
         self._fun = fun
         self._shown = inspect.unwrap(fun)
         self._in_tree = in_tree
         self._has_aux = has_aux
+        self._references = references
         self.tree: Any = None
+        self.written: list[int] = []
+        """Positions of the references that it has written. Their last values follow the results."""
         self._aux: Any = None
         self._trace: Trace | None = None
 
     def __call__(self, values: Sequence[Value]) -> list[Value]:
         self._trace = current_trace()
-        result = self._fun(*tree.unflatten(self._in_tree, list(values)))
+        given: list[Any] = list(values)
+        for k in self._references:
+            given[k] = Ref(values[k], f"number {k}")
+        result = self._fun(*tree.unflatten(self._in_tree, given))
         if self._has_aux:
             if not isinstance(result, tuple | list) or len(result) != 2:
                 raise TypeError(
@@ -71,7 +80,11 @@ class _Flat:
                 )
             result, self._aux = result
         leaves, self.tree = tree.flatten(result)
-        return [_output_value(leaf, self._shown) for leaf in leaves]
+        outputs = [_output_value(leaf, self._shown) for leaf in leaves]
+        if self._references:
+            self.written = [k for k in self._references if given[k].current() is not values[k]]
+            outputs += [given[k].current() for k in self.written]
+        return outputs
 
     def aux(self) -> Any:
         """The second result (aux) without the tangents of this transformation, and with those of outer ones."""
@@ -310,10 +323,16 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     check_function(fun, "vjp")
     refuse_reduce_axes(reduce_axes, "vjp")
     leaves, structure = tree.flatten(primals)
-    values = [as_value(leaf) for leaf in leaves]
-    flat = _Flat(fun, structure, has_aux)
+    takes_reference = [isinstance(leaf, Ref) for leaf in leaves]
+    values = [leaf.current() if isinstance(leaf, Ref) else as_value(leaf) for leaf in leaves]
+    flat = _Flat(fun, structure, has_aux, [k for k, is_reference in enumerate(takes_reference) if is_reference])
     results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+    count = len(results) - len(flat.written)
+    replace_all([leaves[k] for k in flat.written], results[count:])
+    del results[count:]
     f_vjp = PullbackFunction(fun, program, structure, [v.aval for v in values], flat.tree, [r.aval for r in results])
+    f_vjp._takes_reference = takes_reference
+    f_vjp._unseen = len(flat.written)
     out = tree.unflatten(flat.tree, results)
     return (out, f_vjp, flat.aux()) if has_aux else (out, f_vjp)
 
@@ -334,6 +353,26 @@ class PullbackFunction:
         self._program = program
         self._in_tree, self._in_avals = in_tree, tuple(in_avals)
         self._out_tree, self._out_avals = out_tree, tuple(out_avals)
+        self._targets: list[Any] | None = None
+        self._takes_reference: list[bool] = []
+        self._unseen = 0
+        """How many results of the program, its last ones, are values that were written to references."""
+
+    @boundary
+    def with_refs(self, *targets: Any) -> PullbackFunction:
+        """The same function with a place for the gradient of each argument: a reference (`hloom.new_ref`), to which it
+        is added; `hloom.ad.GradValue()`, the result; `hloom.ad.DontWant()`, nowhere. An argument that is a reference
+        needs a reference.
+
+        >>> import hloom
+        >>> _, f_vjp = hloom.vjp(lambda x: x**2, 3.0)
+        >>> total = hloom.new_ref(1.0)
+        >>> f_vjp.with_refs(total)(1.0), total
+        ((GradRef(),), Ref(7., dtype=float32))
+        """
+        other = copy.copy(self)
+        other._targets = targets_of(targets, self._in_tree, self._takes_reference)
+        return other
 
     @boundary
     def __call__(self, *cotangent: Any) -> tuple[Any, ...]:
@@ -349,7 +388,12 @@ class PullbackFunction:
                 f"{tree.shown(structure)}, but expected {tree.shown(self._out_tree)}.{at(self._fun)}"
             )
         cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
-        pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, _pull_back(self._program, self._in_avals, cotangents))
+        if any(self._takes_reference) and self._targets is None:
+            placed_gradients([], [GradValue()] * len(self._takes_reference), self._takes_reference)
+        gradients = _pull_back(self._program, self._in_avals, [*cotangents, *[None] * self._unseen])
+        if self._targets is not None:
+            gradients = placed_gradients(gradients, self._targets, self._takes_reference)
+        pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, gradients)
         return pulled
 
 

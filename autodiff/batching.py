@@ -119,6 +119,15 @@ class BatchTrace(Trace):
         axes = call.primitive.axes
         return axes is not None and self.axis.name in axes(call)
 
+    def outward(self, value: Value, reference: Any) -> Value:
+        if isinstance(value, BatchTracer) and value._trace in (self, self.earlier):
+            raise ValueError(
+                f"performing a set/swap operation with vmapped value on an unbatched array reference of type "
+                f"{reference.aval}.\n  at {user_line()}\n  {reference.origin()}\n"
+                "  Move the array reference to be an argument of the vmapped function."
+            )
+        return value
+
     def described(self) -> str:
         return " while it is batched by vmap" + self.parent.described()
 

@@ -27,6 +27,7 @@ from ..tracer.core import (
     set_current_trace,
 )
 from ..tracer.recording import trace_to_computation
+from ..tracer.source import user_line
 from ..tracer.traced import DerivedCache, jit_call
 from ..tracer.tracer import check_for_leaks
 from .rules.tables import JVP, ZERO_DERIVATIVE
@@ -119,6 +120,16 @@ class JVPTrace(Trace):
         """The results of a primitive and their tangents."""
         with set_current_trace(self.rule_trace):
             return (call.primitive.jvp or jvp_of_meaning)(call, primals, tangents)
+
+    def outward(self, value: Value, reference: Any) -> Value:
+        if isinstance(value, JVPTracer) and value._trace is self:
+            raise ValueError(
+                f"a value that is differentiated was written to {reference.aval}, a mutable array from outside of the "
+                f"function.\n  at {user_line()}\n  {reference.origin()}\n"
+                "  Move the array reference to be an argument of the differentiated function, or write "
+                "hloom.lax.stop_gradient(value)."
+            )
+        return value
 
     def described(self) -> str:
         return " while it is differentiated" + self.parent.described()

@@ -21,6 +21,7 @@ from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.float0 import float0, is_float0
 from ..tracer.ops import transpose
 from ..tracer.overlay import overlaid, storage_of
+from ..tracer.refs import Ref, check_aliases, refuse_result
 from ..tracer.source import function_line, user_line
 from ..tracer.tracer import check_for_leaks
 from .batches import Axis, with_batch
@@ -81,12 +82,19 @@ def vmap(
         places = [_normalized(a, v, fun) for a, v in zip(axes, values, strict=True)]
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
         trace = BatchTrace(current_trace(), axis)
+        if any(isinstance(leaf, Ref) for leaf in leaves):
+            check_aliases(leaves, leaf_names(fun, args, kwargs, NO_STATICS), (), "vmap")
         inputs = [_element(trace, v, a) for v, a in zip(values, places, strict=True)]
         with set_current_trace(trace), named(axis):
             args_in, kwargs_in = tree.unflatten(structure, inputs)
             result = function(*args_in, **kwargs_in)
             out_leaves, out_tree = tree.flatten(result)
+            for leaf in out_leaves:
+                refuse_result(leaf, "vmap", function_line(fun))
             out_values = [leaf if is_float0(leaf) else as_value(leaf) for leaf in out_leaves]
+        for outside, inside, place in zip(leaves, inputs, places, strict=True):
+            if isinstance(outside, Ref) and place is not None:
+                outside.replace(_result(trace, inside._value, place, fun))
         out = _axes_of("out_axes", out_axes, result, out_tree, fun)
         found = [_result(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
         if current_context().check_tracer_leaks:
@@ -123,7 +131,7 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
 def _argument(leaf: Any, axis: int | None) -> Any:
     """A leaf of an argument as a value. float0 arrays stay as they are, and what is no array may if all elements share
     it."""
-    if is_float0(leaf):
+    if is_float0(leaf) or isinstance(leaf, Ref):
         return leaf
     try:
         return as_value(leaf)
@@ -197,6 +205,10 @@ def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
         return value
     if is_float0(value):
         return np.zeros(value.shape[:axis] + value.shape[axis + 1 :], float0)
+    if isinstance(value, Ref):
+        element = _element(trace, value.current(), axis)
+        with set_current_trace(trace):
+            return Ref(element, "of the batched function")
     storage = storage_of(value)
     order = (axis, *(d for d in range(storage.aval.ndim) if d != axis))
     tracer: Value = trace.join(transpose(storage, order), True)

@@ -15,6 +15,7 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from . import (
+        ad,
         ad_checkpoint,
         core,
         custom_batching,
@@ -35,6 +36,7 @@ if _typing.TYPE_CHECKING:
         numpy,
         profiler,
         random,
+        ref,
         scipy,
         sharding,
         stages,
@@ -127,6 +129,7 @@ if _typing.TYPE_CHECKING:
     from .tracer.operators import ArrayBase as Array
     from .tracer.partition_spec import PartitionSpec as P
     from .tracer.placing import device_put, reshard
+    from .tracer.refs import Ref, ds, empty_ref, free_ref, freeze, new_ref
     from .tracer.run_hlo import run_hlo
     from .tracer.scopes import ensure_compile_time_eval, named_call, named_scope
     from .tracer.shardings import NamedSharding, Shard
@@ -152,7 +155,8 @@ _MODULES = (
     "extend",
     *("hlo", "lax", "nn", "numpy", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
-    *("distributed", "dlpack", "memory", "monitoring", "profiler", "sharding", "stages", "version"),
+    *("distributed", "dlpack", "memory", "monitoring", "profiler", "ref", "sharding", "stages", "version"),
+    "ad",
 )
 _RENAMED = {
     "Device": (".tracer.devices", "CpuDevice"),
@@ -213,6 +217,7 @@ _NAMES = {
         ),
         ".tracer.making_arrays",
     ),
+    **dict.fromkeys(("Ref", "ds", "empty_ref", "free_ref", "freeze", "new_ref"), ".tracer.refs"),
     "set_mesh": ".tracer.current_mesh",
     "make_mesh": ".tracer.mesh",
     "make_user_context": ".tracer.user_context",
@@ -233,8 +238,10 @@ __all__ = [
     "Lowered",
     "NamedSharding",
     "P",
+    "Ref",
     "ShapeDtypeStruct",
     "Shard",
+    "ad",
     "ad_checkpoint",
     "allow_f16_reductions",
     "array_garbage_collection_guard",
@@ -269,8 +276,10 @@ __all__ = [
     "disable_jit",
     "distributed",
     "dlpack",
+    "ds",
     "dtypes",
     "effects_barrier",
+    "empty_ref",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
@@ -282,6 +291,8 @@ __all__ = [
     "extend",
     "flatten_util",
     "float0",
+    "free_ref",
+    "freeze",
     "fwd_and_bwd",
     "grad",
     "hessian",
@@ -315,6 +326,7 @@ __all__ = [
     "monitoring",
     "named_call",
     "named_scope",
+    "new_ref",
     "nn",
     "no_tracing",
     "numpy",
@@ -328,6 +340,7 @@ __all__ = [
     "profiler",
     "pure_callback",
     "random",
+    "ref",
     "register_custom_call",
     "registered_custom_calls",
     "remat",

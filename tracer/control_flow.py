@@ -19,14 +19,15 @@ from ..hlo.ir import HloComputation
 from . import dtypes, tree
 from .array import as_value
 from .aval import ShapedArray
-from .body_types import Body, arguments_of, avals_of, joined_types, require_functions
+from .body_types import Body, arguments_of, avals_of, joined_types, leaf_names, require_functions
 from .context import current_context
 from .core import Tracer, Value, bind_conditional, bind_while
 from .errors import TreeStructureError
 from .ops import clamp, compare, convert, scalar_like
 from .recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
+from .refs import Ref, check_aliases, replace_all, values_of_references
 from .source import function_line, user_line
-from .traced import DerivedCache, Traced, trace_function, with_avals
+from .traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 
 _cache = DerivedCache()
 
@@ -56,7 +57,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     described = Body("while_loop", body_fun, tree.structure(init_val))
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(body_fun, treedef, avals)
+        traced = trace_function(body_fun, treedef, avals, what="while_loop")
         described.check_structure(traced.out_tree)
         return traced
 
@@ -81,13 +82,23 @@ def run_loop(
         settled, body = described.settle(values, trace_body)
         condition = trace_function(cond_fun, treedef, avals_of(settled))
         _check_condition(cond_fun, condition)
-        computations = _loop(condition, body, len(settled))
+        references, count = body.references_written(()), len(settled)
+        is_closed = condition.is_closed and body.is_closed
+        body = taking_references(body, references, count, count)
+        condition = taking_references(condition, references, count, None)
+        computations = _loop(condition, body, count + len(references))
         captured = (*condition.captured, *body.captured)
-        return (*computations, body, captured), condition.is_closed and body.is_closed
+        return (*computations, body, captured, references), is_closed
 
-    condition, body, traced, captured = _cache.get(sources, (treedef, *avals_of(values)), make)
-    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(values, traced.in_avals, strict=True)]
-    return with_avals(bind_while(condition, body, [*start, *captured])[: len(start)], traced.out_avals)
+    condition, body, traced, captured, references = _cache.get(sources, (treedef, *avals_of(values)), make)
+    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(values, traced.in_avals)]
+    start += values_of_references(references)
+    results = bind_while(condition, body, [*start, *values_of_references(captured)])
+    found = with_avals(results[: len(start)], traced.out_avals)
+    if references:
+        replace_all(references, found[len(values) :])
+        del found[len(values) :]
+    return found
 
 
 def _check_condition(cond_fun: Callable[..., Any], traced: Traced) -> None:
@@ -103,7 +114,7 @@ def _check_condition(cond_fun: Callable[..., Any], traced: Traced) -> None:
 
 def _loop(condition: Traced, body: Traced, count: int) -> tuple[HloComputation, HloComputation]:
     """Both computations on one tuple of (carry, what the condition captured, what the body captured)."""
-    extra = [v.aval for v in (*condition.captured, *body.captured)]
+    extra = [*condition.captured_avals, *body.captured_avals]
     split = count + len(condition.captured)
     avals = [*body.in_avals, *extra]
 
@@ -201,25 +212,69 @@ def switch(
 def _branches(
     what: str, index: Value, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: tuple[Any, ...]
 ) -> Any:
+    if any(isinstance(leaf, Ref) for leaf in tree.leaves(operands)):
+        return _branches_on_references(what, index, functions, names, operands)
     values, treedef = arguments_of(functions[0], *operands)
 
     def make() -> tuple[Any, bool]:
-        traced = [trace_function(f, treedef, avals_of(values), float0_results=True) for f in functions]
+        traced = [trace_function(f, treedef, avals_of(values), float0_results=True, what=what) for f in functions]
         avals = joined_types(what, traced, functions, names)
+        is_closed = all(t.is_closed for t in traced)
+        references = list(dict.fromkeys([r for t in traced for r in t.references_written(())]))
+        traced = [taking_references(t, references, len(values), len(avals)) for t in traced]
         captured = [v for t in traced for v in t.captured]
-        computations = _conditional(traced, avals_of(values), avals)
-        return (computations, avals, traced[0].out_tree, captured), all(t.is_closed for t in traced)
+        operands = [*avals_of(values), *[r.aval.inner_aval for r in references]]
+        computations = _conditional(traced, operands, avals)
+        return (computations, avals, traced[0].out_tree, captured, references), is_closed
 
-    computations, avals, out_tree, captured = _cache.get(functions, (treedef, *avals_of(values)), make)
-    results = bind_conditional(computations, index, [*values, *captured])
-    return tree.unflatten(out_tree, with_avals(results, avals))
+    computations, avals, out_tree, captured, references = _cache.get(functions, (treedef, *avals_of(values)), make)
+    results = bind_conditional(computations, index, [*values, *values_of_references([*references, *captured])])
+    replace_all(references, results[len(avals) :])
+    return tree.unflatten(out_tree, with_avals(results[: len(avals)], avals))
+
+
+def _branches_on_references(
+    what: str, index: Value, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: tuple[Any, ...]
+) -> Any:
+    """The same, where operands have references: branches use them as those from outside."""
+    leaves, structure = tree.flatten(operands)
+    labels = [n for k, o in enumerate(operands) for n in leaf_names(tree.structure(o), f"x{k + 1}")]
+    references = {k: leaf for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
+
+    def with_references(function: Callable[..., Any]) -> Callable[..., Any]:
+        outside = [v for v in _closed_over(function) if isinstance(v, Ref)]
+        check_aliases(leaves, labels, outside, what)
+
+        def branch(*arrays: Any) -> Any:
+            rest = iter(arrays)
+            filled = [references[k] if k in references else next(rest) for k in range(len(leaves))]
+            return function(*tree.unflatten(structure, filled))
+
+        branch.__name__ = getattr(function, "__name__", "branch")
+        return branch
+
+    arrays = tuple([leaf for leaf in leaves if not isinstance(leaf, Ref)])
+    return _branches(what, index, [with_references(f) for f in functions], names, arrays)
+
+
+def _closed_over(function: Any) -> list[Any]:
+    """What a Python function has in its closure."""
+    return [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if _is_filled(cell)]
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
 
 
 def _conditional(
     traced: Sequence[Traced], operands: Sequence[ShapedArray], results: Sequence[ShapedArray]
 ) -> list[HloComputation]:
     """Each branch on one tuple of the operands and all that the branches captured."""
-    avals = [*operands, *[v.aval for t in traced for v in t.captured]]
+    avals = [*operands, *[a for t in traced for a in t.captured_avals]]
     computations = []
     begin = len(operands)
     for t in traced:

@@ -53,6 +53,8 @@ from .jit_shardings import JitShardings, shardings_of
 from .monitoring import TRACE_EVENT
 from .operators import ArrayBase
 from .recording import stand_in_for
+from .ref_programs import module_with_references, running_on_references
+from .refs import Ref, check_aliases
 from .reports import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
 from .shardings import UNSPECIFIED
 from .source import function_line, user_line
@@ -68,6 +70,8 @@ R = TypeVar("R", covariant=True)
 Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
+_HELD = (Array, Ref)
+"""The types of leaves that a call takes as they are."""
 _LEAVES = frozenset({np.ndarray, float, int, bool, complex})
 """The types of arguments, other than Array, that are no containers."""
 
@@ -186,7 +190,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                 treedef = (treedef or 0) | 1 << place
             else:
                 leaves, treedef = tree.flatten(dynamic)
-                arrays = [x if type(x) is Array else temporary(x) for x in leaves]
+                arrays = [x if type(x) in _HELD else temporary(x) for x in leaves]
                 if any(x is None for x in arrays):
                     return self._call(args, kwargs)
                 break
@@ -237,7 +241,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         direct = self._state.direct
-        values: list[Any] = [x if type(x) is Array else temporary(x) if direct else None for x in leaves]
+        values: list[Any] = [x if type(x) in _HELD else temporary(x) if direct else None for x in leaves]
         for k, x in enumerate(leaves):
             if values[k] is None:  # a tracer, a NumPy array that the trace may keep, or something that is no array
                 describe = functools.partial(self._describe, k, args, kwargs)
@@ -247,8 +251,12 @@ class JitFunction(SharedValue, Generic[P, R]):
                     raise without_elements(x, describe())
         avals = tuple(map(_avals, values))
         key = (treedef, avals, statics, context)
+        if Ref in map(type, values):
+            check_aliases(values, self._leaf_names(dynamic, keywords, statics), (), "jit")
         if not direct:
             traced = self._trace(key, dynamic, keywords)
+            if traced.has_references:
+                check_aliases(values, self._leaf_names(dynamic, keywords, statics), traced.captured, "jit")
             if self._shardings is not None:
                 self._shardings.check(dynamic, keywords, avals, traced)
             return traced.bind(values, self._inline)
@@ -261,6 +269,10 @@ class JitFunction(SharedValue, Generic[P, R]):
 
     def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Run:
         traced = self._trace(key, args, kwargs)
+        if traced.has_references:
+            run = running_on_references(traced)
+            self._programs.runners[key, self._donated, self._shardings] = run
+            return run
         module = traced.module()
         executable = compile_module(module, donated=traced.donated)
         captured = [v for v in traced.captured if isinstance(v, Array)]
@@ -303,6 +315,9 @@ class JitFunction(SharedValue, Generic[P, R]):
         flags += [key in self._donated.names for key in sorted(kwargs) for _ in tree.leaves(kwargs[key])]
         return tuple([k for k, flag in enumerate(flags) if flag])
 
+    def _leaf_names(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> list[str]:
+        return leaf_names(self._fun, args, kwargs, statics)
+
     def _describe(self, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """For messages: which argument a leaf is."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
@@ -317,12 +332,15 @@ class JitFunction(SharedValue, Generic[P, R]):
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         describe = [functools.partial(self._describe, k, args, kwargs) for k in range(len(leaves))]
-        avals = tuple([abstract_example(x, d) for x, d in zip(leaves, describe, strict=True)])
+        avals = tuple(
+            [x.aval if isinstance(x, Ref) else abstract_example(x, d) for x, d in zip(leaves, describe, strict=True)]
+        )
         key = (treedef, avals, statics, current_context())
         traced = self._trace(key, dynamic, keywords)
         signature = Signature(
             *(self._fun, self._static, treedef, avals, statics),
             *(traced.out_tree, traced.out_avals, traced.donated),
+            traced if traced.has_references else None,
         )
 
         def lower() -> Lowered:
@@ -331,7 +349,8 @@ class JitFunction(SharedValue, Generic[P, R]):
                     f"{function_line(self._fun)} uses traced values from outside: it cannot be lowered on its own\n"
                     f"  at {user_line()}"
                 )
-            return Lowered(traced.module(), traced.captured, signature)
+            module = module_with_references(traced)[0] if traced.has_references else traced.module()
+            return Lowered(module, traced.captured, signature)
 
         return TracedStage(traced.name, traced.computation, traced.captured, signature, lower)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..hlo.builder import make_computation, make_constant, make_parameter
 from ..hlo.effects import has_side_effect
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
@@ -35,6 +36,7 @@ from .core import (
 )
 from .overlay import overlaid_all, storage_of
 from .primitive import Call
+from .source import user_line
 from .tracer import Tracer, check_for_leaks
 
 __all__ = [
@@ -158,6 +160,9 @@ class HloTrace(Recorder):
         self.captured: list[Value] = []
         self.effects: list[HloInstruction] = []
         """Instructions with side effects, in order. They stay even if nothing uses their results."""
+        self.references: dict[Any, list[Any]] = {}
+        """References to mutable arrays from outside (`refs.py`): the current value of each, and whether it is written.
+        Each is also among the captured values."""
         self._description = description
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
@@ -185,6 +190,13 @@ class HloTrace(Recorder):
         self._known[id(value)] = instruction
         self._kept.append(value)
         return instruction
+
+    def captured_reference(self, reference: Any) -> Value:
+        """The array of a reference from outside, as a hidden parameter."""
+        aval = reference.aval.inner_aval
+        tracer = self.parameter(aval.storage, f"captured.{len(self.captured)}")
+        self.captured.append(reference)
+        return overlaid_all([tracer], [aval])[0]
 
     def _encloses(self, trace: Trace) -> bool:
         """True when `trace` is one of those that were current when this one began."""
@@ -256,11 +268,15 @@ class TracedComputation(NamedTuple):
     out_avals: tuple[ShapedArray, ...]
     captured: list[Value]
     """Values from outside: the operands to pass after the ordinary ones."""
+    written: tuple[Any, ...] = ()
+    """References from outside that it writes: their new values are its last results."""
+    reads_references: bool = False
+    """Whether captured values are those that references from outside had when this was traced."""
 
     @property
     def is_closed(self) -> bool:
         """False if it uses traced values from outside, which another call may not find again."""
-        return not any(isinstance(v, Tracer) for v in self.captured)
+        return not self.reads_references and not any(isinstance(v, Tracer) for v in self.captured)
 
 
 def trace_to_computation(
@@ -272,25 +288,44 @@ def trace_to_computation(
     description: str = "",
     metadata: Metadata | None = None,
     types_only: bool = False,
+    keep_references: bool = False,
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
     `parameter_names`: for each parameter, its name in HLO and the user's name for it. `description` says in messages
     what is being traced. `metadata`: carried by instructions instead of the user's lines.
+    `keep_references`: the caller gives references from outside their values, and takes what is written; else a write is
+    an error, and the captured values are those of now.
     """
     trace = HloTrace(current_trace(), name, description, types_only)
     names = parameter_names or [("", "")] * len(avals)
     with set_current_trace(trace), source_metadata(metadata), scope(""):
         inputs: list[Value] = [trace.parameter(a.storage, *n) for a, n in zip(avals, names, strict=True)]
         results = list(fun(overlaid_all(inputs, avals)))
-        instructions = tuple([trace.lift(storage_of(r)) for r in results])
+        written = tuple([r for r, (_, is_written) in trace.references.items() if is_written])
+        if written and not keep_references:
+            raise _cannot_write(written[0], name)
         out_avals = tuple([r.aval for r in results])
+        results += [trace.references[r][0] for r in written]
+        instructions = tuple([trace.lift(storage_of(r)) for r in results])
     shape = Shape.tuple([i.shape for i in instructions])
     root = HloInstruction(Opcode.TUPLE, shape, instructions)
     computation = make_computation(name, root, trace.parameters, trace.effects)
     if current_context().check_tracer_leaks:
         check_for_leaks(trace)
-    return TracedComputation(computation, out_avals, trace.captured)
+    if not trace.references or keep_references:
+        return TracedComputation(computation, out_avals, trace.captured, written)
+    known = {id(r) for r in trace.references}
+    now = [v.current() if id(v) in known else v for v in trace.captured]  # type: ignore[attr-defined]
+    return TracedComputation(computation, out_avals, now, reads_references=True)
+
+
+def _cannot_write(reference: Any, name: str) -> Exception:
+    return UnsupportedError(
+        f"{name} writes to {reference.aval}, a reference to a mutable array from outside, which only functions that "
+        "jit, scan, loops and branches trace can do: Effects not supported here.\n"
+        f"  at {user_line()}\n  {reference.origin()}\n  Return the value, and write it outside."
+    )
 
 
 def run_computation(computation: HloComputation, values: Sequence[Value]) -> list[Value]:

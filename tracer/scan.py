@@ -33,8 +33,9 @@ from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
 from .recording import run_computation, takes_one_tuple, trace_to_computation, with_parameters
+from .refs import Ref, check_aliases, replace_all, values_of_references
 from .source import function_line, user_line
-from .traced import DerivedCache, Traced, trace_function, with_avals
+from .traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 
 _cache = DerivedCache()
 
@@ -82,6 +83,8 @@ def scan(
     require_functions("scan", f=f)
     _check_unroll("scan", unroll)
     arrays, xs_tree = tree.flatten(xs)
+    if any(isinstance(x, Ref) for x in arrays):
+        return _scan_references(f, init, arrays, xs_tree, length, reverse)
     inputs = values_of(arrays, leaf_describer(f, ((), xs)))
     count = length_of(inputs, xs_tree, length)
     if count and current_context().disable_jit:
@@ -92,7 +95,7 @@ def scan(
     slices = _slices(inputs)
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(f, treedef, [*avals, *slices])
+        traced = trace_function(f, treedef, [*avals, *slices], what="scan")
         pair = [] if tree.treedef_is_leaf(traced.out_tree) else traced.out_tree.children()
         if len(pair) != 2:
             raise TreeStructureError(
@@ -108,6 +111,26 @@ def scan(
     traced, leaves = _bind_scan(f, ("scan", treedef), settle, carry, inputs, count, reverse, is_counted=False)
     pair: tuple[Any, Any] = tree.unflatten(traced.out_tree, leaves)
     return pair
+
+
+def _scan_references(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, arrays: list[Any], xs_tree: Any, length: Any, reverse: bool
+) -> tuple[Any, Any]:
+    """The loop over references, too: each turn has references to rows; what it writes there is a further result."""
+    check_aliases(arrays, leaf_names(xs_tree, "xs"), (), "scan")
+    places = [k for k, x in enumerate(arrays) if isinstance(x, Ref)]
+
+    def body(carry: Any, rows: Any) -> tuple[Any, Any]:
+        given = list(rows)
+        for k in places:
+            given[k] = Ref(rows[k], f"row of xs[{k}]")
+        carry, y = f(carry, tree.unflatten(xs_tree, given))
+        return carry, (y, [given[k].current() for k in places])
+
+    body.__name__ = getattr(f, "__name__", "body")
+    carry, (ys, written) = scan(body, init, values_of_references(arrays), length, reverse)
+    replace_all([arrays[k] for k in places], written)
+    return carry, ys
 
 
 def _described(traced: Traced) -> str:
@@ -131,16 +154,24 @@ def _bind_scan(
     """
 
     def make() -> tuple[Any, bool]:
-        traced = settle()
-        rule = _scan_rule(traced, len(carry), length, reverse, is_counted)
-        return (rule.call(_scan_computation(rule, traced, inputs)), traced), traced.is_closed
+        settled = settle()
+        references, count = settled.references_written(()), len(carry)
+        traced = taking_references(settled, references, count, count)
+        rule = _scan_rule(traced, count + len(references), length, reverse, is_counted)
+        is_closed = traced.is_closed and not any(r.is_traced for r in references)
+        return (rule.call(_scan_computation(rule, traced, inputs)), traced, references), is_closed
 
     types = (*avals_of(carry), *avals_of(inputs))
-    call, traced = _cache.get((fun,), (key, length, reverse, is_counted, *types), make)
+    call, traced, references = _cache.get((fun,), (key, length, reverse, is_counted, *types), make)
     start = [convert(v, a.dtype, a.weak_type) for v, a in zip(carry, traced.in_avals)]
-    results = bind_call(call, [*traced.captured, *start, *inputs])
+    start += values_of_references(references)
+    results = bind_call(call, [*values_of_references(traced.captured), *start, *inputs])
     stacked = [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in traced.out_avals[len(start) :]]
-    return traced, with_avals(results, [*traced.out_avals[: len(start)], *stacked])
+    found = with_avals(results, [*traced.out_avals[: len(start)], *stacked])
+    if references:
+        replace_all(references, found[len(carry) : len(start)])
+        del found[len(carry) : len(start)]
+    return traced, found
 
 
 def _check_unroll(name: str, unroll: Any) -> None:
@@ -214,7 +245,7 @@ def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool, is_co
 
 def _scan_computation(rule: Scan, traced: Traced, inputs: Sequence[Value]) -> HloComputation:
     """The loop over flat operands (constants, carry, arrays)."""
-    operands = [*[v.aval for v in traced.captured], *traced.in_avals[: rule.num_carry], *avals_of(inputs)]
+    operands = [*traced.captured_avals, *traced.in_avals[: rule.num_carry], *avals_of(inputs)]
 
     def run(values: list[Value]) -> list[Value]:
         return run_scan(rule, values)

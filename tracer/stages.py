@@ -36,6 +36,8 @@ from .errors import TreeStructureError
 from .execution import compile_module, runner
 from .float0 import hide_float0
 from .layouts import Format, row_major
+from .ref_programs import module_with_references, running_on_references
+from .refs import Ref
 from .shardings import DEFAULT
 from .source import function_line, user_line
 from .treedef import PyTreeDef
@@ -53,6 +55,8 @@ class Signature:
     out_tree: Any
     out_avals: tuple[ShapedArray, ...]
     donated: tuple[int, ...]
+    with_references: Any = None
+    """The traced function, if it reads or writes references to mutable arrays (`ref_programs.py`)."""
 
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
@@ -86,12 +90,14 @@ class Signature:
             where = tree.first_difference(self.in_tree, (dynamic, keywords), name, exact=True, place=_place)
             self._differ(f"arguments {tree.shown(self.in_tree)}", f"{tree.shown(in_tree)}: {where}")
         describe = leaf_describer(self.fun, dynamic, keywords, statics)
-        avals = [abstract(x, functools.partial(describe, k)) for k, x in enumerate(found)]
+        avals = [
+            x.aval if isinstance(x, Ref) else abstract(x, functools.partial(describe, k)) for k, x in enumerate(found)
+        ]
         for k, (aval, wanted) in enumerate(zip(avals, self.in_avals, strict=True)):
             if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
                 name = leaf_names(self.fun, dynamic, keywords, statics)[k]
                 self._differ(f"{wanted.str_short()} as argument {name}", aval.str_short())
-        arrays = [temporary(x) for x in found]
+        arrays = [x if isinstance(x, Ref) else temporary(x) for x in found]
         if None not in arrays:
             return arrays  # type: ignore[return-value]
         values = values_of(found, describe)
@@ -263,7 +269,10 @@ class Lowered:
     def compile(self, target: str | Target | None = None) -> Compiled:
         """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
         types. UnsupportedError, which names those that exist, for an unknown target."""
-        executable = compile_module(self.module, target=target, donated=self._signature.donated)
+        donated = self._signature.donated
+        if self._signature.with_references is not None:
+            donated = module_with_references(self._signature.with_references)[1]
+        executable = compile_module(self.module, target=target, donated=donated)
         return Compiled(executable, self.module, self._captured, self._signature)
 
     def __repr__(self) -> str:
@@ -283,6 +292,9 @@ class Compiled(SharedValue):
         self.executable = executable
         self._module = module
         self._signature = signature
+        if signature.with_references is not None:
+            self._run = running_on_references(signature.with_references, executable)
+            return
         arrays = [v for v in captured if isinstance(v, Array)]
         self._run = runner(executable, arrays, signature.out_avals, signature.out_tree, signature.donated)
         if is_checking(current_context()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
@@ -20,7 +20,8 @@ from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
 from .float0 import hide_float0
 from .overlay import overlaid
-from .recording import trace_to_computation
+from .recording import run_computation, trace_to_computation
+from .refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
 from .source import function_line
 from .tracer import Tracer
 
@@ -39,23 +40,42 @@ class Traced:
     out_avals: tuple[ShapedArray, ...]
     out_tree: Any
     donated: tuple[int, ...]
+    written: tuple[int | Ref, ...] = ()
+    """References that it writes, as positions among the arguments' leaves, or themselves if they are captured. Their
+    new values are the computation's last results, which `out_avals` leaves out."""
 
     @property
     def is_closed(self) -> bool:
         """False if it uses traced values from outside, which another call may not find again."""
-        return not any(isinstance(v, Tracer) for v in self.captured)
+        return not any(isinstance(v, Tracer) or (isinstance(v, Ref) and v.is_traced) for v in self.captured)
+
+    @property
+    def has_references(self) -> bool:
+        """Whether a reference to a mutable array is an argument, or is used from outside."""
+        return any(isinstance(a, AbstractRef) for a in self.in_avals) or any(isinstance(v, Ref) for v in self.captured)
+
+    @property
+    def captured_avals(self) -> list[ShapedArray]:
+        """The types of the values that it takes after the ordinary ones."""
+        return [v.aval.inner_aval if isinstance(v, Ref) else v.aval for v in self.captured]
+
+    def references_written(self, leaves: Sequence[Any]) -> list[Ref]:
+        """The references that a call on `leaves` writes."""
+        return [leaves[w] if isinstance(w, int) else w for w in self.written]
 
     def module(self) -> HloModule:
         return module_of(f"jit_{identifier(self.name)}", self.computation, self.donated)
 
     def bind(self, leaves: Sequence[Value], inline: bool) -> Any:
         """Call it within the current trace."""
-        operands = [*leaves, *self.captured]
+        operands = values_of_references([*leaves, *self.captured])
         if inline:
             results = eval_computation(self.computation, operands)
         else:
             results = bind_call(jit_call(self.computation, self.name), operands)
-        return tree.unflatten(self.out_tree, with_avals(results, self.out_avals))
+        count = len(self.out_avals)
+        replace_all(self.references_written(leaves), results[count:])
+        return tree.unflatten(self.out_tree, with_avals(results[:count], self.out_avals))
 
 
 JIT = Primitive("jit", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
@@ -65,6 +85,44 @@ JIT = Primitive("jit", evaluate=lambda call, arrays: list(run_call(call.computat
 def jit_call(computation: HloComputation, name: str) -> Call:
     """A call of a jitted function, whose name in the user's program is `name`."""
     return Call(JIT, computation, label=name, attributes=(("name", name),))
+
+
+def taking_references(traced: Traced, references: Sequence[Ref], at: int, out_at: int | None) -> Traced:
+    """The function with the arrays of `references` as arguments from position `at`, no longer captured, and with their
+    new arrays as results from position `out_at` (None: it writes none). For loops and branches, which hand them on."""
+    if not references:
+        return traced
+    places = {id(v): k for k, v in enumerate(traced.captured)}
+    kept = [k for k, v in enumerate(traced.captured) if not any(v is r for r in references)]
+    new_avals = [r.aval.inner_aval for r in references]
+    in_avals = (*traced.in_avals[:at], *new_avals, *traced.in_avals[at:])
+    count, results_end = len(in_avals), len(traced.out_avals)
+
+    def run(values: list[Value]) -> list[Value]:
+        given, arrays, rest = values[:count], values[at : at + len(references)], iter(values[count:])
+        captured: list[Any] = [None] * len(traced.captured)
+        for k in kept:
+            captured[k] = next(rest)
+        for r, array in zip(references, arrays, strict=True):
+            if id(r) in places:
+                captured[places[id(r)]] = array
+        ordinary = [*given[:at], *given[at + len(references) :]]
+        results = run_computation(traced.computation, [*ordinary, *captured])
+        if out_at is None:
+            return results
+        changed = {id(r): v for r, v in zip(traced.written, results[results_end:], strict=True)}
+        final = [changed.get(id(r), array) for r, array in zip(references, arrays, strict=True)]
+        return [*results[:out_at], *final, *results[out_at:results_end]]
+
+    avals = [*in_avals, *[traced.captured_avals[k] for k in kept]]
+    computation = trace_to_computation(run, avals, traced.name).computation
+    out_avals = traced.out_avals
+    if out_at is not None:
+        out_avals = (*out_avals[:out_at], *new_avals, *out_avals[out_at:])
+    captured = tuple([traced.captured[k] for k in kept])
+    return replace(
+        traced, computation=computation, captured=captured, in_avals=in_avals, out_avals=out_avals, written=()
+    )
 
 
 def with_avals(results: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
@@ -85,28 +143,50 @@ def trace_function(
     donated: tuple[int, ...] = (),
     types_only: bool = False,
     float0_results: bool = False,
+    what: str = "jit",
 ) -> Traced:
     """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments.
 
     types_only: for `eval_shape`; the computation will not be used.
     float0_results: the result may have float0 arrays, which are nodes of `out_tree`.
+    what: for which function of users it is traced, for messages.
+    Arguments whose type is an AbstractRef are references for `fun`.
     """
     out_tree: Any = None
+    references = {k: a for k, a in enumerate(avals) if isinstance(a, AbstractRef)}
+    written: list[int | Ref] = []
+    count = 0
 
     def flat(values: list[Value]) -> list[Value]:
-        nonlocal out_tree
-        args, kwargs = tree.unflatten(tree.ordered(treedef), values)
+        nonlocal out_tree, count
+        given: list[Any] = list(values)
+        for k in references:
+            given[k] = Ref(values[k], labels[k] if labels else f"{k}")
+        args, kwargs = tree.unflatten(tree.ordered(treedef), given)
         full_args, full_kwargs = merge_static(args, kwargs, statics)
         result = fun(*full_args, **full_kwargs)
         results, out_tree = tree.flatten(hide_float0(result) if float0_results else result)
-        return [_result(fun, r, k, out_tree) for k, r in enumerate(results)]
+        for r in results:
+            refuse_result(r, what, function_line(fun))
+        found = [_result(fun, r, k, out_tree) for k, r in enumerate(results)]
+        count = len(found)
+        changed = [k for k in references if given[k].current() is not values[k]]
+        written.extend(changed)
+        return [*found, *(given[k].current() for k in changed)]
 
     name = getattr(fun, "__name__", None) or type(fun).__name__
     names = [(identifier(label), label) for label in labels]
-    computation, out_avals, captured = trace_to_computation(
-        flat, avals, name, parameter_names=names, description=function_line(fun), types_only=types_only
+    traced = trace_to_computation(
+        *(flat, [a.inner_aval if isinstance(a, AbstractRef) else a for a in avals], name),
+        parameter_names=names,
+        description=function_line(fun),
+        types_only=types_only,
+        keep_references=True,
     )
-    return Traced(name, computation, tuple(captured), tuple(avals), out_avals, out_tree, donated)
+    return Traced(
+        *(name, traced.computation, tuple(traced.captured), tuple(avals), traced.out_avals[:count], out_tree, donated),
+        written=(*written, *traced.written),
+    )
 
 
 def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) -> Value:

@@ -63,6 +63,12 @@ class Trace(ABC):
         other.aval = value.aval.with_weak_type(weak_type)
         return other
 
+    def outward(self, value: Value, reference: Any) -> Value:
+        """`value`, which is written to a reference from outside of this trace, as a value of the parent."""
+        if isinstance(value, Tracer) and value._trace is self:
+            raise leaked(value)
+        return value
+
     def described(self) -> str:
         """For messages: `` while tracing f at file.py:3``."""
         return ""

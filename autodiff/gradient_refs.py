@@ -1,0 +1,85 @@
+"""`with_refs` of what `vjp` returns: where gradients go. To a reference, which adds them up; to the result; nowhere.
+
+Source for names and meaning: jax.ad and jax.vjp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..hlo.errors import UnsupportedError
+from ..tracer import tree
+from ..tracer.refs import Ref, addupdate
+from ..tracer.source import user_line
+
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
+
+
+@dataclass(frozen=True, slots=True)
+class GradValue:
+    """For `with_refs`: the gradient of an argument is returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradRef:
+    """In place of a gradient that was added to a reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class DontWant:
+    """For `with_refs`: the gradient of an argument is not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DidntWant:
+    """In place of a gradient that was not wanted."""
+
+
+for _empty in (GradRef, DidntWant):
+    tree.register_pytree_node(_empty, lambda _: ((), None), lambda _, __, kind=_empty: kind())
+_KINDS = (Ref, GradValue, DontWant)
+
+
+def targets_of(given: Sequence[Any], in_tree: Any, takes_reference: Sequence[bool]) -> list[Any]:
+    """What `with_refs` was given, for each leaf of the arguments."""
+    count = len(takes_reference)
+    full = tree.unflatten(in_tree, list(range(count)))
+    if len(given) != len(full):
+        raise ValueError(
+            f"with_refs takes an entry for each argument of the differentiated function, {len(full)}, but got "
+            f"{len(given)}\n  at {user_line()}"
+        )
+    try:
+        found = tree.broadcast_prefix(tuple(given), full, is_leaf=lambda x: x is None or isinstance(x, _KINDS))
+    except ValueError as error:
+        raise ValueError(f"with_refs must be a prefix of the arguments' tree: {error}\n  at {user_line()}") from None
+    for entry in found:
+        if entry is not None and not isinstance(entry, _KINDS):
+            raise ValueError(
+                "with_refs takes references (hloom.new_ref), hloom.ad.GradValue() and hloom.ad.DontWant(), not "
+                f"{entry!r}\n  at {user_line()}"
+            )
+    return [GradValue() if entry is None else entry for entry in found]
+
+
+def placed_gradients(gradients: Sequence[Any], targets: Sequence[Any], takes_reference: Sequence[bool]) -> list[Any]:
+    """The gradients where `targets` want them: the leaves of the result."""
+    for target, is_reference in zip(targets, takes_reference, strict=True):
+        if is_reference and isinstance(target, GradValue):
+            raise ValueError(
+                "the function was differentiated with respect to a reference to a mutable array, whose gradient must "
+                "be accumulated into a ref: give one with the method `with_refs` of what hloom.vjp returned, or "
+                f"hloom.ad.DontWant()\n  at {user_line()}"
+            )
+    out: list[Any] = []
+    for gradient, target in zip(gradients, targets, strict=True):
+        if isinstance(target, Ref):
+            if getattr(gradient, "aval", None) is None:
+                raise UnsupportedError(f"with_refs: an argument of integers has no gradient to add\n  at {user_line()}")
+            addupdate(target, ..., gradient)
+            out.append(GradRef())
+        else:
+            out.append(gradient if isinstance(target, GradValue) else DidntWant())
+    return out
