@@ -55,6 +55,9 @@ class Compound(JitFunction[..., Any]):
         self._small = small
         self._untraceable: set[Any] = set()
         """The calls for which no program can be made."""
+        names = fun.__code__.co_varnames
+        self._shape = names.index("shape") if "shape" in static.names else None
+        """The position of a static argument that is called "shape": it may be a list, which cannot be hashed."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -67,10 +70,24 @@ class Compound(JitFunction[..., Any]):
             except OverflowError:  # a Python number that its default dtype cannot hold
                 if not self._state.direct:
                     raise
+            if self._shape is not None and (hashable := self._with_shape_as_tuple(args, kwargs)) is not None:
+                return self(*hashable[0], **hashable[1])
             return self._fun(*args, **kwargs)  # outside of the handler: its errors are the user's own
         except BaseException as error:
             hide(error)
             raise
+
+    def _with_shape_as_tuple(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """The arguments with the shape as a tuple; None if it is no list."""
+        place = self._shape
+        assert place is not None
+        if type(kwargs.get("shape")) is list:
+            return args, {**kwargs, "shape": tuple(kwargs["shape"])}
+        if len(args) > place and type(args[place]) is list:
+            return (*args[:place], tuple(args[place]), *args[place + 1 :]), kwargs
+        return None
 
     def _call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run] | None = None, fast_key: Any = None

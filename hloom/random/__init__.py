@@ -8,7 +8,23 @@
 """
 
 from ..namespaces import publish as _publish
-from . import continuous, discrete, drawing, implementations, keys, threefry
+from . import (
+    choosing,
+    continuous,
+    discrete,
+    drawing,
+    implementations,
+    keys,
+    multivariate,
+    parameters,
+    threefry,
+    transformed,
+)
+from .choosing import (
+    categorical as categorical,
+    choice as choice,
+    permutation as permutation,
+)
 from .continuous import (
     exponential as exponential,
     gumbel as gumbel,
@@ -21,8 +37,6 @@ from .continuous import (
 from .discrete import (
     bernoulli as bernoulli,
     bits as bits,
-    categorical as categorical,
-    permutation as permutation,
     rademacher as rademacher,
     randint as randint,
 )
@@ -36,12 +50,30 @@ from .keys import (
     split as split,
     wrap_key_data as wrap_key_data,
 )
+from .multivariate import (
+    multivariate_normal as multivariate_normal,
+    orthogonal as orthogonal,
+)
+from .transformed import (
+    cauchy as cauchy,
+    double_sided_maxwell as double_sided_maxwell,
+    lognormal as lognormal,
+    maxwell as maxwell,
+    pareto as pareto,
+    rayleigh as rayleigh,
+    triangular as triangular,
+    wald as wald,
+    weibull_min as weibull_min,
+)
 
 __all__ = []
+__all__ += choosing.__all__
 __all__ += continuous.__all__
 __all__ += discrete.__all__
 __all__ += keys.__all__
+__all__ += multivariate.__all__
+__all__ += transformed.__all__
 
-del continuous, discrete, drawing, implementations, keys, threefry
+del choosing, continuous, discrete, drawing, implementations, keys, multivariate, parameters, threefry, transformed
 
 _publish(__name__)

@@ -13,43 +13,32 @@ from numpy.typing import DTypeLike
 
 from .. import lax
 from ..lax.movement import canonical_shape
-from ..numpy.promotion import broadcast_to_shape
 from ..tracer import dtypes
 from ..tracer.array import array_from_scalar
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like
 from ..tracer.source import user_line
 from .drawing import compound_draw
 from .keys import random_bits, single_key, split
+from .parameters import float_dtype, sized, spread
 
 __all__ = ["exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform"]
 
 
-def _float_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
-    found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "random")
-    if not dtypes.is_floating(found):
-        raise OperandError(f"{what} makes floating-point numbers, not {found.name}\n  at {user_line()}", what)
-    return found
-
-
-def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """The result's shape: the given one, to which the parameters must broadcast, or else that of the parameters."""
-    own = lax.broadcast_shapes(*[np.shape(p) for p in parameters])
-    if shape is None:
-        return own
-    sizes = canonical_shape(shape)
-    if lax.broadcast_shapes(own, sizes) != sizes:
-        raise OperandError(f"{what}: parameters of shape {own} do not broadcast to {sizes}\n  at {user_line()}", what)
-    return sizes
-
-
 @compound_draw()
-def uniform(key: Any, shape: Any = (), dtype: DTypeLike | None = None, minval: Any = 0.0, maxval: Any = 1.0) -> Value:
+def uniform(
+    key: Any,
+    shape: Any = (),
+    dtype: DTypeLike | None = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Uniform on [minval, maxval): random mantissas of floats in [1, 2), shifted and scaled."""
-    key, found, sizes = single_key("uniform", key), _float_dtype(dtype, "uniform"), canonical_shape(shape)
-    low, high = (broadcast_to_shape(lax.convert_element_type(v, found), sizes) for v in (minval, maxval))
+    key, found, sizes = single_key("uniform", key), float_dtype(dtype, "uniform"), canonical_shape(shape)
+    low, high = spread(found, sizes, minval, maxval)
     width, mantissa = 8 * found.itemsize, int(dtypes.finfo(found).nmant)
     integer = np.dtype(f"uint{width}")
     random_width = 8 if mantissa < 8 else width
@@ -70,25 +59,27 @@ def _tiny(found: np.dtype[Any]) -> float:
 
 
 @compound_draw()
-def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
+def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Normal of mean 0 and variance 1; complex dtypes: both parts have variance 1/2."""
     key = single_key("normal", key)
     if dtype is not None and dtypes.is_complex(dtypes.canonical_dtype(dtype)):
         found = dtypes.requested_dtype(dtype, "normal")
         real, imaginary = (normal(k, shape, dtypes.real_of(found)) for k in split(key))
         return lax.div(lax.complex(real, imaginary), lax.full((), math.sqrt(2), found))
-    found = _float_dtype(dtype, "normal")
+    found = float_dtype(dtype, "normal")
     u = uniform(key, shape, found, _above_minus_one(found), 1.0)
     drawn: Value = math.sqrt(2) * lax.erf_inv(u)
     return drawn
 
 
-@compound(static=("shape", "dtype"))
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Value:
+@compound_draw()
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Normal of mean 0 and variance 1, given that it lies in (lower, upper)."""
-    key, found = single_key("truncated_normal", key), _float_dtype(dtype, "truncated_normal")
+    key, found = single_key("truncated_normal", key), float_dtype(dtype, "truncated_normal")
     sizes = sized("truncated_normal", shape, lower, upper)
-    low, high = (broadcast_to_shape(lax.convert_element_type(v, found), sizes) for v in (lower, upper))
+    low, high = spread(found, sizes, lower, upper)
     root: Any = scalar_like(low, math.sqrt(2))
     a, b = (lax.erf(v / root) for v in (low, high))
     result = root * lax.erf_inv(uniform(key, sizes, found, a, b))
@@ -98,37 +89,80 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 
 
 @compound_draw()
-def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
+def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Exponential of mean 1."""
-    u: Any = uniform(single_key("exponential", key), shape, _float_dtype(dtype, "exponential"))
+    u: Any = uniform(single_key("exponential", key), shape, float_dtype(dtype, "exponential"))
     drawn: Value = -lax.log1p(-u)
     return drawn
 
 
-@compound_draw(static=("shape", "dtype", "mode"))
-def gumbel(key: Any, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Value:
-    """Standard Gumbel: -log(-log(u))."""
-    if mode not in (None, "low"):
-        raise UnsupportedError(f"gumbel: mode {mode!r} is not supported; 'low' is")
-    found = _float_dtype(dtype, "gumbel")
+def gumbel(
+    key: Any, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Standard Gumbel: -log(-log(u)).
+
+    mode: how small a probability may be for its event to be drawn (in float32): "low" about 1e-7, "high" about 1e-14,
+    for twice the random bits; "highest" (float32 only, else as "high") about 1e-19. None is "low".
+    """
+    if mode not in (None, "low", "high", "highest"):
+        raise ValueError(f"gumbel: mode must be 'low', 'high' or 'highest', not {mode!r}\n  at {user_line()}")
+    if mode in (None, "low"):
+        return _gumbel(key, shape, dtype)
+    return _wide_gumbel(key, shape, dtype, mode)
+
+
+@compound_draw(static=("shape", "dtype"))
+def _gumbel(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
+    found = float_dtype(dtype, "gumbel")
     u: Any = uniform(single_key("gumbel", key), shape, found, _tiny(found), 1.0)
     drawn: Value = -lax.log(-lax.log(u))
     return drawn
 
 
+@compound(static=("shape", "dtype", "mode"))
+def _wide_gumbel(key: Any, shape: Any, dtype: DTypeLike | None, mode: str) -> Value:
+    """Of twice as many bits. The tail of large values needs small u in log(1 - u), which has them."""
+    key, found, sizes = single_key("gumbel", key), float_dtype(dtype, "gumbel"), canonical_shape(shape)
+    if mode == "highest" and found == np.float32:
+        return _gumbel_of_64_bits(key, sizes)
+    both: Any = uniform(key, (2, *sizes), found)
+    high, low = both[0], both[1]
+    info = dtypes.finfo(found)
+    u = lax.select(high >= 0.5, high, high + 2.0**-info.nmant * low + _tiny(found))
+    drawn: Value = -lax.log(-lax.log1p(-u))
+    return drawn
+
+
+def _gumbel_of_64_bits(key: Value, sizes: tuple[int, ...]) -> Value:
+    """From a fraction u of 64 bits, or 1 - u where u is not below 1/2: the smaller one keeps its small digits."""
+    words: Any = random_bits(key, 32, (2, *sizes))
+    high, low = words[0], words[1]
+    below = high < np.uint32(1 << 31)
+    negated = lax.bitwise_not(high) + convert(lax.bitwise_not(low) == np.uint32(2**32 - 1), dtypes.uint32, False)
+    first = lax.select(below, high, negated)
+    second = lax.select(below, low, lax.bitwise_not(low) + np.uint32(1))
+    u = _fraction(first) + _fraction(second) * np.float32(2.0**-32)
+    return lax.select(below, -lax.log(-lax.log1p(-u)), -lax.log(-lax.log(u)))
+
+
+def _fraction(word: Any) -> Any:
+    """A 32-bit word as a float32 in [0, 1]."""
+    return convert(word, dtypes.float32, False) * np.float32(2.0**-32)
+
+
 @compound_draw()
-def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
+def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Laplace of mean 0 and scale 1."""
-    found = _float_dtype(dtype, "laplace")
+    found = float_dtype(dtype, "laplace")
     u: Any = uniform(single_key("laplace", key), shape, found, _above_minus_one(found), 1.0)
     drawn: Value = lax.sign(u) * lax.log1p(-lax.abs(u))
     return drawn
 
 
 @compound_draw()
-def logistic(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
+def logistic(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Logistic of mean 0 and scale 1."""
-    found = _float_dtype(dtype, "logistic")
+    found = float_dtype(dtype, "logistic")
     u: Any = uniform(single_key("logistic", key), shape, found, _tiny(found), 1.0)
     drawn: Value = lax.log(u) - lax.log1p(-u)
     return drawn

@@ -5,53 +5,80 @@ Source for how bits become numbers: jax.random.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import lax
-from .. import numpy as jnp
-from ..lax.movement import canonical_axis, canonical_shape
+from ..lax.movement import canonical_shape
 from ..lax.reduce import limits
 from ..numpy.promotion import broadcast_to_shape
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.operators import ArrayBase
+from ..tracer.errors import OperandError
 from ..tracer.ops import convert, scalar_like
 from ..tracer.source import user_line
-from .continuous import gumbel, sized, uniform
+from .continuous import uniform
 from .drawing import compound_draw
 from .keys import random_bits, single_key, split
+from .parameters import integer_dtype, sized
 
-__all__ = ["bernoulli", "bits", "categorical", "permutation", "rademacher", "randint"]
+__all__ = ["bernoulli", "bits", "rademacher", "randint"]
 
 
 @compound_draw()
-def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
-    """Random unsigned integers, uint32 by default."""
-    found = dtypes.requested_dtype(np.uint32 if dtype is None else dtype, "bits")
+def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
+    """Random unsigned integers; by default as wide as default integers are (uint32 without x64)."""
+    default = np.dtype(f"uint{8 * dtypes.default_int().itemsize}")
+    found = default if dtype is None else dtypes.requested_dtype(dtype, "bits")
     if found.kind != "u":
         raise OperandError(f"bits makes unsigned integers, not {found.name}\n  at {user_line()}", "bits")
     return random_bits(single_key("bits", key), 8 * found.itemsize, canonical_shape(shape))
 
 
-@compound(static=("shape",))
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Value:
-    """True with probability p."""
-    key, probability = single_key("bernoulli", key), as_value(p)
-    if not dtypes.is_floating(probability.aval.dtype):
-        probability = convert(probability, dtypes.default_float(), False)
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Value:
+    """True with probability p, a float.
+
+    mode: with "low" probabilities below about 1e-7 (in float32) never come true; "high" takes twice the bits and is
+    right down to about 1e-14.
+    """
+    if mode not in ("low", "high"):
+        raise ValueError(f"bernoulli: mode must be 'low' or 'high', not {mode!r}\n  at {user_line()}")
+    return _bernoulli(key, p, shape) if mode == "low" else _precise_bernoulli(key, p, shape)
+
+
+@compound_draw(static=("shape",))
+def _bernoulli(key: Any, p: Any, shape: Any = None) -> Value:
+    key, probability = single_key("bernoulli", key), _probability(p)
     sizes = sized("bernoulli", shape, probability)
-    return lax.lt(uniform(key, sizes, probability.aval.dtype), broadcast_to_shape(_strong(probability), sizes))
+    return lax.lt(uniform(key, sizes, probability.aval.dtype), broadcast_to_shape(probability, sizes))
+
+
+@compound(static=("shape",))
+def _precise_bernoulli(key: Any, p: Any, shape: Any) -> Value:
+    """The second half of the bits decides where the first is equal to that of p."""
+    key, probability = single_key("bernoulli", key), _probability(p)
+    sizes, found = sized("bernoulli", shape, probability), probability.aval.dtype
+    both: Any = uniform(key, (2, *sizes), found)
+    lowest = 2.0 ** -dtypes.finfo(found).nmant
+    return lax.lt(both[1] * lowest, lax.sub(broadcast_to_shape(probability, sizes), both[0]))
+
+
+def _probability(p: Any) -> Value:
+    value = as_value(p)
+    if not dtypes.is_floating(value.aval.dtype):
+        raise OperandError(
+            f"bernoulli probability `p` must have a floating dtype, got {value.aval.dtype.name}\n  at {user_line()}",
+            "bernoulli",
+        )
+    return _strong(value)
 
 
 @compound_draw()
-def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
+def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """-1 or 1, each with probability 1/2."""
     found = dtypes.requested_dtype(dtypes.default_int() if dtype is None else dtype, "rademacher")
     heads: Any = convert(bernoulli(single_key("rademacher", key), 0.5, canonical_shape(shape)), found, False)
@@ -59,15 +86,12 @@ def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Val
     return drawn
 
 
-@compound(static=("shape", "dtype"))
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None) -> Value:
+@compound_draw()
+def randint(
+    key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Integers in [minval, maxval), from twice as many random bits as they have; minval if the range is empty."""
-    key, found = (
-        single_key("randint", key),
-        dtypes.requested_dtype(dtypes.default_int() if dtype is None else dtype, "randint"),
-    )
-    if not dtypes.is_integer(found):
-        raise OperandError(f"randint makes integers, not {found.name}\n  at {user_line()}", "randint")
+    key, found = single_key("randint", key), integer_dtype(dtype, "randint")
     if found.itemsize < 4:  # drawn from 32 bits, which makes the bias of the remainder small
         smallest, largest = limits(found)
         bounds = [convert(_integer(v), dtypes.int32, False) for v in (minval, maxval)]
@@ -110,32 +134,3 @@ def _integer(x: Any) -> Value:
 def _clipped(x: Value, low: int, high: int) -> Value:
     own_low, own_high = limits(x.aval.dtype)
     return lax.clamp(scalar_like(x, max(low, own_low)), x, scalar_like(x, min(high, own_high)))
-
-
-@compound(static=("axis", "shape", "replace", "mode"))
-def categorical(
-    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None
-) -> Value:
-    """Indices along `axis` with probabilities softmax(logits), by the Gumbel-max trick."""
-    if not replace:
-        raise UnsupportedError("categorical without replacement needs a sort, which this version does not have")
-    key, x = single_key("categorical", key), as_value(logits)
-    x = x if dtypes.is_floating(x.aval.dtype) else convert(x, dtypes.default_float(), False)
-    axis = canonical_axis(axis, x.aval.ndim)
-    batch = tuple([s for d, s in enumerate(x.aval.shape) if d != axis])
-    sizes = batch if shape is None else sized("categorical", shape, np.empty(batch))
-    prefix = sizes[: len(sizes) - len(batch)]
-    place = len(prefix) + axis
-    noise_shape = list(sizes)
-    noise_shape.insert(place, x.aval.shape[axis])
-    return jnp.argmax(gumbel(key, noise_shape, x.aval.dtype, mode) + x, axis=place)
-
-
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Value:
-    """Needs a sort: UnsupportedError. Outside of jit, NumPy's generators can permute."""
-    single_key("permutation", key)
-    size = x.shape[axis] if isinstance(x, ArrayBase | np.ndarray) else operator.index(x)
-    raise UnsupportedError(
-        f"permutation of {size} elements needs a sort, which this version does not have; "
-        f"numpy.random.default_rng(seed).permutation({size}) gives one outside of traced code\n  at {user_line()}"
-    )

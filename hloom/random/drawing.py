@@ -26,14 +26,15 @@ SIZES = (16, 64, 256, 1024, 4096, 16384)
 """The numbers of elements that shared programs draw. Larger results have a program for each shape."""
 
 
-def compound_draw(*, static: Sequence[str] = ("shape", "dtype")) -> Callable[[F], F]:
-    """As `compound`, for functions (key, shape, ...) whose element i depends only on the key, on i and on scalars.
+def compound_draw(*, static: Sequence[str] = ("shape", "dtype", "out_sharding")) -> Callable[[F], F]:
+    """As `compound`, for functions (key, ...) whose element i depends only on the key, on i and on scalars.
 
-    The second argument is the shape, whatever its name; elements of the result may be arrays, as the words of keys are.
+    The first argument of `static` is the shape, whatever its name. If its default is None, the parameters' shape is the
+    default. Elements of the result may be arrays, as the words of keys are.
     """
 
     def decorate(fun: Callable[..., Any]) -> Any:
-        return _Draw(fun, argument_names(fun, static))
+        return _Draw(fun, argument_names(fun, static), static[0])
 
     return decorate
 
@@ -41,15 +42,22 @@ def compound_draw(*, static: Sequence[str] = ("shape", "dtype")) -> Callable[[F]
 class _Draw(Compound):
     """A function that draws. Made by `compound_draw`."""
 
-    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec) -> None:
+    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, shape: str) -> None:
         super().__init__(fun, static)
-        self._shape = fun.__code__.co_varnames[1]
-        self._default = (fun.__defaults__ or ((),))[0]
+        names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
+        self._size = shape
+        self._place = names.index(shape)
+        defaults = dict(zip(reversed(names), reversed(fun.__defaults__ or ())))
+        self._default = defaults.get(shape, ())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            given = args[1] if len(args) > 1 else kwargs.get(self._shape, self._default)
-            sizes = (given,) if type(given) is int else given
+            place = self._place
+            given = args[place] if len(args) > place else kwargs.get(self._size, self._default)
+            if given is None:
+                sizes: Any = ()  # if the parameters are scalars
+            else:
+                sizes = (given,) if type(given) is int else tuple(given) if type(given) is list else given
             if self._state.direct and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
                 size = math.prod(sizes)
                 drawn = next((n for n in SIZES if n >= size), None)
@@ -61,9 +69,10 @@ class _Draw(Compound):
             raise
 
     def _draw(self, size: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if len(args) > 1:
-            return super().__call__(args[0], (size,), *args[2:], **kwargs)
-        return super().__call__(*args, **{**kwargs, self._shape: (size,)})
+        place = self._place
+        if len(args) > place:
+            return super().__call__(*args[:place], (size,), *args[place + 1 :], **kwargs)
+        return super().__call__(*args, **{**kwargs, self._size: (size,)})
 
     def _cut(self, drawn: Array, shape: tuple[int, ...], size: int) -> Array:
         """The first elements, in the shape that was asked for."""

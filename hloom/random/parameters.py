@@ -1,0 +1,60 @@
+"""What functions that draw do with their arguments: the dtype, the shape, the parameters of a distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .. import lax
+from ..lax.movement import canonical_shape
+from ..numpy.promotion import broadcast_to_shape
+from ..tracer import dtypes
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
+
+
+def float_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
+    """The dtype of the numbers that `what` draws, which are floating-point; OperandError (a ValueError) for others."""
+    found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "random")
+    if not dtypes.is_floating(found):
+        raise OperandError(
+            f"{what} makes floating-point numbers: dtype argument to `{what}` must be a float dtype, got {found.name}\n"
+            f"  at {user_line()}",
+            what,
+        )
+    return found
+
+
+def integer_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
+    """The dtype of the integers that `what` draws; OperandError (a TypeError and a ValueError) for others."""
+    found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, what)
+    if not dtypes.is_integer(found):
+        raise OperandError(
+            f"{what} makes integers: dtype argument to `{what}` must be an int dtype, got {found.name}\n"
+            f"  at {user_line()}",
+            what,
+        )
+    return found
+
+
+def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
+    """The result's shape: the given one, to which the parameters must broadcast, or else that of the parameters."""
+    own = lax.broadcast_shapes(*[np.shape(p) for p in parameters])
+    if shape is None:
+        return own
+    sizes = canonical_shape(shape)
+    if lax.broadcast_shapes(own, sizes) != sizes:
+        raise OperandError(
+            f"{what}: parameters of shape {own} do not broadcast to {sizes}: the shape argument must be the result of "
+            f"broadcasting, and parameter shapes must be broadcast-compatible with it\n  at {user_line()}",
+            what,
+        )
+    return sizes
+
+
+def spread(dtype: np.dtype[Any], sizes: tuple[int, ...], *parameters: Any) -> list[Value]:
+    """Parameters as arrays of one dtype and shape."""
+    return [broadcast_to_shape(lax.convert_element_type(p, dtype), sizes) for p in parameters]

@@ -1,0 +1,168 @@
+"""Distributions whose draws are formulas of uniform, normal or exponential ones.
+
+Source for names, parameters and formulas: jax.random.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .. import lax
+from .. import numpy as jnp
+from ..lax.movement import canonical_shape
+from ..tracer import dtypes
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
+from .continuous import exponential, normal, uniform
+from .discrete import rademacher
+from .drawing import compound_draw
+from .keys import single_key, split
+from .parameters import float_dtype, sized, spread
+
+__all__ = [
+    "cauchy",
+    "double_sided_maxwell",
+    "lognormal",
+    "maxwell",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "wald",
+    "weibull_min",
+]
+
+
+@compound_draw()
+def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
+    """Cauchy of location 0 and scale 1: tan(pi (u - 1/2))."""
+    found = float_dtype(dtype, "cauchy")
+    u: Any = uniform(single_key("cauchy", key), shape, found, float(dtypes.finfo(found).eps), 1.0)
+    return lax.tan(math.pi * (u - 0.5))
+
+
+@compound_draw()
+def pareto(
+    key: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Pareto with density b / x**(b + 1) above 1. `shape`: that of `b` by default."""
+    key, found = single_key("pareto", key), float_dtype(dtype, "pareto")
+    sizes = sized("pareto", shape, b)
+    return lax.exp(lax.div(exponential(key, sizes, found), *spread(found, sizes, b)))
+
+
+@compound_draw()
+def rayleigh(
+    key: Any, scale: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Rayleigh: the length of a vector of two normal numbers of standard deviation `scale`."""
+    key, found = single_key("rayleigh", key), float_dtype(dtype, "rayleigh")
+    sizes = sized("rayleigh", shape, scale)
+    (sigma,) = spread(found, sizes, scale)
+    logarithm: Any = lax.log(uniform(key, sizes, found))
+    return lax.mul(sigma, lax.sqrt(logarithm * -2.0))
+
+
+@compound_draw()
+def lognormal(
+    key: Any,
+    sigma: Any = np.float32(1),
+    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
+    """exp of a normal number of mean 0 and standard deviation `sigma`; complex dtypes: of a complex normal one."""
+    key, found = single_key("lognormal", key), dtypes.default_float()
+    if dtype is not None:
+        found = dtypes.requested_dtype(dtype, "lognormal")
+    if not dtypes.is_inexact(found):
+        raise OperandError(
+            f"dtype argument to `lognormal` must be a float or complex dtype, got {found.name}\n  at {user_line()}",
+            "lognormal",
+        )
+    sizes = sized("lognormal", shape, sigma)
+    return lax.exp(lax.mul(normal(key, sizes, found), *spread(found, sizes, sigma)))
+
+
+@compound(static=("shape", "dtype"))
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: DTypeLike | None = None
+) -> Value:
+    """Weibull: scale * e ** (1 / concentration) for exponential e. `shape`: of the draws, with which both broadcast."""
+    key, found = single_key("weibull_min", key), float_dtype(dtype, "weibull_min")
+    u: Any = uniform(key, canonical_shape(shape), found)
+    drawn: Value = jnp.power(-lax.log1p(-u), 1.0 / jnp.asarray(concentration)) * scale
+    return drawn
+
+
+@compound_draw()
+def triangular(
+    key: Any,
+    left: Any,
+    mode: Any,
+    right: Any,
+    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
+    """With a density that rises from 0 at `left` to its maximum at `mode`, and falls to 0 at `right`."""
+    key, found = single_key("triangular", key), float_dtype(dtype, "triangular")
+    sizes = sized("triangular", shape, left, mode, right)
+    low, top, high = (_any(v) for v in spread(found, sizes, left, mode, right))
+    u: Any = uniform(key, sizes, found)
+    rising = low + lax.sqrt(u * (high - low) * (top - low))
+    falling = high - lax.sqrt((1 - u) * (high - low) * (high - top))
+    return lax.select(u < (top - low) / (high - low), rising, falling)
+
+
+@compound_draw()
+def wald(
+    key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Wald (inverse Gaussian) of scale 1.
+
+    Source: Michael, Schucany, Haas, "Generating random variates using transformations with multiple roots" (1976).
+    """
+    key, found = single_key("wald", key), float_dtype(dtype, "wald")
+    sizes = sized("wald", shape, mean)
+    (mu,) = (_any(v) for v in spread(found, sizes, mean))
+    for_normal, for_choice = split(key)
+    y = lax.integer_pow(normal(for_normal, sizes, found), 2)
+    z: Any = uniform(for_choice, sizes, found)
+    square = lax.integer_pow(mu, 2)
+    root = lax.sqrt(4 * mu * y + square * lax.integer_pow(y, 2))
+    x = mu + square * y / 2 - mu / 2 * root
+    return lax.select(z <= mu / (mu + x), x, square / x)
+
+
+@compound_draw()
+def maxwell(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
+    """Maxwell: the length of a vector of three standard normal numbers."""
+    key, found = single_key("maxwell", key), float_dtype(dtype, "maxwell")
+    return jnp.linalg.norm(normal(key, (*canonical_shape(shape), 3), found), axis=-1)
+
+
+@compound(static=("shape", "dtype"))
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
+    """Maxwell with a random sign, times `scale`, plus `loc`.
+
+    The result's shape is `shape` (by default that of the parameters), followed by that of the parameters.
+    """
+    key, found = single_key("double_sided_maxwell", key), float_dtype(dtype, "double_sided_maxwell")
+    own = lax.broadcast_shapes(np.shape(loc), np.shape(scale))
+    sizes = (*(canonical_shape(shape) or own), *own)
+    for_length, for_sign = split(key)
+    drawn: Value = rademacher(for_sign, sizes, found) * _any(maxwell(for_length, sizes, found)) * scale + loc
+    return drawn
+
+
+def _any(x: Value) -> Any:
+    """For formulas: type checkers do not know the operators of a `Value`."""
+    return x
