@@ -13,6 +13,7 @@ from . import (
     continuous,
     discrete,
     drawing,
+    gammas,
     implementations,
     keys,
     multivariate,
@@ -39,6 +40,18 @@ from .discrete import (
     bits as bits,
     rademacher as rademacher,
     randint as randint,
+)
+from .gammas import (
+    ball as ball,
+    beta as beta,
+    chisquare as chisquare,
+    dirichlet as dirichlet,
+    f as f,
+    gamma as gamma,
+    generalized_normal as generalized_normal,
+    loggamma as loggamma,
+    random_gamma_p as random_gamma_p,
+    t as t,
 )
 from .keys import (
     PRNGKey as PRNGKey,
@@ -70,10 +83,12 @@ __all__ = []
 __all__ += choosing.__all__
 __all__ += continuous.__all__
 __all__ += discrete.__all__
+__all__ += gammas.__all__
 __all__ += keys.__all__
 __all__ += multivariate.__all__
 __all__ += transformed.__all__
 
-del choosing, continuous, discrete, drawing, implementations, keys, multivariate, parameters, threefry, transformed
+del choosing, continuous, discrete, drawing, gammas, implementations, keys, multivariate
+del parameters, threefry, transformed
 
 _publish(__name__)

@@ -1,0 +1,286 @@
+"""Gamma numbers, and the distributions that are made of them.
+
+A gamma number is drawn by rejection: proposals are made until one is accepted, which the first is with a probability
+of 95% at least. So the first proposals of all elements are computed at once, in one pass that threads share; a loop
+over the elements then goes on with those whose first proposal was refused. Each element has a key of its own, so that
+its number does not depend on the others.
+
+Source: Marsaglia and Tsang, "A simple method for generating gamma variables" (ACM TOMS 26, 2000); names, parameters and
+the use of keys: jax.random.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from .. import lax
+from .. import numpy as jnp
+from ..autodiff.vmap import vmap
+from ..extend.core import Primitive
+from ..lax.movement import canonical_shape
+from ..numpy.promotion import check_arraylike
+from ..tracer import dtypes
+from ..tracer.array import as_value
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
+from .continuous import exponential, normal, uniform
+from .discrete import rademacher
+from .drawing import compound_draw
+from .keys import single_key, split
+from .parameters import float_dtype, sized, spread
+
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "loggamma",
+    "random_gamma_p",
+    "t",
+]
+
+
+# ---- gamma
+
+
+@compound_draw()
+def gamma(
+    key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Gamma of shape parameter `a` and scale 1. Differentiable in `a`, with the distribution function held fixed."""
+    return _gamma("gamma", key, a, shape, dtype, False)
+
+
+@compound_draw()
+def loggamma(
+    key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """The logarithm of a gamma number, exact where the number itself would underflow, as it does for small `a`."""
+    return _gamma("loggamma", key, a, shape, dtype, True)
+
+
+def _gamma(name: str, key: Any, a: Any, shape: Any, dtype: DTypeLike | None, log_space: bool) -> Value:
+    one, found = single_key(name, key), float_dtype(dtype, name)
+    drawn: Value = random_gamma_p.bind(one, *spread(found, sized(name, shape, a), a), log_space=log_space)
+    return drawn
+
+
+random_gamma_p = Primitive("random_gamma")
+"""Operands: keys [*k], and parameters [*k, *n], of which each key is for n. Parameter: log_space."""
+
+
+@random_gamma_p.def_meaning
+def _random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
+    shape, each = a.shape, math.prod(a.shape[keys.ndim :])
+    if math.prod(shape) == 0:
+        return a
+    one_each = vmap(lambda k: split(k, each))(keys.reshape(-1)).reshape(-1)
+    return _draws(one_each, a.reshape(-1), log_space).reshape(shape)
+
+
+def _draws(keys: Any, a: Any, log_space: bool) -> Any:
+    """One gamma number from each key. For a < 1, one of a + 1 times u ** (1 / a)."""
+    is_large = a >= 1
+    d = jnp.where(is_large, a, a + 1) - 1.0 / 3.0
+    c = (1.0 / 3.0) / jnp.sqrt(d)
+    both = vmap(split)(keys)
+    cube = _accepted_cubes(both[:, 0], c, d)
+    for_power = both[:, 1]
+    if log_space:
+        log_u = -vmap(lambda k: exponential(k, (), a.dtype))(for_power)
+        power = jnp.where(is_large | (log_u == 0), 0, log_u * (1 / a))
+        return jnp.log(d) + jnp.log(cube) + power
+    u = 1 - vmap(lambda k: uniform(k, (), a.dtype))(for_power)
+    return d * cube * jnp.where(is_large, 1, u ** (1 / a))
+
+
+def _accepted_cubes(keys: Any, c: Any, d: Any) -> Any:
+    """(1 + c x) ** 3 for the first normal x that is accepted; all arguments are vectors."""
+    next_keys, cubes, is_accepted = vmap(_first_proposal)(keys, c, d)
+
+    def go_on(element: Any) -> Any:
+        key, cube, done, c, d = element
+
+        def propose(state: Any) -> Any:
+            key, for_normal, for_u = split(state[0], 3)
+            _, x, v = lax.while_loop(lambda s: s[2] <= 0, lambda s: _normal_and_base(s[0], c), (for_normal, 0 * c, -c))
+            return (key, v * v * v, _accepts(x, v * v * v, for_u, d))
+
+        return lax.while_loop(lambda state: ~state[2], propose, (key, cube, done))[1]
+
+    return lax.map(go_on, (next_keys, cubes, is_accepted, c, d))
+
+
+def _normal_and_base(key: Any, c: Any) -> tuple[Any, Any, Any]:
+    key, drawing = split(key)
+    x: Any = normal(drawing, (), c.dtype)
+    return key, x, 1 + x * c
+
+
+def _accepts(x: Any, cube: Any, key: Any, d: Any) -> Any:
+    """The second condition follows from the first, which is cheap to test; both are computed in any case."""
+    square = x * x
+    u: Any = uniform(key, (), d.dtype)
+    return (u < 1 - 0.0331 * (square * square)) | (jnp.log(u) < square * 0.5 + d * (1 - cube + jnp.log(cube)))
+
+
+def _first_proposal(key: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
+    """(key to go on with, cube, whether it is accepted). Where the base 1 + c x is not positive, the loop starts again
+    from the same key."""
+    next_key, for_normal, for_u = split(key, 3)
+    _, x, base = _normal_and_base(for_normal, c)
+    is_valid = base > 0
+    cube = base * base * base
+    return jnp.where(is_valid, next_key, key), cube, is_valid & _accepts(x, cube, for_u, d)
+
+
+@random_gamma_p.def_jvp
+def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
+    """The derivative of a gamma number in `a` at which the distribution function keeps its value."""
+    keys, a = primals
+    drawn = random_gamma_p.bind(keys, a, log_space=log_space)
+    if not log_space:
+        return drawn, tangents[1] * lax.random_gamma_grad(a, drawn)
+    number = jnp.exp(drawn)
+    number = jnp.where(number == 0, dtypes.finfo(a.dtype).tiny, number)  # it is divided by
+    return drawn, tangents[1] * (lax.random_gamma_grad(a, number) / number)
+
+
+@random_gamma_p.def_batch
+def _random_gamma_batch(size: int, batched: Any, keys: Any, a: Any, *, log_space: bool) -> tuple[Any, Any]:
+    """Keys have the batch as one more dimension in front, as parameters have."""
+    if not batched[0]:
+        keys = jnp.broadcast_to(keys, (size, *keys.shape))
+    if not batched[1]:
+        a = jnp.broadcast_to(a, (size, *a.shape))
+    return random_gamma_p.bind(keys, a, log_space=log_space), True
+
+
+# ---- made of gamma numbers
+
+
+@compound_draw()
+def beta(
+    key: Any, a: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Beta of parameters `a` and `b`: x / (x + y) for gamma numbers x and y of these parameters."""
+    key, found = single_key("beta", key), float_dtype(dtype, "beta")
+    sizes = sized("beta", shape, a, b)
+    first, second = spread(found, sizes, a, b)
+    keys = split(key)
+    x, y = (_any(loggamma(k, p, sizes, found)) for k, p in zip(keys, (first, second), strict=True))  # type: ignore[call-overload]
+    larger = lax.max(x, y)
+    x, y = jnp.exp(x - larger), jnp.exp(y - larger)
+    return lax.div(x, lax.add(x, y))
+
+
+@compound(static=("shape", "dtype", "out_sharding"))
+def dirichlet(
+    key: Any, alpha: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Dirichlet: vectors of gamma numbers of parameters `alpha` [..., n], divided by their sums: [*shape, n]."""
+    from ..nn.normalization import softmax
+
+    check_arraylike("dirichlet", alpha)
+    key, found, parameters = single_key("dirichlet", key), float_dtype(dtype, "dirichlet"), as_value(alpha)
+    if parameters.aval.ndim < 1:
+        raise OperandError(
+            f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {parameters.aval.ndim}\n  at {user_line()}",
+            "dirichlet",
+        )
+    *batch, size = parameters.aval.shape
+    sizes = sized("dirichlet", tuple(batch) if shape is None else shape, jnp.empty(batch))
+    return softmax(loggamma(key, parameters, (*sizes, size), found), -1)
+
+
+@compound_draw()
+def chisquare(
+    key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Chi-square with `df` degrees of freedom."""
+    key, found = single_key("chisquare", key), float_dtype(dtype, "chisquare")
+    sizes = sized("chisquare", shape, df)
+    half: Any = lax.convert_element_type(df, found)
+    drawn: Value = jnp.exp(loggamma(key, half / 2, sizes, found)) * 2  # type: ignore[operator]
+    return drawn
+
+
+@compound_draw()
+def t(
+    key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Student's t with `df` degrees of freedom."""
+    key, found = single_key("t", key), float_dtype(dtype, "t")
+    sizes = sized("t", shape, df)
+    (half,) = (_any(v) / 2 for v in spread(found, sizes, df))
+    for_normal, for_gamma = split(key)
+    n: Any = normal(for_normal, sizes, found)
+    drawn: Value = n * jnp.sqrt(half / gamma(for_gamma, half, sizes, found))
+    return drawn
+
+
+@compound_draw()
+def f(
+    key: Any,
+    dfnum: Any,
+    dfden: Any,
+    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
+    """F: the quotient of two chi-square numbers, each divided by its degrees of freedom `dfnum` and `dfden`."""
+    key, found = single_key("f", key), float_dtype(dtype, "f")
+    sizes = sized("f", shape, dfnum, dfden)
+    above, below = spread(found, sizes, dfnum, dfden)
+    for_below, for_above = split(key)
+    return lax.div(
+        lax.div(chisquare(for_above, above, sizes, found), above),
+        lax.div(chisquare(for_below, below, sizes, found), below),
+    )
+
+
+@compound_draw()
+def generalized_normal(
+    key: Any, p: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """With a density proportional to exp(-abs(x) ** p)."""
+    key, found = single_key("generalized_normal", key), float_dtype(dtype, "generalized_normal")
+    sizes = canonical_shape(shape)
+    for_gamma, for_sign = split(key)
+    power: Any = 1 / as_value(p)
+    drawn: Value = rademacher(for_sign, sizes, found) * _any(gamma(for_gamma, power, sizes, found)) ** power
+    return drawn
+
+
+def ball(
+    key: Any, d: int, p: Any = 2, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
+    """Uniform in the unit ball of the p-norm in `d` dimensions: [*shape, d].
+
+    Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the geometry of the l_p^n-ball" (2005).
+    """
+    return _ball(key, p, operator.index(d), canonical_shape(shape), dtype)
+
+
+@compound(static=("d", "shape", "dtype"))
+def _ball(key: Any, p: Any, d: int, shape: Any, dtype: DTypeLike | None) -> Value:
+    for_direction, for_radius = split(single_key("ball", key))
+    g: Any = generalized_normal(for_direction, p, (*shape, d), dtype)
+    e: Any = exponential(for_radius, shape, dtype)
+    norm = (jnp.sum(jnp.abs(g) ** p, -1) + e) ** (1 / as_value(p))
+    return lax.div(g, jnp.broadcast_to(jnp.expand_dims(norm, -1), g.shape))
+
+
+def _any(x: Value) -> Any:
+    """For formulas: type checkers do not know the operators of a `Value`."""
+    return x
