@@ -11,6 +11,7 @@ from ..namespaces import publish as _publish
 from . import (
     choosing,
     continuous,
+    counts,
     discrete,
     drawing,
     gammas,
@@ -34,6 +35,12 @@ from .continuous import (
     normal as normal,
     truncated_normal as truncated_normal,
     uniform as uniform,
+)
+from .counts import (
+    binomial as binomial,
+    geometric as geometric,
+    multinomial as multinomial,
+    poisson as poisson,
 )
 from .discrete import (
     bernoulli as bernoulli,
@@ -82,13 +89,14 @@ from .transformed import (
 __all__ = []
 __all__ += choosing.__all__
 __all__ += continuous.__all__
+__all__ += counts.__all__
 __all__ += discrete.__all__
 __all__ += gammas.__all__
 __all__ += keys.__all__
 __all__ += multivariate.__all__
 __all__ += transformed.__all__
 
-del choosing, continuous, discrete, drawing, gammas, implementations, keys, multivariate
+del choosing, continuous, counts, discrete, drawing, gammas, implementations, keys, multivariate
 del parameters, threefry, transformed
 
 _publish(__name__)
