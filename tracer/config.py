@@ -183,8 +183,12 @@ def _check_target(target: str | Target) -> None:
 
 
 def _check_generator(name: str) -> None:
-    if name != "threefry2x32":
-        raise ValueError(f"the only random number generator is threefry2x32, not {name!r}")
+    if name not in GENERATORS:
+        raise ValueError(f"the random number generators are {', '.join(GENERATORS)}, not {name!r}")
+
+
+GENERATORS = ("threefry2x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32")
+"""What `hloom/random` registers; the setting can be made before it is imported."""
 
 
 def _check_promotion(mode: str) -> None:

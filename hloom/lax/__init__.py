@@ -34,6 +34,7 @@ from . import (
 from . import dot as _dot
 from . import fft as _fft
 from . import gather as _gather
+from . import random as _random
 from . import reduce as _reduce
 from . import sort as _sort
 from .bessel import (
@@ -361,6 +362,11 @@ from .primitives import (
     xor_p as xor_p,
     zeta_p as zeta_p,
 )
+from .random import (
+    RandomAlgorithm as RandomAlgorithm,
+    rng_bit_generator as rng_bit_generator,
+    rng_uniform as rng_uniform,
+)
 from .reduce import (
     argmax as argmax,
     argmin as argmin,
@@ -418,6 +424,7 @@ __all__ += indexing.__all__
 __all__ += instructions.__all__
 __all__ += movement.__all__
 __all__ += primitives.__all__
+__all__ += _random.__all__
 __all__ += _reduce.__all__
 __all__ += parallel.__all__
 __all__ += solves.__all__

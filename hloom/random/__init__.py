@@ -11,6 +11,7 @@ from ..namespaces import publish as _publish
 from . import (
     choosing,
     continuous,
+    counter_based,
     counts,
     discrete,
     drawing,
@@ -19,6 +20,7 @@ from . import (
     keys,
     multivariate,
     parameters,
+    rbg,
     threefry,
     transformed,
 )
@@ -66,6 +68,7 @@ from .keys import (
     fold_in as fold_in,
     key as key,
     key_data as key_data,
+    key_dtype as key_dtype,
     key_impl as key_impl,
     split as split,
     wrap_key_data as wrap_key_data,
@@ -96,7 +99,7 @@ __all__ += keys.__all__
 __all__ += multivariate.__all__
 __all__ += transformed.__all__
 
-del choosing, continuous, counts, discrete, drawing, gammas, implementations, keys, multivariate
-del parameters, threefry, transformed
+del choosing, continuous, counter_based, counts, discrete, drawing, gammas, implementations, keys, multivariate
+del parameters, rbg, threefry, transformed
 
 _publish(__name__)

@@ -9,6 +9,7 @@ Source for names, parameters and the use of keys: jax.random.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def _poisson_by_rejection(key: Value, mean: Any, is_done: Any) -> Any:
         us = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / us + b) * u + mean + 0.43)
         s = jnp.log(v * inverse_alpha / (a / (us * us) + b))
-        within = s <= -mean + k * log_mean - lax.lgamma(k + 1)
+        within = s <= -mean + k * log_mean - _log_factorial(k)
         outside = (k < 0) | ((us < 0.013) & (v > us))
         accepted = ((us >= 0.07) & (v <= v_r)) | (~outside & within)
         return key, jnp.where(accepted, k, drawn), is_done | accepted
@@ -207,6 +208,11 @@ def _stirling_tail(k: Any) -> Any:
     for small, tail in enumerate(_STIRLING_TAILS):
         series = jnp.where(k == small, tail, series)
     return series
+
+
+def _log_factorial(k: Any) -> Any:
+    """log(k!) for whole numbers k."""
+    return (k + 0.5) * jnp.log(k + 1) - (k + 1) + (_stirling_tail(k) + 0.5 * math.log(2 * math.pi))
 
 
 @compound(static=("shape", "dtype", "unroll"))

@@ -12,15 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..tracer.context import thread
 from ..tracer.core import Value
-from ..tracer.errors import UnsupportedError
 from ..tracer.extended import ExtendedDType, prng_key
 
 __all__ = ["KeyDType", "PRNGImpl", "implementation", "register_implementation"]
-
-DEFAULT = "threefry2x32"
-_REFUSED = ("rbg", "unsafe_rbg")
-"""Generators that JAX has and this version lacks."""
 
 Shape = tuple[int, ...]
 
@@ -80,17 +76,18 @@ def register_implementation(impl: PRNGImpl) -> PRNGImpl:
 
 
 def implementation(spec: Any) -> PRNGImpl:
-    """The generator that an argument `impl` means: None (the default), a name, or a PRNGImpl."""
+    """The generator that an argument `impl` means: None (the setting `jax_default_prng_impl`), a name, the dtype of
+    keys, or a PRNGImpl."""
     if isinstance(spec, PRNGImpl):
         return spec
-    name = DEFAULT if spec is None else spec
+    if isinstance(spec, KeyDType):
+        return spec.impl
+    name = thread.settings.context.default_prng_impl if spec is None else spec
     if not isinstance(name, str):
-        raise TypeError(f"impl must be the name of a random number generator, not {name!r}")
+        raise TypeError(f"impl must be the name of a random number generator, not {name!r} (type {type(name)})")
     if name in _IMPLEMENTATIONS:
         return _IMPLEMENTATIONS[name]
     known = ", ".join(map(repr, _IMPLEMENTATIONS))
-    if name in _REFUSED:
-        raise UnsupportedError(f"random number generator {name!r} is not supported; there is {known}")
     raise ValueError(f"unrecognized PRNG implementation {name!r}; there is {known}")
 
 

@@ -20,23 +20,41 @@ from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import user_line
-from . import threefry  # noqa: F401  # the default generator is registered
+from . import counter_based, rbg, threefry  # noqa: F401  # the generators are registered
 from .drawing import compound_draw
 from .implementations import KeyDType, PRNGImpl, implementation
 
-__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split", "wrap_key_data"]
+__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
 
 _UINT32 = np.dtype(np.uint32)
 
 
-def key(seed: Any, *, impl: Any = None) -> Value:
-    """A key from an integer seed. `impl` names the generator: "threefry2x32" by default."""
-    chosen = implementation(impl)
-    return _keys(chosen.seed(_seed(seed)), chosen)
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
+    """A key from an integer seed.
+
+    `impl` or `dtype` (one of them: ValueError) tells the generator: its name, or the dtype of its keys. The default is
+    the setting `jax_default_prng_impl`, "threefry2x32" at first.
+    """
+    chosen = _chosen("key", impl, dtype)
+    return _keys(_seeded(_seed(seed), chosen), chosen)
+
+
+def key_dtype(impl_spec: Any = None) -> KeyDType:
+    """The dtype of the keys of a generator: ``key<fry>`` by default."""
+    return implementation(impl_spec).dtype
+
+
+def _chosen(name: str, impl: Any, dtype: Any) -> PRNGImpl:
+    if impl is not None and dtype is not None:
+        raise ValueError(f"cannot specify both `impl` and `dtype` arguments to random.{name}\n  at {user_line()}")
+    return implementation(impl if dtype is None else dtype)
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
-    """A key from an integer seed, as a plain uint32[2] array."""
+    """A key from an integer seed, as a plain array of words: uint32[2] for the default generator.
+
+    Functions take such an array for a key of the default generator.
+    """
     return key_data(key(seed, impl=impl))
 
 
@@ -46,7 +64,7 @@ def _seed(seed: Any) -> Value:
         value: Value = array_from_scalar(_signed(seed, 8 * dtypes.default_int().itemsize), dtypes.default_int())
     else:
         value = as_value(seed)
-    if not dtypes.is_integer(value.aval.dtype) or value.aval.shape:
+    if value.aval.is_extended or not dtypes.is_integer(value.aval.dtype) or value.aval.shape:
         raise OperandError(
             f"a seed must be an integer scalar, not {value.aval.str_short()}\n  at {user_line()}", "seed"
         )
@@ -59,6 +77,11 @@ def _signed(number: int, bits: int) -> int:
         raise OverflowError(f"seed {number} does not fit in 64 bits")
     half = 1 << (bits - 1)
     return (number + half) % (2 * half) - half
+
+
+@compound(static=("impl",))
+def _seeded(seed: Any, impl: PRNGImpl) -> Value:
+    return impl.seed(as_value(seed))
 
 
 # ---- the words
@@ -81,9 +104,9 @@ def key_data(keys: Any) -> Value:
     return storage_of(as_keys(keys))
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Value:
-    """The keys whose words these are: the inverse of `key_data`."""
-    words, chosen = as_value(key_bits_array), implementation(impl)
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Value:
+    """The keys whose words these are: the inverse of `key_data`. `impl`, `dtype`: as for `key`."""
+    words, chosen = as_value(key_bits_array), _chosen("wrap_key_data", impl, dtype)
     shape, wanted = words.aval.shape, chosen.key_shape
     if words.aval.dtype != _UINT32 or shape[max(0, len(shape) - len(wanted)) :] != wanted:
         raise OperandError(

@@ -32,14 +32,14 @@ def threefry_2x32(key: tuple[Value, Value], high: Value, low: Value) -> tuple[Va
     for group in range(5):
         for rotation in _ROTATIONS[group % 2]:
             x = lax.add(x, y)
-            y = lax.bitwise_xor(x, _rotate_left(y, rotation))
+            y = lax.bitwise_xor(x, rotate_left(y, rotation))
         x = lax.add(x, schedule[(group + 1) % 3])
         injected = schedule[(group + 2) % 3]
         y = lax.add(y, lax.add(injected, scalar_like(injected, group + 1)))
     return x, y
 
 
-def _rotate_left(x: Value, bits: int) -> Value:
+def rotate_left(x: Value, bits: int) -> Value:
     left = lax.shift_left(x, scalar_like(x, bits))
     return lax.bitwise_or(left, lax.shift_right_logical(x, scalar_like(x, 32 - bits)))
 
@@ -66,9 +66,14 @@ def seed_words(seed: Value) -> Value:
     return lax.concatenate([lax.reshape(w, (1,)) for w in (high, low)], 0)
 
 
+def words_of(key: Value) -> tuple[Value, ...]:
+    """The words of a key uint32[n]."""
+    return tuple([lax.reshape(lax.slice_in_dim(key, k, k + 1), ()) for k in range(key.aval.shape[0])])
+
+
 def key_words(key: Value) -> tuple[Value, Value]:
     """The two words of a key uint32[2]."""
-    high, low = (lax.reshape(lax.slice_in_dim(key, k, k + 1), ()) for k in range(2))
+    high, low = words_of(key)
     return high, low
 
 
