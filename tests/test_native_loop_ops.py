@@ -15,7 +15,7 @@ from hloom.numba_backend.native_loops.cost import is_native
 from hloom.numba_backend.pipeline import pipeline
 
 import hloom
-from hloom import hlo
+from hloom import hlo, lax
 from support.loop_modules import loop_module
 from support.native_loops import compile_module
 
@@ -464,3 +464,22 @@ def _optimised_loops(module: hlo.HloModule) -> list[hlo.HloInstruction]:
     )
     Pipeline("observed", steps).run(module)
     return seen
+
+
+def test_bytes_read_as_another_width_in_a_loop() -> None:
+    """A loop's variables and local arrays have one type: such a loop is rows."""
+    hloom.config.update("jax_enable_x64", True)
+
+    def scrambled(words: Any) -> Any:
+        def step(_: Any, words: Any) -> Any:
+            wide = lax.bitcast_convert_type(words.reshape(2, 2), np.uint64)
+            wide = wide * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+            return lax.bitcast_convert_type(wide, np.uint32).reshape(4)
+
+        return lax.fori_loop(0, 5, step, words)
+
+    found = np.asarray(hloom.jit(scrambled)(np.arange(4, dtype=np.uint32)))
+    state = [1 << 32, 2 | 3 << 32]
+    for _ in range(5):
+        state = [(s * 6364136223846793005 + 1442695040888963407) % 2**64 for s in state]
+    assert found.tolist() == [half for s in state for half in (s % 2**32, s >> 32)]

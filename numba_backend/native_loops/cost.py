@@ -131,6 +131,8 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
     opcode = instruction.opcode
     if any(not s.is_array or not s.array_layout.is_row_major for s in instruction.shape.leaves()):
         return False
+    if opcode is Opcode.BITCAST and instruction.shape.element is not instruction.operands[0].shape.element:
+        return False  # a loop's variables and local arrays have one type
     if opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
         return True
     if opcode in _CONTROL:
