@@ -239,7 +239,7 @@ def test_draws_of_all_sizes_agree_with_jit(f: Any, shape: Any) -> None:
 def test_small_draws_share_programs() -> None:
     traced = []
 
-    @compound_draw()
+    @compound_draw(static=("shape", "dtype"))
     def draw(key: Any, shape: Any = (), dtype: Any = None, scale: Any = 1.0) -> Any:
         traced.append(shape)
         return random.uniform(key, shape, dtype) * scale

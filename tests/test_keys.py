@@ -19,7 +19,7 @@ from hloom.tracer.recording import returns_element, trace_to_computation
 import hloom
 import hloom.numpy as jnp
 from hloom import dtypes, lax, random
-from hloom.errors import OperandError, UnsupportedError
+from hloom.errors import OperandError
 from hloom.random.implementations import PRNGImpl, implementation, register_implementation
 
 Op = Callable[[Any, Any, Any, Any], Any]
@@ -558,7 +558,6 @@ def test_refused_concrete(name: str) -> None:
 
 def test_other_wrong_arguments() -> None:
     for call, error, message in (
-        (lambda: random.key(0, impl="rbg"), UnsupportedError, "threefry2x32"),
         (lambda: random.key(0, impl="nonsense"), ValueError, "nonsense"),
         (lambda: implementation(3), TypeError, "name"),
         (lambda: random.wrap_key_data(np.zeros((3, 3), np.uint32)), TypeError, "uint32\\[3,3\\]"),

@@ -70,8 +70,7 @@ MESSAGES = {
     # what JAX has, and what to use
     "scipy.linalg.circulant": "jax.scipy.linalg has 'circulant', hloom.scipy.linalg does not have it yet: outside of "
     "jit and grad, scipy.linalg.circulant takes concrete arrays",
-    "random.choice": "jax.random has 'choice', hloom.random does not have it yet",
-    "lax.rng_uniform": "jax.lax has 'rng_uniform', hloom.lax does not have it yet",
+    "lax.psend": "jax.lax has 'psend', hloom.lax does not have it yet",
     # what is elsewhere
     "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",
     "nn.sin": "module 'hloom.nn' has no attribute 'sin': there is hloom.numpy.sin",

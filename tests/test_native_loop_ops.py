@@ -16,6 +16,7 @@ from hloom.numba_backend.pipeline import pipeline
 
 import hloom
 from hloom import hlo, lax
+from support.evaluator_fixture import x64  # noqa: F401  # a fixture
 from support.loop_modules import loop_module
 from support.native_loops import compile_module
 
@@ -466,9 +467,9 @@ def _optimised_loops(module: hlo.HloModule) -> list[hlo.HloInstruction]:
     return seen
 
 
+@pytest.mark.usefixtures("x64")
 def test_bytes_read_as_another_width_in_a_loop() -> None:
     """A loop's variables and local arrays have one type: such a loop is rows."""
-    hloom.config.update("jax_enable_x64", True)
 
     def scrambled(words: Any) -> Any:
         def step(_: Any, words: Any) -> Any:

@@ -13,6 +13,7 @@ import scipy.stats
 import hloom
 import hloom.numpy as jnp
 from hloom import random
+from support.evaluator_fixture import x64  # noqa: F401  # a fixture
 from support.random_cases import DRAWS, GENERATORS, OF_GENERATORS, numbers, recorded
 
 JAX = recorded()
@@ -129,10 +130,8 @@ def test_an_element_of_a_gamma_draw_has_a_key_of_its_own() -> None:
     one_by_one = np.stack([np.asarray(random.gamma(k, p, (3,))) for k, p in zip(keys, a)])
     batched = hloom.vmap(lambda k, p: random.gamma(k, p, (3,)))(keys, a)
     np.testing.assert_allclose(np.asarray(batched), one_by_one, rtol=1e-6)
-    compiled = hloom.jit(hloom.vmap(lambda k, p: random.gamma(k, p, (3,))))(keys, a)
-    np.testing.assert_allclose(np.asarray(compiled), one_by_one, rtol=1e-6)
-    shared = hloom.vmap(lambda p: random.loggamma(random.key(1), p, (2,)))(a)
-    np.testing.assert_allclose(np.asarray(shared)[1], np.asarray(random.loggamma(random.key(1), a[1], (2,))), rtol=1e-6)
+    shared = hloom.jit(hloom.vmap(lambda p: random.gamma(keys[1], p, (3,))))(a)
+    np.testing.assert_allclose(np.asarray(shared)[1], one_by_one[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [[3], (3,), 3, (np.int64(3),)], ids=str)
@@ -204,8 +203,8 @@ def test_the_default_generator_is_a_setting() -> None:
         hloom.config.update("jax_default_prng_impl", "threefry2x32")
 
 
+@pytest.mark.usefixtures("x64")
 def test_bits_of_64_bits() -> None:
-    hloom.config.update("jax_enable_x64", True)
     key = random.key(5)
     assert random.bits(key, (2,)).dtype == np.uint64
     low, high = 2**62, 2**63 - 1

@@ -272,7 +272,7 @@ def test_unknown_settings() -> None:
     with pytest.raises(TypeError, match="bool"):
         hloom.config.update("jax_enable_x64", "yes")
     with pytest.raises(ValueError, match="threefry2x32"):
-        hloom.config.update("jax_default_prng_impl", "rbg")
+        hloom.config.update("jax_default_prng_impl", "mt19937")
     assert "jax_enable_x64=False" in repr(hloom.config)
 
 

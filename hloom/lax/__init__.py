@@ -25,6 +25,7 @@ from . import (
     movement,
     parallel,
     primitives,
+    random,
     solves,
     special,
     special_tables,
@@ -34,7 +35,6 @@ from . import (
 from . import dot as _dot
 from . import fft as _fft
 from . import gather as _gather
-from . import random as _random
 from . import reduce as _reduce
 from . import sort as _sort
 from .bessel import (
@@ -424,7 +424,7 @@ __all__ += indexing.__all__
 __all__ += instructions.__all__
 __all__ += movement.__all__
 __all__ += primitives.__all__
-__all__ += _random.__all__
+__all__ += random.__all__
 __all__ += _reduce.__all__
 __all__ += parallel.__all__
 __all__ += solves.__all__
@@ -441,6 +441,6 @@ __all__ += window.__all__
 _array_functions.load_when_used()
 del bessel, elementwise_functions, error_functions, gamma_functions, incomplete_beta, incomplete_gamma, special_tables
 del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, primitives, solves, special
-del structure, window
+del random, structure, window
 
 _publish(__name__, "linalg")

@@ -78,7 +78,7 @@ def _shuffled(key: Value, x: Value, axis: int) -> Value:
     n elements need 3 log(n) / log(2**32) turns."""
     turns = math.ceil(3 * math.log(max(1, math.prod(x.aval.shape))) / math.log(2**32 - 1))
     for _ in range(turns):
-        key, drawing = split(key)  # type: ignore[misc]  # an array of two keys
+        key, drawing = split(key)
         _, x = lax.sort_key_val(random_bits(drawing, 32, x.aval.shape), x, axis)
     return x
 
@@ -149,7 +149,21 @@ def _weighted(key: Any, p: Any, sizes: tuple[int, ...]) -> Value:
     (weights,) = promote_inexact("choice", p)
     sums: Any = jnp.cumsum(weights)
     u: Any = uniform(single_key("choice", key), sizes, sums.dtype)
-    return convert(jnp.searchsorted(sums, sums[-1] * (1 - u)), dtypes.default_int(), False)
+    return convert(_first_not_below(sums, sums[-1] * (1 - u)), dtypes.default_int(), False)
+
+
+def _first_not_below(ascending: Any, x: Any) -> Any:
+    """The index of the first element that is not below x, for each x; by halving the range in which it is."""
+
+    def halve(_: Any, bounds: Any) -> Any:
+        low, high = bounds
+        middle = (low + high) // 2
+        is_below = ascending[middle] < x
+        return jnp.where(is_below, middle + 1, low), jnp.where(is_below, high, middle)
+
+    size = ascending.shape[0]
+    bounds = jnp.zeros(x.shape, np.int32), jnp.full(x.shape, size - 1, np.int32)
+    return lax.fori_loop(0, size.bit_length(), halve, bounds)[0]
 
 
 @compound(static=("sizes", "mode"))

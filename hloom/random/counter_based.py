@@ -138,9 +138,7 @@ def _zero(like: Value) -> Value:
     return scalar_like(like, 0)
 
 
-PHILOX_2X32 = _generator(
-    "philox2x32", "phx2", philox_2x32, 1, lambda high, low: philox_2x32([_zero(low)], [high, low])
-)
+PHILOX_2X32 = _generator("philox2x32", "phx2", philox_2x32, 1, lambda high, low: philox_2x32([_zero(low)], [high, low]))
 PHILOX_4X32 = _generator(
     "philox4x32", "phx4", philox_4x32, 2,
     lambda high, low: philox_4x32([_zero(low)] * 2, [high, low, _zero(low), _zero(low)]),

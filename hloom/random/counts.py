@@ -1,15 +1,15 @@
 """Numbers of events: geometric, Poisson, binomial and multinomial.
 
 Poisson and binomial numbers come from one of two loops, whichever suits an element's parameters: counting waiting times
-where few events are expected, rejection elsewhere. Each turn draws for all elements; elements that the other loop draws
-are done from the start, so that a loop that has none makes no turn.
+where few events are expected, rejection elsewhere. Each turn draws for all elements, until all are done; a loop that no
+element needs makes no turn. As in JAX, an element takes the last number that rejection accepts, so that it depends on
+the number of turns, and so on all elements; those that the other loop draws take part with a parameter of their own.
 
 Source for names, parameters and the use of keys: jax.random.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ def geometric(
 # ---- Poisson
 
 
-@compound_draw()
+@compound(static=("shape", "dtype", "out_sharding"))
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
@@ -71,7 +71,7 @@ def _poisson_by_counting(key: Value, mean: Any, dtype: np.dtype[Any]) -> Any:
 
     def wait(state: Any) -> Any:
         key, count, log_product = state
-        key, drawing = split(key)  # type: ignore[misc]  # an array of two keys
+        key, drawing = split(key)
         count = jnp.where(log_product > -mean, count + 1, count)
         return key, count, log_product + jnp.log(uniform(drawing, mean.shape, dtypes.float32))
 
@@ -82,12 +82,12 @@ def _poisson_by_counting(key: Value, mean: Any, dtype: np.dtype[Any]) -> Any:
     return count - 1
 
 
-def _poisson_by_rejection(key: Value, mean: Any, is_done: Any) -> Any:
+def _poisson_by_rejection(key: Value, mean: Any, is_few: Any) -> Any:
     """Transformed rejection with squeeze.
 
     Source: Hörmann, "The transformed rejection method for generating Poisson random variables" (1993), algorithm PTRS.
     """
-    mean = jnp.where(is_done, 100.0, mean)  # a mean for which the formulas are defined
+    mean = jnp.where(is_few, 1e5, mean)
     b = 0.931 + 2.53 * jnp.sqrt(mean)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -96,25 +96,25 @@ def _poisson_by_rejection(key: Value, mean: Any, is_done: Any) -> Any:
 
     def propose(state: Any) -> Any:
         key, drawn, is_done = state
-        key, for_u, for_v = split(key, 3)  # type: ignore[misc]  # an array of three keys
+        key, for_u, for_v = split(key, 3)
         u = _any(uniform(for_u, mean.shape, mean.dtype)) - 0.5
         v: Any = uniform(for_v, mean.shape, mean.dtype)
         us = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / us + b) * u + mean + 0.43)
         s = jnp.log(v * inverse_alpha / (a / (us * us) + b))
-        within = s <= -mean + k * log_mean - _log_factorial(k)
+        within = s <= -mean + k * log_mean - lax.lgamma(k + 1)
         outside = (k < 0) | ((us < 0.013) & (v > us))
         accepted = ((us >= 0.07) & (v <= v_r)) | (~outside & within)
         return key, jnp.where(accepted, k, drawn), is_done | accepted
 
-    start = (key, jnp.full(mean.shape, -1, mean.dtype), is_done)
+    start = (key, jnp.full(mean.shape, -1, mean.dtype), jnp.broadcast_to(jnp.all(is_few), mean.shape))
     return lax.while_loop(lambda state: jnp.any(~state[2]), propose, start)[1]
 
 
 # ---- binomial
 
 
-@compound_draw(static=("shape", "dtype"))
+@compound(static=("shape", "dtype"))
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Value:
     """The number of successes in `n` trials of probability `p`, as a float; NaN where a parameter is out of range."""
     check_arraylike("binomial", n, p)
@@ -147,7 +147,7 @@ def _binomial_by_counting(key: Value, count: Any, q: Any) -> Any:
 
     def wait(state: Any) -> Any:
         key, successes, trials = state
-        drawing, key = split(key)  # type: ignore[misc]  # an array of two keys
+        drawing, key = split(key)
         successes = jnp.where(trials <= count, successes + 1, successes)
         u = uniform(drawing, q.shape, q.dtype)
         return key, successes, trials + jnp.ceil(jnp.log(u) / log_failure)
@@ -156,12 +156,12 @@ def _binomial_by_counting(key: Value, count: Any, q: Any) -> Any:
     return lax.while_loop(lambda state: jnp.any(state[2] <= count), wait, (key, zero, zero))[1] - 1
 
 
-def _binomial_by_rejection(key: Value, count: Any, q: Any, is_done: Any) -> Any:
+def _binomial_by_rejection(key: Value, count: Any, q: Any, is_few: Any) -> Any:
     """Transformed rejection with squeeze.
 
     Source: Hörmann, "The generation of binomial random variates" (1993), algorithm BTRS.
     """
-    count, q = jnp.where(is_done, 1e4, count), jnp.where(is_done, 0.5, q)
+    count, q = jnp.where(is_few, 1e4, count), jnp.where(is_few, 0.5, q)
     deviation = jnp.sqrt(count * q * (1 - q))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * q
@@ -173,7 +173,7 @@ def _binomial_by_rejection(key: Value, count: Any, q: Any, is_done: Any) -> Any:
 
     def propose(state: Any) -> Any:
         key, drawn, is_done = state
-        key, for_u, for_v = split(key, 3)  # type: ignore[misc]  # an array of three keys
+        key, for_u, for_v = split(key, 3)
         u = _any(uniform(for_u, q.shape, q.dtype)) - 0.5
         v: Any = uniform(for_v, q.shape, q.dtype)
         us = 0.5 - jnp.abs(u)
@@ -190,7 +190,7 @@ def _binomial_by_rejection(key: Value, count: Any, q: Any, is_done: Any) -> Any:
         accepted = ((us >= 0.07) & (v <= v_r)) | (~((k < 0) | (k > count)) & within)
         return key, jnp.where(accepted, k, drawn), is_done | accepted
 
-    start = (key, jnp.full(q.shape, -1, q.dtype), is_done)
+    start = (key, jnp.full(q.shape, -1, q.dtype), jnp.broadcast_to(jnp.all(is_few), q.shape))
     return lax.while_loop(lambda state: jnp.any(~state[2]), propose, start)[1]
 
 
@@ -208,11 +208,6 @@ def _stirling_tail(k: Any) -> Any:
     for small, tail in enumerate(_STIRLING_TAILS):
         series = jnp.where(k == small, tail, series)
     return series
-
-
-def _log_factorial(k: Any) -> Any:
-    """log(k!) for whole numbers k."""
-    return (k + 0.5) * jnp.log(k + 1) - (k + 1) + (_stirling_tail(k) + 0.5 * math.log(2 * math.pi))
 
 
 @compound(static=("shape", "dtype", "unroll"))

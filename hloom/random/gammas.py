@@ -53,17 +53,13 @@ __all__ = [
 
 
 @compound_draw()
-def gamma(
-    key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
-) -> Value:
+def gamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Gamma of shape parameter `a` and scale 1. Differentiable in `a`, with the distribution function held fixed."""
     return _gamma("gamma", key, a, shape, dtype, False)
 
 
 @compound_draw()
-def loggamma(
-    key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
-) -> Value:
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """The logarithm of a gamma number, exact where the number itself would underflow, as it does for small `a`."""
     return _gamma("loggamma", key, a, shape, dtype, True)
 
@@ -177,7 +173,7 @@ def beta(
     sizes = sized("beta", shape, a, b)
     first, second = spread(found, sizes, a, b)
     keys = split(key)
-    x, y = (_any(loggamma(k, p, sizes, found)) for k, p in zip(keys, (first, second), strict=True))  # type: ignore[call-overload]
+    x, y = (_any(loggamma(k, p, sizes, found)) for k, p in zip(keys, (first, second), strict=True))
     larger = lax.max(x, y)
     x, y = jnp.exp(x - larger), jnp.exp(y - larger)
     return lax.div(x, lax.add(x, y))
@@ -210,14 +206,12 @@ def chisquare(
     key, found = single_key("chisquare", key), float_dtype(dtype, "chisquare")
     sizes = sized("chisquare", shape, df)
     half: Any = lax.convert_element_type(df, found)
-    drawn: Value = jnp.exp(loggamma(key, half / 2, sizes, found)) * 2  # type: ignore[operator]
+    drawn: Value = jnp.exp(loggamma(key, half / 2, sizes, found)) * 2
     return drawn
 
 
 @compound_draw()
-def t(
-    key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
-) -> Value:
+def t(key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Student's t with `df` degrees of freedom."""
     key, found = single_key("t", key), float_dtype(dtype, "t")
     sizes = sized("t", shape, df)

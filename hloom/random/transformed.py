@@ -38,6 +38,9 @@ __all__ = [
 ]
 
 
+_ONE = np.float32(1)
+
+
 @compound_draw()
 def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Cauchy of location 0 and scale 1: tan(pi (u - 1/2))."""
@@ -47,9 +50,7 @@ def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
 
 
 @compound_draw()
-def pareto(
-    key: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
-) -> Value:
+def pareto(key: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Pareto with density b / x**(b + 1) above 1. `shape`: that of `b` by default."""
     key, found = single_key("pareto", key), float_dtype(dtype, "pareto")
     sizes = sized("pareto", shape, b)
@@ -71,7 +72,7 @@ def rayleigh(
 @compound_draw()
 def lognormal(
     key: Any,
-    sigma: Any = np.float32(1),
+    sigma: Any = _ONE,
     shape: Any = None,
     dtype: DTypeLike | None = None,
     *,
@@ -91,9 +92,7 @@ def lognormal(
 
 
 @compound(static=("shape", "dtype"))
-def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: DTypeLike | None = None
-) -> Value:
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Weibull: scale * e ** (1 / concentration) for exponential e. `shape`: of the draws, with which both broadcast."""
     key, found = single_key("weibull_min", key), float_dtype(dtype, "weibull_min")
     u: Any = uniform(key, canonical_shape(shape), found)
@@ -123,9 +122,7 @@ def triangular(
 
 
 @compound_draw()
-def wald(
-    key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
-) -> Value:
+def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Wald (inverse Gaussian) of scale 1.
 
     Source: Michael, Schucany, Haas, "Generating random variates using transformations with multiple roots" (1976).

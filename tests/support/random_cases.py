@@ -96,7 +96,6 @@ OF_GENERATORS: dict[str, Draw] = {
     "bits8": lambda r, k: r.bits(k, (3, 5), "uint8"),
     "bits16": lambda r, k: r.bits(k, (3, 5), "uint16"),
     "bits32": lambda r, k: r.bits(k, (3, 5), "uint32"),
-    "gamma": lambda r, k: r.gamma(k, 2.0, (3,)),
     "permutation": lambda r, k: r.permutation(k, 7),
 }
 
