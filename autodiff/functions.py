@@ -18,6 +18,7 @@ from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, current_tra
 from ..tracer.jit import jit
 from ..tracer.ops import is_inexact, zeros
 from ..tracer.overlay import overlaid_all
+from ..tracer.partial import Partial
 from ..tracer.recording import TracedComputation, trace_to_computation
 from ..tracer.source import function_line, user_line
 from .api import vjp
@@ -79,7 +80,7 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
             f"{at(fun)}"
         )
 
-    def transposed(cotangent: Any) -> Any:
+    def transposed(captured: list[Value], cotangent: Any) -> Any:
         leaves, structure = tree.flatten(cotangent)
         if structure != traced.out_tree:
             raise TypeError(
@@ -93,7 +94,7 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
                     f"cotangent type does not match function output, expected {aval.str_short()} but got "
                     f"{value.aval.str_short()}.{at(fun)}"
                 )
-        operands: list[Operand] = [*(Linear(a) for a in traced.in_avals), *traced.captured]
+        operands: list[Operand] = [*(Linear(a) for a in traced.in_avals), *captured]
         found = transpose_flat(traced.computation, operands, values)
         trace = current_trace()
         cts = [
@@ -101,7 +102,7 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
         ]
         return tree.unflatten(traced.in_tree, cts)
 
-    return boundary(transposed)
+    return Partial(boundary(transposed), list(traced.captured))  # a pytree, which functions may take and return
 
 
 @dataclass(frozen=True, slots=True)

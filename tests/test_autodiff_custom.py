@@ -458,3 +458,9 @@ def test_linear_transpose_of_integers() -> None:
     with pytest.raises(TypeError, match="linear_transpose only supports"):
         linear_transpose(lambda x: 2.0 * x, 1)
     assert linear_transpose(lambda x: 2 * x, 1)(3) == (6,)
+
+
+def test_a_transposed_function_is_a_pytree() -> None:
+    made = jit(lambda y: linear_transpose(lambda x: x * y, 1.0))(2.0)
+    assert jit(lambda f, x: f(x))(made, 3.0) == (6.0,)
+    assert made(4.0) == (8.0,)
