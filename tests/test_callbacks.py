@@ -385,6 +385,13 @@ def test_traced_keys_arrive_as_keys() -> None:
 
 # ---- what they may return
 
+class Foreign:
+    """An array of another library."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(42.0, np.float32)
+
+
 GOOD: list[tuple[str, Any, Callable[..., Any], Any]] = [
     ("an array", F32, lambda x: x + 1, 2.0),
     ("a NumPy scalar", F32, lambda x: np.float32(3), 3.0),
@@ -398,6 +405,8 @@ GOOD: list[tuple[str, Any, Callable[..., Any], Any]] = [
     ("a strided array", ShapeDtypeStruct((2, 3), np.float32), lambda x: np.arange(6, dtype=np.float32).reshape(3, 2).T,
      np.arange(6).reshape(3, 2).T),
     ("a boolean", ShapeDtypeStruct((), np.bool_), lambda x: True, True),
+    ("a list for what is in it", {"a": F32}, lambda x: {"a": [x]}, {"a": 1.0}),
+    ("an array of another library", F32, lambda x: Foreign(), 42.0),
     ("an array as the type", jnp.zeros(2, jnp.int8), lambda x: np.array([1, 2], np.int8), [1, 2]),
 ]  # fmt: skip
 

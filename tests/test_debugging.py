@@ -164,6 +164,24 @@ def test_library_functions_that_are_programs_name_the_callers_line() -> None:
     assert "softmax" in str(caught.value)
 
 
+GIVEN: list[tuple[str, Callable[..., Any], Any, str]] = [
+    ("an argument that is used", lambda x: x * 3.0, np.nan, "produce it, it is in an input"),
+    ("an argument that is returned", lambda x: (x, 3.0), np.nan, "produce it, it is in an input"),
+    ("a literal that is returned", lambda x: (jnp.nan, x + 2), 3.0, "produce it, it is a literal"),
+    ("a literal that is used", lambda x: x + jnp.full(2, jnp.nan), 3.0, "produce it, it is a literal"),
+]
+
+
+@pytest.mark.parametrize(("name", "f", "x", "words"), GIVEN, ids=[g[0] for g in GIVEN])
+def test_a_nan_that_no_operation_made(name: str, f: Callable[..., Any], x: Any, words: str) -> None:
+    with hloom.debug_nans(True), pytest.raises(FloatingPointError) as caught:
+        hloom.jit(f)(x)
+    assert words in str(caught.value)
+    with hloom.debug_nans(True), pytest.raises(FloatingPointError) as caught:
+        hloom.jit(lambda x: jnp.log(x))(-1.0)
+    assert "did not produce" not in str(caught.value)
+
+
 def test_effects_do_not_happen_twice() -> None:
     log: list[float] = []
 

@@ -354,3 +354,35 @@ def test_small_functions() -> None:
     hloom.jit(lambda x: states.append(isinstance(x, hloom.core.Tracer)) or x)(X + 1)
     assert len(list(core.subjaxprs(hloom.make_jaxpr(hloom.jit(jnp.sin))(X).jaxpr))) == 1
     assert core.gensym()(aval).aval is aval
+
+
+# ---- callbacks
+
+
+def test_callbacks_are_equations_with_jaxs_parameters_and_effects() -> None:
+    log: list[Any] = []
+    scalar = hloom.ShapeDtypeStruct((), np.float32)
+
+    def fun(x: Any) -> Any:
+        hloom.debug.print("at {}", x, ordered=True)
+        hloom.debug.callback(lambda x: log.append(float(x)), x)
+        hloom.experimental.io_callback(lambda x: log.append(-float(x)), None, x, ordered=True)
+        y = hloom.experimental.io_callback(lambda x: 2 * x, scalar, x)
+        return hloom.pure_callback(lambda x: 3 * x, scalar, y, vmap_method="sequential")
+
+    closed = hloom.make_jaxpr(fun)(1.0)
+    names = ["debug_print", "debug_callback", "io_callback", "io_callback", "pure_callback"]
+    assert [e.primitive.name for e in closed.eqns] == names
+    found = ["".join(map(str, e.effects)) for e in closed.eqns]
+    assert found == ["OrderedDebug", "Debug", "OrderedIO", "IO", ""]
+    assert {str(e) for e in closed.effects} == {"OrderedDebug", "Debug", "OrderedIO", "IO"}
+    params = [{k: v for k, v in e.params.items() if k != "callback"} for e in closed.eqns]
+    assert params[0] == {"fmt": "at {}", "ordered": True, "partitioned": False}
+    assert params[3] == {"ordered": False, "result_avals": (hloom.typeof(np.float32(1)),), "sharding": None}
+    assert params[4]["vmap_method"] == "sequential" and closed.eqns[4].params["callback"](np.float32(2)) == 6
+    for run in (core.jaxpr_as_fun(closed), hloom.jit(core.jaxpr_as_fun(closed))):
+        log.clear()
+        assert run(2.0) == [12.0] and log == [2.0, -2.0]
+    assert hloom.core.eval_jaxpr(closed, closed.consts, 1.0) == [6.0]  # the parts of its jaxpr are its own
+    loop = hloom.make_jaxpr(lambda x: lax.fori_loop(0, 3, lambda i, c: (hloom.debug.print("{}", c), c)[1], x))(1.0)
+    assert {str(e) for e in loop.effects} == {"Debug"}

@@ -86,8 +86,9 @@ def _numbers(leaves: Iterable[Any]) -> Iterator[Any]:
 class _Found(Exception):
     """The first instruction whose result is bad."""
 
-    def __init__(self, instruction: HloInstruction, kind: str) -> None:
-        self.instruction, self.kind = instruction, kind
+    def __init__(self, instruction: HloInstruction, kind: str, was_given: bool) -> None:
+        self.instruction, self.kind, self.was_given = instruction, kind, was_given
+        """`was_given`: an operand is bad already. No operation made it, so it is an argument or a constant."""
 
 
 def blame(
@@ -102,18 +103,28 @@ def blame(
             f"not run again to find the operation\n{where}"
         )
 
-    def observe(instruction: HloInstruction, value: Any) -> None:
-        if instruction.opcode not in _GIVEN:
-            kind = fault(leaves_of(value), context)
-            if kind is not None:
-                raise _Found(instruction, kind)
-
     source = iter(arguments)
+    values = [value_of(p.shape, source) for p in computation.parameters]
+    given = {p for p, v in zip(computation.parameters, values, strict=True) if fault(leaves_of(v), context)}
+    origin = "in an input" if given else "a literal"
+
+    def observe(instruction: HloInstruction, value: Any) -> None:
+        kind = fault(leaves_of(value), context)
+        if kind is not None and instruction.opcode not in _GIVEN:
+            raise _Found(instruction, kind, not given.isdisjoint(instruction.operands))
+        if kind is not None:
+            given.add(instruction)
+
     try:
-        evaluate_computation(computation, [value_of(p.shape, source) for p in computation.parameters], observe)
+        evaluate_computation(computation, values, observe)
     except _Found as error:
-        bad, kind = error.instruction, error.kind
+        bad, kind, was_given = error.instruction, error.kind, error.was_given
     else:
+        if given:
+            raise FloatingPointError(
+                f"invalid value ({found}) encountered in a result of {what}: the de-optimized function did not produce "
+                f"it, it is {origin}\n{where}"
+            )
         raise FloatingPointError(
             f"invalid value ({found}) encountered in a result of {what}, but operation by operation there is none: the "
             f"compiled program computes in another order\n{where}"
@@ -121,8 +132,9 @@ def blame(
     line = (user_line() if is_library else _line(bad.metadata)) or "<unknown>"
     operands = ", ".join([str(o.shape) for o in bad.operands])
     raise FloatingPointError(
-        f"invalid value ({kind}) encountered in {bad.opcode.value} of ({operands}) giving {bad.shape}\n  at {line}\n"
-        f"{where}"
+        f"invalid value ({kind}) encountered in {bad.opcode.value} of ({operands}) giving {bad.shape}\n"
+        + (f"  an operand was bad before: the de-optimized function did not produce it, it is {origin}\n" * was_given)
+        + f"  at {line}\n{where}"
     )
 
 

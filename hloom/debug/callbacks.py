@@ -275,25 +275,26 @@ def debug_callback(
 
     ordered, partitioned: accepted; effects have the order of the program, and there is one device.
     """
+
+    def call(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        check_callable("debug.callback", callback)
+        call_debug("debug.callback", callback, args, kwargs, ordered=ordered)
+
     if callback is None:
         if args or kwargs:
             raise TypeError(f"debug.callback without a function got the arguments {args} {kwargs}")
-        return _debug_callback
-    return _debug_callback(callback, *args, **kwargs)
-
-
-def _debug_callback(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    check_callable("debug.callback", callback)
-    call_debug("debug.callback", callback, args, kwargs)
+        return call
+    call(callback, *args, **kwargs)
+    return None
 
 
 def call_debug(
     what: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-    primitive: Primitive = DEBUG,
+    primitive: Primitive = DEBUG, ordered: bool = False,
 ) -> None:  # fmt: skip
     """Call `function` when the program comes to this point."""
     taken, values = given(args, kwargs, static=True)
-    Callback(HostCallback(what, function, user_line(), taken, None, ())).bind(primitive, values)
+    Callback(HostCallback(what, function, user_line(), taken, None, ()), ordered).bind(primitive, values)
 
 
 def check_callable(what: str, function: object) -> None:

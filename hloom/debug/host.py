@@ -16,7 +16,10 @@ from ..tracer.array import Array, as_value, with_storage
 from ..tracer.aval import ShapedArray
 from ..tracer.core import EVAL, Value, set_current_trace, source_metadata
 from ..tracer.extended import ExtendedDType
+from ..tracer.operators import ArrayBase
 from ..tracer.source import function_line
+from ..tracer.tree_keys import SequenceKey
+from ..tracer.tree_paths import paths_of_structure
 
 NDArray = np.ndarray[Any, Any]
 _INDICES = itertools.count()
@@ -38,6 +41,9 @@ class HostCallback(SharedValue):
     def name(self) -> str:
         """The function's name."""
         return getattr(self.function, "__name__", None) or type(self.function).__name__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.function})"
 
     def with_batch(self, size: int) -> HostCallback:
         """The same function for operands with a further dimension in front, of which each result has one, too."""
@@ -68,13 +74,13 @@ class HostCallback(SharedValue):
         leaves, found = tree.flatten(returned)
         if len(leaves) != len(self.results):
             self._refuse(f"{len(leaves)} arrays, {tree.shown(found)}, not {len(self.results)}: {self._promised()}")
-        if found != self.out_tree and not (_is_plain(found) and _is_plain(self.out_tree)):
+        if found != self.out_tree and _named(found) != _named(self.out_tree):
             self._refuse(f"a tree {tree.shown(found)}, not {tree.shown(self.out_tree)}")
         arrays: list[Array] = []
         for position, (leaf, wanted) in enumerate(zip(leaves, self.results, strict=True)):
             name = f"result {position}" if len(leaves) > 1 else "a result"
             try:
-                array: Any = as_value(leaf)
+                array: Any = as_value(np.asarray(leaf) if _is_foreign(leaf) else leaf)
             except TypeError:
                 self._refuse(f"{name} that is no array but a {type(leaf).__name__}, not {wanted.str_short()}")
             if not isinstance(array, Array):
@@ -102,11 +108,17 @@ class HostCallback(SharedValue):
         )
 
 
-def _is_plain(treedef: Any) -> bool:
-    """True for a leaf, and for tuples and lists of leaves: which of the two a function returns does not matter."""
-    return tree.treedef_is_leaf(treedef) or (
-        treedef.type in (tuple, list) and all(_is_plain(c) for c in treedef.children())
-    )
+def _named(treedef: Any) -> list[tuple[Any, ...]]:
+    """The path to each leaf but for lists and tuples: which of the two a function returns does not matter, nor does a
+    list of one in place of what is in it."""
+    return [tuple([k for k in path if not isinstance(k, SequenceKey)]) for path in paths_of_structure(treedef)]
+
+
+def _is_foreign(leaf: Any) -> bool:
+    """Whether it is an array of another library, which says with `__array__` what it holds."""
+    if isinstance(leaf, ArrayBase | np.ndarray | np.generic) or hasattr(leaf, "__jax_array__"):
+        return False
+    return hasattr(leaf, "__array__")
 
 
 def strong_array(x: NDArray, dtype: ExtendedDType | None) -> Array:

@@ -44,7 +44,7 @@ def debug_print(
     def print_it(fmt: str, *args: Any, **kwargs: Any) -> None:
         _check(fmt, args, kwargs, skip_format_check)
         show = _logged(user_frame()) if _use_logging else _written
-        call_debug("debug.print", _Printer(fmt, np.get_printoptions(), show), args, kwargs, PRINT)
+        call_debug("debug.print", _Printer(fmt, np.get_printoptions(), show), args, kwargs, PRINT, ordered)
 
     if fmt is not None:
         print_it(fmt, *args, **kwargs)

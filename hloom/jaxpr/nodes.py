@@ -19,7 +19,7 @@ no_effects: frozenset[Effect] = frozenset()
 
 
 class Effect(NamedTuple):
-    """Something that an equation does besides computing its results, by the name of the HLO op that does it."""
+    """Something that an equation does besides computing its results, by JAX's name for it, or that of the HLO op."""
 
     name: str
 
@@ -165,6 +165,22 @@ class ClosedJaxpr(_Value):
     @property
     def eqns(self) -> list[JaxprEqn]:
         return self.jaxpr.eqns
+
+    @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
+
+    @property
+    def debug_info(self) -> Any:
+        return self.jaxpr.debug_info
 
     @property
     def in_avals(self) -> list[ShapedArray]:

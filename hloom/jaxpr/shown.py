@@ -14,6 +14,7 @@ from ..tracer import core
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
 from .atoms import Atom, Var
+from .nodes import Effect
 from .primitives import primitive
 
 
@@ -24,6 +25,8 @@ class Shown(NamedTuple):
     """A name, or a primitive that a user has made."""
     operands: Sequence[Atom]
     params: dict[str, Any]
+    effects: frozenset[Effect] | None = None
+    """What it does besides computing its results, if that is not what its instruction does."""
 
 
 class Body(Protocol):

@@ -16,6 +16,7 @@ from ..hlo.shape import Shape
 from ..tracer.array import Array
 from ..tracer.aval import ShapedArray, aval_of_shape
 from . import (  # each registers its rules
+    callbacks,
     calls,
     contract,
     control_flow,
@@ -34,7 +35,7 @@ from .nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, SourceInfo, no_effects
 from .primitives import primitive_named
 from .shown import SHOWN, Shown
 
-_FAMILIES = (calls, contract, control_flow, elementwise, indexing, library, movement, others, reduce)
+_FAMILIES = (callbacks, calls, contract, control_flow, elementwise, indexing, library, movement, others, reduce)
 
 
 class Views:
@@ -177,11 +178,11 @@ class _Body:
         outvars = [Var(a) for a in avals]
         primitive = primitive_named(shown.primitive) if isinstance(shown.primitive, str) else shown.primitive
         info = SourceInfo.of(instruction.metadata)
-        effects = self._effects(instruction, shown.params)
+        effects = self._effects(instruction) if shown.effects is None else shown.effects
         self._equations.append(JaxprEqn(shown.operands, outvars, primitive, shown.params, effects, info))
         return outvars
 
-    def _effects(self, i: HloInstruction, params: dict[str, Any]) -> frozenset[Effect]:
+    def _effects(self, i: HloInstruction) -> frozenset[Effect]:
         if not has_side_effect(i):
             return no_effects
         if not i.called_computations():
