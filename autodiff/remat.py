@@ -26,7 +26,7 @@ from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, run_m
 from ..tracer.execution import run_call
 from ..tracer.float0 import hide_float0
 from ..tracer.overlay import overlaid_all
-from ..tracer.recording import run_computation, trace_to_computation
+from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ..tracer.source import function_line, user_line
 from ..tracer.traced import JIT, DerivedCache
 from .jvp import jvp_computation, moving_mask, parameter_avals
@@ -64,6 +64,10 @@ CHECKPOINT_TANGENT = Primitive("checkpoint_tangent", evaluate=run_meaning)
 tangents. Its parameters: a `Remat`."""
 
 
+_traces = DerivedCache()
+"""Functions under `checkpoint` that were traced, with the structures of their results, by the types of arguments."""
+
+
 def checkpoint(
     fun: Callable[P, R],
     *,
@@ -99,6 +103,8 @@ def checkpoint(
     remat = Remat(barrier, nothing_saveable if policy is None else policy)
     signature = (signature_of(fun) or []) if names else []
     function: Callable[..., Any] = fun
+    name = getattr(fun, "__name__", "checkpoint")
+    parameters = (("name", name), ("prevent_cse", str(barrier).lower()))
 
     @functools.wraps(fun)
     @boundary
@@ -109,20 +115,25 @@ def checkpoint(
         dynamic = {k: v for k, v in kwargs.items() if k not in names}
         leaves, structure = tree.flatten(hide_float0(([a for i, a in enumerate(args) if i not in fixed], dynamic)))
         values: list[Value] = [as_value(leaf) for leaf in leaves]
-        out_tree: Any = None
 
-        def flat(values: list[Value]) -> list[Value]:
-            nonlocal out_tree
-            moving, keywords = tree.unflatten(structure, values)
-            rest = iter(moving)
-            every = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
-            found, out_tree = tree.flatten(hide_float0(function(*every, **keywords, **fixed_by_name)))
-            return [as_value(leaf) for leaf in found]
+        def make() -> tuple[tuple[TracedComputation, Any], bool]:
+            out_tree: Any = None
 
-        name = getattr(fun, "__name__", "checkpoint")
-        description = f"{function_line(fun)} for checkpoint"
-        traced = trace_to_computation(flat, [v.aval for v in values], name, description=description)
-        parameters = (("name", name), ("prevent_cse", str(barrier).lower()))
+            def flat(values: list[Value]) -> list[Value]:
+                nonlocal out_tree
+                moving, keywords = tree.unflatten(structure, values)
+                rest = iter(moving)
+                every = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
+                found, out_tree = tree.flatten(hide_float0(function(*every, **keywords, **fixed_by_name)))
+                return [as_value(leaf) for leaf in found]
+
+            description = f"{function_line(fun)} for checkpoint"
+            traced = trace_to_computation(flat, [v.aval for v in values], name, description=description)
+            return (traced, out_tree), not any(isinstance(v, Tracer) for v in traced.captured)
+
+        statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
+        key = structure, tuple([v.aval for v in values]), len(args), tuple(statics)
+        traced, out_tree = _traces.get((function,), key, make)
         call = Call(CHECKPOINT, traced.computation, remat, name, parameters)
         results = bind_call(call, [*values, *traced.captured])
         return tree.unflatten(out_tree, overlaid_all(results, traced.out_avals))

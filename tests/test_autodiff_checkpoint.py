@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hloom.hlo import Opcode
 from hloom.tracer.ops import sum_all
 
 import hloom
+import hloom.numpy as jnp
 from hloom import checkpoint, checkpoint_policies, config, grad, jit, lax, linearize, make_hlo, value_and_grad, vjp
 from hloom.ad_checkpoint import Offloadable, Recompute, Saveable, checkpoint_name, print_saved_residuals
 from support.grad_check import check_derivatives, concrete
@@ -257,3 +259,35 @@ def test_saved_residuals_of_other_functions(capsys: pytest.CaptureFixture[str]) 
     assert any(line.startswith("f32[2,3] output of scan from") for line in lines)
     with pytest.raises(TypeError, match="missing 1 required keyword"):
         print_saved_residuals(f, {"w": f32(X), "b": [f32(Y)]})
+
+
+def test_a_function_is_traced_once_for_each_type() -> None:
+    """As by jit; not if it uses traced values from outside, which the next call would not find."""
+    traces: list[str] = []
+
+    @partial(checkpoint, static_argnums=1)
+    def f(x: Any, power: Any) -> Any:
+        traces.append(hloom.typeof(x).str_short())
+        return jnp.sin(x) ** power
+
+    for _ in range(3):
+        hloom.grad(f)(2.0, 2)
+        f(3.0, 2)
+    assert traces == ["float32[]"]
+    assert f(3.0, 2).dtype == f(3.0, 2.0).dtype and len(traces) == 2  # 2 and 2.0 are equal, and not the same program
+    f(jnp.ones(3), 2)
+    assert traces[2:] == ["float32[3]"]
+    with hloom.enable_x64(True):
+        f(3.0, 2)
+    assert traces[3:] == ["float64[]"]
+    assert checkpoint(lambda x, n: x * len(n), static_argnums=1)(2.0, [3, 4]) == 4  # a list cannot be a key
+
+    def closes(y: Any) -> Any:
+        @checkpoint
+        def inner(x: Any) -> Any:
+            traces.append("inner")
+            return x * y
+
+        return inner(1.0) + inner(2.0)
+
+    assert hloom.grad(closes)(3.0) == hloom.jit(hloom.grad(closes))(3.0) == 3

@@ -13,6 +13,7 @@ from hloom.tracer.errors import UnexpectedTracerError
 from hloom.tracer.ops import broadcast, sum_all
 from hloom.tracer.recording import trace_to_computation
 
+import hloom.numpy as jnp
 from hloom import float0, grad, jvp, lax, linearize, tree, value_and_grad, vjp
 from support.grad_check import check_derivatives, concrete
 
@@ -106,6 +107,22 @@ def test_integers_have_float0_tangents() -> None:
     whole, tangent = jvp(lambda x: (x, lax.convert_element_type(x, np.int32)), (f32(2.5),), (f32(1),))
     assert int(whole[1]) == 2
     assert tangent[1].dtype == float0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: jnp.zeros((2,), float0),
+        lambda: jnp.ones(2, dtype=float0),
+        lambda: jnp.full(2, 1, float0),
+        lambda: jnp.zeros_like(np.zeros(2, float0)),
+        lambda: jnp.zeros_like(np.arange(2), dtype=float0),
+        lambda: lax.full_like(np.zeros(3, float0), 1, shape=(2,)),
+    ],
+)
+def test_float0_arrays_are_made_as_others(make: Any) -> None:
+    found = make()
+    assert (type(found), found.shape, found.dtype) == (np.ndarray, (2,), float0)
 
 
 def test_linearize_and_vjp_may_be_called_many_times() -> None:

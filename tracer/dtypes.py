@@ -30,6 +30,9 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 bfloat16, float16 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16)
 complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
+float0 = np.dtype([("float0", np.void, 0)])
+"""The dtype of tangents of integers and booleans: there is only zero, and it takes no memory. JAX's `float0`."""
+
 _NARROWER: dict[DType, DType] = {
     int64: int32,
     np.dtype(np.uint64): uint32,
@@ -134,10 +137,12 @@ _MAX_SPECS = 1000
 
 
 def requested_dtype(dtype: DTypeLike, function: str) -> DType:
-    """`canonical_dtype` of a dtype that the user asks `function` for.
+    """`canonical_dtype` of a dtype that the user asks `function` for, and float0, which no array of a program has.
 
     UserWarning where it is narrowed; not for Python's int, float and complex, which mean the default types.
     """
+    if isinstance(dtype, np.dtype) and dtype == float0:
+        return float0
     found = canonical_dtype(dtype)
     if found in _NARROWED and not thread.settings.context.enable_x64 and not any(dtype is t for t in _PYTHON_SCALARS):
         asked = np.dtype(dtype)

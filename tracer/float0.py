@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import tree
-
-float0 = np.dtype([("float0", np.void, 0)])
-"""The dtype of tangents of integers and booleans: there is only zero, and it takes no memory. JAX's `float0`."""
+from .dtypes import float0 as float0
 
 
 class _Node:

@@ -34,6 +34,7 @@ from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.extended_ops import filled
+from ..tracer.float0 import is_float0
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.source import user_line
@@ -378,12 +379,22 @@ def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
 
 
 def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Value:
-    """An array of one value; `dtype` defaults to the value's, weak type included."""
+    """An array of one value; `dtype` defaults to the value's, weak type included. Of float0: a NumPy array."""
     sizes = canonical_shape(shape)
-    value = as_value(fill_value) if dtype is None else _as_dtype(fill_value, dtypes.requested_dtype(dtype, "full"))
+    found = None if dtype is None else dtypes.requested_dtype(dtype, "full")
+    if found is dtypes.float0:
+        return _of_float0(sizes)
+    value = as_value(fill_value) if found is None else _as_dtype(fill_value, found)
     if value.aval.shape:
         raise OperandError(f"full needs a scalar, not {value.aval.str_short()}\n  at {user_line()}", "full_c1")
     return broadcast_in_dim(value, sizes, ())
+
+
+def _of_float0(shape: tuple[int, ...]) -> Value:
+    """An array of NumPy's, as tangents of integers are: no array of a program has this dtype."""
+    array: Any = np.zeros(shape, dtypes.float0)
+    found: Value = array
+    return found
 
 
 def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Value:
@@ -414,6 +425,8 @@ def _number_as(value: complex, dtype: np.dtype[Any]) -> Array:
 
 def full_like(x: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Value:
     """An array of one value with the shape, dtype and weak type of x, unless others are given."""
+    if is_float0(x):
+        return full(x.shape if shape is None else shape, fill_value, dtypes.float0 if dtype is None else dtype)
     x = as_value(x)
     sizes = x.aval.shape if shape is None else canonical_shape(shape)
     if dtype is not None:
