@@ -656,3 +656,25 @@ def test_ravel_pytree_has_derivatives() -> None:
     np.testing.assert_allclose(hloom.hessian(loss)(flat, unravel), [[0, 2, 4], [2, 6, 0], [4, 0, 6]])
     batch = hloom.vmap(unravel)(jnp.stack([flat, flat]))
     assert (batch["w"].shape, batch["b"].shape) == ((2, 2), (2,))
+
+
+def test_paths_that_the_structure_does_not_say() -> None:
+    """Equal structures may have unequal keys: numbers, and what a class says about one object."""
+    tree = hloom.tree_util
+
+    class Named:
+        def __init__(self, name: str, child: Any) -> None:
+            self.name, self.child = name, child
+
+    tree.register_pytree_with_keys(
+        Named, lambda n: ([(tree.GetAttrKey(n.name), n.child)], None), lambda _, children: Named("made", *children)
+    )
+
+    def paths(x: Any) -> list[str]:
+        return [tree.keystr(path) for path, _ in tree.tree_flatten_with_path(x)[0]]
+
+    for _ in range(2):
+        assert (paths({1: 0.0}), paths({True: 0.0}), paths({1.0: 0.0})) == (["[1]"], ["[True]"], ["[1.0]"])
+        assert (paths([Named("a", 1.0)]), paths([Named("b", 1.0)])) == (["[0].a"], ["[0].b"])
+        assert paths({"b": [1, None], "a": (2,)}) == paths({"a": (2,), "b": [3, None]}) == ["['a'][0]", "['b'][0]"]
+        assert tree.tree_flatten_with_path({"a": 1})[0] == [((tree.DictKey("a"),), 1)]

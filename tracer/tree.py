@@ -25,7 +25,7 @@ from .tree_nodes import (
     register_pytree_with_keys,
     register_static,
 )
-from .tree_paths import describe, first_difference, leaf_paths, paths_of_structure
+from .tree_paths import describe, first_difference, leaf_paths, paths_of_structure, paths_of_tree
 
 __all__ = [
     "PyTreeDef",
@@ -215,7 +215,7 @@ def flatten_with_path(
     """
     if is_leaf is None:
         found, treedef = flatten(tree)
-        return list(zip(leaf_paths(tree)[0], found, strict=True)), treedef
+        return list(zip(paths_of_tree(tree, treedef), found, strict=True)), treedef
     answer = is_leaf
     paths, answers = leaf_paths(tree, answer if is_leaf_takes_path else lambda _, node: answer(node))
     given = iter(answers)

@@ -25,6 +25,8 @@ C = TypeVar("C", bound=type)
 class _Registered(NamedTuple):
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None
+    keys_of_class: bool = False
+    """All objects of the class have the same keys."""
 
 
 _registered: dict[type, _Registered] = {}
@@ -145,6 +147,7 @@ def register_dataclass(
         return nodetype(**dict(zip(data, children)), **dict(zip(meta, auxiliary)))
 
     register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
+    _registered[nodetype] = _registered[nodetype]._replace(keys_of_class=True)
     return nodetype
 
 
@@ -254,6 +257,16 @@ def one_level(node: Any) -> OneLevel | None:
 @functools.lru_cache(maxsize=64)
 def _positions(count: int) -> tuple[SequenceKey, ...]:
     return tuple([SequenceKey(i) for i in range(count)])
+
+
+def structure_says_keys(node: Any) -> bool:
+    """Whether equal structures mean equal keys: not for what a user's function says about one object, nor where keys
+    are equal and not the same, as 1 and True are."""
+    kind = type(node)
+    known = _registered.get(kind)
+    if known is not None:
+        return known.keys_of_class
+    return kind not in _DICTIONARIES or not any(type(key) is not str for key in node)
 
 
 def _one_level_of_registered(node: Any, known: _Registered) -> OneLevel:

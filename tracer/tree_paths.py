@@ -1,6 +1,7 @@
 """Where things are in a pytree: the path of each leaf, and where two trees differ in structure.
 
-Nothing here is on the way of a call that succeeds without asking for paths, so it walks trees in Python.
+Nothing here is on the way of a call that succeeds without asking for paths, so it walks trees in Python, each structure
+once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from .tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
-from .tree_nodes import jax_data, one_level
+from .caches import BoundedCache, register_cache
+from .tree_nodes import jax_data, one_level, structure_says_keys
 
 KeyPath: TypeAlias = tuple[Any, ...]
 
@@ -39,6 +41,32 @@ def leaf_paths(tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None = None)
 
     visit((), tree)
     return paths, answers
+
+
+_paths: BoundedCache[list[KeyPath]] = BoundedCache(256)
+"""Paths of structures that say all keys."""
+register_cache(_paths)
+
+
+def paths_of_tree(tree: Any, treedef: Any) -> list[KeyPath]:
+    """The path of each leaf of `tree`, whose structure is `treedef`. Trees are flattened again and again: the walk is
+    made once for a structure, where that says the keys."""
+    try:
+        found = _paths.get(treedef)
+    except (TypeError, ValueError):  # auxiliary data without a hash, or without ==
+        return leaf_paths(tree)[0]
+    if found is None:
+        says_keys = True
+
+        def look(path: KeyPath, node: Any) -> bool:
+            nonlocal says_keys
+            says_keys = says_keys and structure_says_keys(node)
+            return False
+
+        found, _ = leaf_paths(tree, look)
+        if says_keys:
+            _paths[treedef] = found
+    return found
 
 
 def paths_of_structure(treedef: Any) -> list[KeyPath]:
