@@ -13,8 +13,8 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from .tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
 from .caches import BoundedCache, register_cache
+from .tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
 from .tree_nodes import jax_data, one_level, structure_says_keys
 
 KeyPath: TypeAlias = tuple[Any, ...]

@@ -110,15 +110,41 @@ def each_with_work(
     """
     if not count:
         return
-    answers = [np.zeros(1, kind.dtype) for kind in kinds]
-    asking = [argument for answer in answers for argument in (Shared(answer), -1)]
-    first = [a[:1] if isinstance(a, np.ndarray) else a for a in (*before, *asking, *after)]
-    each(routine, element_type, 1, *first)
     work: list[Argument] = []
-    for answer, kind in zip(answers, kinds):
-        length = max(1, math.ceil(float(answer[0].real) * (1 + 1e-6)) if kind.is_inexact else int(answer[0]))
+    for length, kind in zip(work_lengths(routine, element_type, before, kinds, after), kinds):
         work += [Shared(np.empty(length, kind.dtype)), length]
     each(routine, element_type, count, *before, *work, *after)
+
+
+def work_lengths(
+    routine: str,
+    element_type: ElementType,
+    before: Sequence[Argument],
+    kinds: Sequence[ElementType],
+    after: Sequence[Argument],
+) -> list[int]:
+    """How many elements the workspaces of `each_with_work` need: what the routine says for sizes like these."""
+    sizes = [x.shape[1:] if isinstance(x, np.ndarray) else None if isinstance(x, Shared) else x for x in before]
+    key = routine, element_type, tuple(sizes)
+    found = _lengths.get(key)
+    if found is None:
+        answers = [np.zeros(1, kind.dtype) for kind in kinds]
+        asking = [argument for answer in answers for argument in (Shared(answer), -1)]
+        first = [a[:1] if isinstance(a, np.ndarray) else a for a in (*before, *asking, *after)]
+        each(routine, element_type, 1, *first)
+        found = [_length(answer, kind) for answer, kind in zip(answers, kinds)]
+        if len(_lengths) < _MOST_LENGTHS:
+            _lengths[key] = found
+    return found
+
+
+_lengths: dict[Any, list[int]] = {}
+_MOST_LENGTHS = 10_000
+
+
+def _length(answer: NDArray, kind: ElementType) -> int:
+    """A length that the routine gave as an element of the workspace; as a float, it may have been rounded down."""
+    return max(1, math.ceil(float(answer[0].real) * (1 + 1e-6)) if kind.is_inexact else int(answer[0]))
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """LAPACK's eigenvalues, singular values and reductions as custom calls: `lapack_<letter><routine>_ffi`.
 
-As in factorize.py. Results that were not asked for (`N` in backend_config) are zeros.
+As in factorize.py. Results that were not asked for (`N` in backend_config) are zeros. Some are data (routine.py), of
+which a backend may make code.
 """
 
 from __future__ import annotations
@@ -10,24 +11,23 @@ import numpy as np
 from ..element_type import ElementType
 from .call import Call, NDArray, Run
 from .library import Argument, Shared, each_with_work, from_columns, to_columns
+from .routine import Buffer, Routine
 
 
 def syevd(call: Call) -> Run:
     """Of a symmetric or Hermitian matrix, of which the triangle `uplo` is read: (eigenvectors, eigenvalues, info)."""
+    return syevd_routine(call).run(call)
+
+
+def syevd_routine(call: Call) -> Routine:
+    """What `syevd` calls."""
     mode, uplo, n = call.letter("mode", "VN"), call.letter("uplo", "LU"), call.sizes["n"]
     element_type, real = call.element_type, call.element_type.real
-    kinds = [element_type, *([real] if element_type.is_complex else []), ElementType.S32]
-
-    def run(a: NDArray) -> tuple[NDArray, ...]:
-        columns = to_columns(a)
-        count = len(columns)
-        w, info = np.zeros((count, n), real.dtype), np.zeros(count, np.int32)
-        before = (mode, uplo, n, columns, max(n, 1), w)
-        routine = "heevd" if element_type.is_complex else "syevd"
-        each_with_work(routine, element_type, count, before, kinds, [info])
-        return from_columns(columns, call.batch), w.reshape(*call.batch, n), info.reshape(call.batch)
-
-    return run
+    kinds = (element_type, *([real] if element_type.is_complex else []), ElementType.S32)
+    a = Buffer((n, n), element_type, is_matrix=True, is_operand=True)
+    w, info = Buffer((n,), real), Buffer((), ElementType.S32)
+    name = "heevd" if element_type.is_complex else "syevd"
+    return Routine(name, element_type, (mode, uplo, n, a, max(n, 1), w), kinds, (info,), (a, w, info))
 
 
 def sytrd(call: Call) -> Run:
@@ -79,7 +79,29 @@ def gesvd(call: Call) -> Run:
     return _svd(call, "gesvd")
 
 
-def _svd(call: Call, routine: str) -> Run:
+def _svd(call: Call, name: str) -> Run:
+    """Without singular values there is nothing to call: all of u and vt are identities."""
+    routine = _svd_routine(call, name)
+    if min(call.sizes["m"], call.sizes["n"]):
+        return routine.run(call)
+
+    def run(a: NDArray) -> tuple[NDArray, ...]:
+        arrays = [np.zeros((*call.batch, *(b.shape[::-1] if b.is_matrix else b.shape)), b.element_type.dtype)
+                  for b in routine.results]  # fmt: skip
+        if chr(call.config["mode"]) != "N":
+            for factor in arrays[2:4]:
+                factor[:] = np.eye(*factor.shape[-2:])
+        return tuple(arrays)
+
+    return run
+
+
+def gesdd_routine(call: Call) -> Routine:
+    """What `gesdd` calls."""
+    return _svd_routine(call, "gesdd")
+
+
+def _svd_routine(call: Call, name: str) -> Routine:
     mode, m, n = call.letter("mode", "ASN"), call.sizes["m"], call.sizes["n"]
     element_type, real, k = call.element_type, call.element_type.real, min(m, n)
     width, height = call.sizes["u"], call.sizes["v"]
@@ -87,30 +109,19 @@ def _svd(call: Call, routine: str) -> Run:
     if (width, height) not in allowed:
         wanted = " or ".join(f"{columns} columns and vt {rows} rows" for columns, rows in dict.fromkeys(allowed))
         call.fail(f"for mode {mode}, u must have {wanted}")
-    letters = (mode,) if routine == "gesdd" else (mode, mode)
-
-    def run(a: NDArray) -> tuple[NDArray, ...]:
-        columns = to_columns(a)
-        count = len(columns)
-        s, info = np.zeros((count, k), real.dtype), np.zeros(count, np.int32)
-        u = np.zeros((count, width, m), element_type.dtype)
-        vt = np.zeros((count, n, height), element_type.dtype)
-        if k:
-            after: list[Argument] = []
-            if element_type.is_complex:
-                size = max(5 * k, k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)) if routine == "gesdd" else 5 * k
-                after.append(Shared(np.empty(size, real.dtype)))
-            if routine == "gesdd":
-                after.append(Shared(np.empty(8 * k, np.int32)))
-            before = (*letters, m, n, columns, m, s, u, m, vt, max(height, 1))
-            each_with_work(routine, element_type, count, before, [element_type], [*after, info])
-        elif mode != "N":
-            u[:], vt[:] = np.eye(width, m), np.eye(n, height)
-        batch = call.batch
-        factors = (from_columns(u, batch), from_columns(vt, batch))
-        return from_columns(columns, batch), s.reshape(*batch, k), *factors, info.reshape(batch)
-
-    return run
+    is_gesdd = name == "gesdd"
+    a = Buffer((n, m), element_type, is_matrix=True, is_operand=True)
+    s, info = Buffer((k,), real), Buffer((), ElementType.S32)
+    u, vt = Buffer((width, m), element_type, is_matrix=True), Buffer((n, height), element_type, is_matrix=True)
+    after: list[Buffer] = []
+    if element_type.is_complex:
+        size = max(5 * k, k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)) if is_gesdd else 5 * k
+        after.append(Buffer((size,), real, is_shared=True))
+    if is_gesdd:
+        after.append(Buffer((8 * k,), ElementType.S32, is_shared=True))
+    letters = (mode,) if is_gesdd else (mode, mode)
+    before = (*letters, m, n, a, m, s, u, m, vt, max(height, 1))
+    return Routine(name, element_type, before, (element_type,), (*after, info), (a, s, u, vt, info))
 
 
 def geev(call: Call) -> Run:

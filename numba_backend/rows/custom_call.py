@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...hlo.custom_calls import NativeFunction, bind_custom_call, call_of, native_function
+from ...hlo.custom_calls import NativeFunction, bind_custom_call, call_of, is_built_in, native_function
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.value_tree import leaves_of, value_of
@@ -13,6 +13,7 @@ from ..runtime.executor import native_function as runtime_function
 from ..runtime.program import size
 from .host import NDArray, host_row
 from .linalg import add_small
+from .spectral import add_spectral
 from .table import RowContext, register
 
 _CALL_NATIVE = runtime_function(
@@ -40,6 +41,8 @@ def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
     native = native_function(call.target) if call.function is None else None
     if native is not None:
         _native_row(context, instruction, native)
+        return
+    if call.function is None and is_built_in(call.target) and add_spectral(context, instruction, call):
         return
     run = bind_custom_call(call)
     shapes = call.operands

@@ -65,14 +65,23 @@ def lapack_run(pieces, entry, job, setting, pool):
     5,
 )
 
+def is_brief(count: int, item_bytes: int) -> bool:
+    """Whether calls for `count` matrices of `item_bytes` are done before threads would help."""
+    return count * _nanoseconds(item_bytes) < 2 * _SPLIT_NANOSECONDS
+
+
+def _nanoseconds(item_bytes: int) -> float:
+    """n ** 3 for a matrix of f64 with n rows, and what a call takes."""
+    return 200 + float((item_bytes / 8) ** 1.5)
+
+
 def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
     """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: this releases it."""
-    threads = get_num_threads()
     item_bytes = int(steps.max(initial=0))
+    threads = 1 if is_brief(count, item_bytes) else get_num_threads()
     pieces = 1
     if item_bytes < _LARGE_BYTES and threads > 1:
-        nanoseconds = 200 + (item_bytes / 8) ** 1.5  # n ** 3 for a matrix of f64
-        pieces = max(1, min(2 * threads, count, int(count * nanoseconds / _SPLIT_NANOSECONDS)))
+        pieces = max(1, min(2 * threads, count, int(count * _nanoseconds(item_bytes) / _SPLIT_NANOSECONDS)))
     size = -(-count // pieces)
     pieces = -(-count // size)
     addresses, kept = addresses.copy(), []

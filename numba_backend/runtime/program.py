@@ -241,10 +241,14 @@ class ProgramBuilder:
         self._kept.append(call)
         self._row(Op.PYTHON, (function, *arguments), id(call), self._add(arguments))
 
-    def native(self, function: KernelSource, arguments: Sequence[Argument], *, keep: object = None) -> None:
+    def native(
+        self, function: KernelSource, arguments: Sequence[Argument], *, keep: object = None, in_blas: bool = False
+    ) -> None:
         """Call a function of the runtime, `function(arguments)`. It gets the address of the arguments' values and
-        returns 0, or a status that stops the program. `keep` lives as long as the program."""
+        returns 0, or a status that stops the program. `keep` lives as long as the program. `in_blas`: it needs the
+        pool, whose block has the door to the BLAS."""
         self._unknown()
+        self._parallel |= in_blas
         self._kept.append(keep)
         self._row(Op.CALLBACK, (function.name, *arguments), function, self._add(arguments))
 
