@@ -54,7 +54,7 @@ class _Draw(Compound):
         try:
             place = self._place
             given = args[place] if len(args) > place else kwargs.get(self._size, self._default)
-            if given is None:
+            if given is None and self._default is None:
                 sizes: Any = ()  # if the parameters are scalars
             else:
                 sizes = (given,) if type(given) is int else tuple(given) if type(given) is list else given

@@ -16,6 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hloom
+import hloom.numpy
+
 FILE = Path(__file__).resolve().parent.parent / "data" / "jax_types.json"
 
 NAMESPACES = ("numpy", "numpy.linalg", "lax", "nn", "random")
@@ -91,7 +94,8 @@ def names() -> Iterator[tuple[str, str]]:
     for namespace in NAMESPACES:
         module = importlib.import_module(f"hloom.{namespace}")
         for name in sorted(set(module.__all__)):
-            if inspect.isroutine(getattr(module, name)) or hasattr(getattr(module, name), "__wrapped__"):
+            member = getattr(module, name)
+            if inspect.isroutine(member) or hasattr(member, "__wrapped__") or isinstance(member, hloom.numpy.ufunc):
                 yield namespace, name
 
 
