@@ -398,10 +398,31 @@ _NO_EXPORT = (
     "`hloom` command run"
 )
 _ONE_DEVICE = "there is one device; programs over several come later"
+_ACCELERATORS = "it is for GPUs and TPUs"
+_INSIDE = "it belongs to the inside of JAX's compiler, which hloom does not have"
+_STORED = "compiled programs are stored by themselves, in HLOOM_CACHE_DIR"
+
+
+def _all(spaces: str, names: str, reason: str) -> dict[str, str]:
+    """The same for several names of several namespaces."""
+    return {f"{space}.{name}": reason for space in spaces.split() for name in names.split()}
+
+
 ADVICE = {
     **dict.fromkeys(("experimental.multihost_utils", "experimental.mesh_utils"), _ONE_DEVICE),
-    "ffi": _NO_FFI,
-    "export": _NO_EXPORT,
+    **_all("experimental.multihost_utils experimental.mesh_utils", "*", _ONE_DEVICE),
+    **_all("experimental", "array_serialization colocated_python custom_partitioning shard_alike", _ONE_DEVICE),
+    **_all("experimental", "topologies transfer", _ONE_DEVICE),
+    **_all("experimental", "buffer_callback compute_on fused mosaic pallas rnn roofline", _ACCELERATORS),
+    **_all("experimental", "compilation_cache serialize_executable", _STORED),
+    **_all("experimental extend extend.core extend.linear_util extend.random core api_util", "*", _INSIDE),
+    **_all("interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval", "*", _INSIDE),
+    **_all("debug", "inspect_array_sharding visualize_array_sharding visualize_sharding", _ONE_DEVICE),
+    **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),
+    **_all("ffi", "*", _NO_FFI),
+    **_all("export", "*", _NO_EXPORT),
+    **{"ffi": _NO_FFI, "export": _NO_EXPORT, "api_util": _INSIDE, "interpreters": _INSIDE},
+    "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it is jaxlib, which hloom does not have: hloom.LocalClient runs HLO",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",
     "profiler.ProfileData": "traces are JSON in the Trace Event format, which json.load reads",
@@ -413,4 +434,7 @@ The other messages follow from the lists of names."""
 
 def reason(space: str, name: str) -> str | None:
     """Why hloom lacks a name of JAX; None: nothing is known but that it is not there."""
-    return ADVICE.get(f"{space}.{name}".lstrip(".")) or ADVICE.get(f"{space}.*".lstrip("."))
+    own = ADVICE.get(f"{space}.{name}".lstrip("."))
+    if own is None and name.endswith("_p"):
+        return "no operation is shown as this primitive"
+    return own or ADVICE.get(f"{space}.*".lstrip("."))

@@ -119,12 +119,13 @@ def _message(module: str, name: str) -> str:
     space = module[len(_PACKAGE) + 1 :]
     jax = f"jax.{space}".rstrip(".")
     advice = jax_names.reason(space, name)
+    is_known = advice is not None
     in_jax = name in jax_names.names(space)
     elsewhere = _elsewhere(space, name, jax_names)
     if in_jax and elsewhere is None and advice is None:
         advice = _numpy_has(space, name)
     if in_jax:
-        unknown = f"{jax} has {name!r}, {module} does not have it yet"
+        unknown = f"{jax} has {name!r}, {module} does not have it{'' if is_known else ' yet'}"
     if advice is not None:
         return f"{unknown}: {advice}"
     if elsewhere is not None:
