@@ -421,7 +421,7 @@ ADVICE = {
     **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),
     **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),
-    **{"ffi": _NO_FFI, "export": _NO_EXPORT, "api_util": _INSIDE, "interpreters": _INSIDE},
+    "ffi": _NO_FFI, "export": _NO_EXPORT, "api_util": _INSIDE, "interpreters": _INSIDE,
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it is jaxlib, which hloom does not have: hloom.LocalClient runs HLO",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",
@@ -435,6 +435,6 @@ The other messages follow from the lists of names."""
 def reason(space: str, name: str) -> str | None:
     """Why hloom lacks a name of JAX; None: nothing is known but that it is not there."""
     own = ADVICE.get(f"{space}.{name}".lstrip("."))
-    if own is None and name.endswith("_p"):
-        return "no operation is shown as this primitive"
-    return own or ADVICE.get(f"{space}.*".lstrip("."))
+    if own is not None or name not in names(space):
+        return own
+    return "no operation is shown as this primitive" if name.endswith("_p") else ADVICE.get(f"{space}.*".lstrip("."))
