@@ -21,6 +21,7 @@ from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, call_of, current_trace, eval_computation
+from ..tracer.operators import ArrayBase
 from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.refs import Ref, replace_all
 from ..tracer.source import function_line
@@ -51,7 +52,8 @@ Aux = TypeVar("Aux")
 
 
 class _Flat:
-    """`fun` on a flat list of values. After it ran: the tree of its results, and what it returned as aux."""
+    """`fun` on a flat list of values. After it ran: the tree of its results, which of their types are weak, and what it
+    returned as aux."""
 
     def __init__(self, fun: Function, in_tree: Any, has_aux: bool, references: Sequence[int] = ()) -> None:
         """`references`: positions of the values for which `fun` takes a reference to a mutable array."""
@@ -63,6 +65,7 @@ class _Flat:
         self.tree: Any = None
         self.written: list[int] = []
         """Positions of the references that it has written. Their last values follow the results."""
+        self._is_weak: list[bool] = []
         self._aux: Any = None
         self._trace: Trace | None = None
 
@@ -84,13 +87,24 @@ class _Flat:
         if self._references:
             self.written = [k for k in self._references if given[k].current() is not values[k]]
             outputs += [given[k].current() for k in self.written]
+        self._is_weak = [v.aval.weak_type for v in outputs]
         return outputs
+
+    def typed(self, results: Sequence[Any]) -> list[Any]:
+        """Results, or tangents of them, with types as weak as those that `fun` returned."""
+        return [_as_weak(r, w) for r, w in zip(results, self._is_weak, strict=True)]
 
     def aux(self) -> Any:
         """The second result (aux) without the tangents of this transformation, and with those of outer ones."""
         leaves, structure = tree.flatten(self._aux)
         own = [isinstance(x, JVPTracer) and x._trace is self._trace for x in leaves]
-        return tree.unflatten(structure, [x.primal if o else x for x, o in zip(leaves, own, strict=True)])
+        primals = [_as_weak(x.primal, x.aval.weak_type) if o else x for x, o in zip(leaves, own, strict=True)]
+        return tree.unflatten(structure, primals)
+
+
+def _as_weak(value: Any, is_weak: bool) -> Any:
+    """`value` with such a type; arrays of float0 have no other."""
+    return current_trace().with_weak_type(value, is_weak) if isinstance(value, ArrayBase) else value
 
 
 def _output_value(leaf: Any, fun: Function) -> Value:
@@ -149,8 +163,8 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     flat = _Flat(fun, structure, has_aux)
     results, tangents_out = jvp_flat(flat, values, moves)
     out = (
-        tree.unflatten(flat.tree, results),
-        tree.unflatten(flat.tree, [_output_tangent(t) for t in tangents_out]),
+        tree.unflatten(flat.tree, flat.typed(results)),
+        tree.unflatten(flat.tree, flat.typed([_output_tangent(t) for t in tangents_out])),
     )
     return (*out, flat.aux()) if has_aux else out
 
@@ -206,6 +220,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     values = [as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux)
     results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+    results = flat.typed(results)
     types = [v.aval for v in values], flat.tree, [r.aval for r in results]
     f_jvp: LinearizedFunction[Any] = LinearizedFunction(fun, program, structure, *types)
     out = tree.unflatten(flat.tree, results)
@@ -256,7 +271,8 @@ class LinearizedFunction(Generic[R]):
         out = [
             _output_tangent(next(moved) if m else Zero(a)) for a, m in zip(self._out_avals, self._moves, strict=True)
         ]
-        moved_result: R = tree.unflatten(self._out_tree, out)
+        typed = [_as_weak(t, a.weak_type) for t, a in zip(out, self._out_avals, strict=True)]
+        moved_result: R = tree.unflatten(self._out_tree, typed)
         return moved_result
 
     def _check_float0(self, leaf: Any, aval: ShapedArray) -> None:
@@ -327,6 +343,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     values = [leaf.current() if isinstance(leaf, Ref) else as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux, [k for k, is_reference in enumerate(takes_reference) if is_reference])
     results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+    results = flat.typed(results)
     count = len(results) - len(flat.written)
     replace_all([leaves[k] for k in flat.written], results[count:])
     del results[count:]
@@ -531,6 +548,7 @@ def value_and_grad(
 
         flat = _Flat(partial, structure, has_aux)
         results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+        results = flat.typed(results)
         check_scalar_output(_name, results, flat.tree, fun, holomorphic)
         (result,) = results
         one = scalar(1, result.aval.dtype)

@@ -28,7 +28,7 @@ from ..tracer.float0 import hide_float0
 from ..tracer.overlay import overlaid_all
 from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ..tracer.source import function_line, user_line
-from ..tracer.traced import JIT, DerivedCache
+from ..tracer.traced import JIT, DerivedCache, with_avals
 from .jvp import jvp_computation, moving_mask, parameter_avals
 from .linearize import Linearized, LinearTrace, linearize_computation
 from .operations import NAME
@@ -136,7 +136,7 @@ def checkpoint(
         traced, out_tree = _traces.get((function,), key, make)
         call = Call(CHECKPOINT, traced.computation, remat, name, parameters)
         results = bind_call(call, [*values, *traced.captured])
-        return tree.unflatten(out_tree, overlaid_all(results, traced.out_avals))
+        return tree.unflatten(out_tree, with_avals(results, traced.out_avals))
 
     return checkpointed
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import hloom
+import hloom.numpy as jnp
+from hloom import lax
 from support.derivative_programs import PATH, PROGRAMS, plain
 
 RECORDED = json.loads(PATH.read_text())
@@ -58,3 +61,34 @@ def test_the_record_is_what_jax_gives(name: str) -> None:
 def test_the_check_can_fail(found: Any, expected: Any) -> None:
     with pytest.raises((AssertionError, TypeError)):
         check(found, expected, "here")
+
+
+WEAK: dict[str, Callable[[Any], Any]] = {
+    "an operation": lambda x: x * x,
+    "jit": lambda x: hloom.jit(lambda y: y * y)(x),
+    "scan": lambda x: lax.scan(lambda c, _: (c * 2, None), x, None, length=3)[0],
+    "fori_loop": lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x),
+    "cond": lambda x: lax.cond(True, lambda y: y * 2, lambda y: y, x),
+    "switch": lambda x: lax.switch(1, [lambda y: y, lambda y: y * 2], x),
+    "checkpoint": lambda x: hloom.checkpoint(lambda y: y * y)(x),
+    "while_loop": lambda x: lax.while_loop(lambda c: c < 10, lambda c: c * 2, x),
+    "where": lambda x: jnp.where(x > 0, x, 0.0),
+    "a strong result": lambda x: jnp.sum(x),
+}
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_derivatives_are_as_weak_as_results(name: str) -> None:
+    """A Python number in, a weak type out; the same for tangents, cotangents, and what jaxprs say."""
+    f, is_weak = WEAK[name], name != "a strong result"
+    found = [hloom.typeof(f(1.0)), hloom.jit(f)(1.0), *hloom.jvp(f, (1.0,), (1.0,))]
+    found += hloom.make_jaxpr(lambda x: hloom.jvp(f, (x,), (2 * x,)))(1.0).out_avals
+    found += hloom.make_jaxpr(f)(1.0).out_avals
+    found += hloom.jvp(lambda x: (x, f(x)), (1.0,), (1.0,), has_aux=True)[2:]
+    if name != "while_loop":
+        value, push = hloom.linearize(f, 1.0)
+        found += [value, push(1.0), hloom.jit(push)(1.0), hloom.vjp(f, 1.0)[0]]
+        value, aux = hloom.value_and_grad(lambda x: (f(x), f(x)), has_aux=True)(1.0)[0]
+        found += [value, aux]
+        assert hloom.grad(f)(1.0).weak_type and hloom.jit(hloom.grad(f))(1.0).weak_type
+    assert [x.weak_type for x in found] == [is_weak] * len(found)

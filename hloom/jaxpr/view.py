@@ -80,10 +80,7 @@ class _Body:
         self._computation = computation
         self._captured = captured
         self._in_avals = in_avals
-        self._weak: set[HloInstruction] = set()
-        if out_avals is not None:
-            results = zip(computation.root.operands, out_avals, strict=True)
-            self._weak = {i for i, a in results if a.weak_type and not a.is_extended}
+        self._out_avals = out_avals
         self._plan: Plan = plan_of(computation)
         self._atoms: dict[Source, Any] = {}
         self._equations: list[JaxprEqn] = []
@@ -100,6 +97,9 @@ class _Body:
                 self._atoms[Source(i)] = self._value(i)
         root = self._atoms[Source(computation.root)]
         outvars = root if isinstance(root, list) else [root]
+        if self._out_avals is not None:
+            weak = [a.weak_type and not a.is_extended for a in self._out_avals]
+            outvars = [_as_weak(o) if w else o for o, w in zip(outvars, weak, strict=True)]
         self._drop_unused(outvars)
         effects = frozenset(e for equation in self._equations for e in equation.effects)
         jaxpr = Jaxpr(
@@ -141,7 +141,7 @@ class _Body:
 
     def _result_avals(self, i: HloInstruction) -> list[ShapedArray]:
         shapes: Sequence[Shape] = i.shape.elements if i.shape.is_tuple else (i.shape,)
-        return [aval_of_shape(s, i in self._weak) for s in shapes]
+        return [aval_of_shape(s) for s in shapes]
 
     def _constant(self, i: HloInstruction) -> Atom:
         array = i.attributes.literal.array
@@ -205,6 +205,15 @@ class _Body:
             return True
         reads = [u for u in users if u.opcode is Opcode.GET_TUPLE_ELEMENT]
         return len(reads) < len(users) or any(u.attributes.index == index for u in reads)
+
+
+def _as_weak(atom: Atom) -> Atom:
+    """A result with a weak type: the variable itself gets it, while the jaxpr is in the making."""
+    aval = atom.aval.with_weak_type(True)
+    if isinstance(atom, Literal):
+        return Literal(atom.val, aval)
+    atom.aval = aval
+    return atom
 
 
 def _refuse_nested(shape: Shape) -> None:
