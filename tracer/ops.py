@@ -252,6 +252,13 @@ def scalar_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
     return make_computation(f"{opcode.value}_{element_type.value}", make_instruction(opcode, (x, y)), (x, y))
 
 
+@lru_cache
+def last_of_two(element_type: ElementType) -> HloComputation:
+    """The computation of a scatter that overwrites: the update replaces the element."""
+    old, new = (make_parameter(k, Shape.array(element_type)) for k in range(2))
+    return make_computation(f"update_{element_type.value}", new, (old, new))
+
+
 def reduce_with(opcode: Opcode, x: Value, init: Value, dimensions: Sequence[int]) -> Value:
     """`x` reduced over `dimensions` by a binary op, starting from the scalar `init`."""
     if not dimensions:

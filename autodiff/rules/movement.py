@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...hlo.builder import make_computation, make_parameter
-from ...hlo.element_type import ElementType
-from ...hlo.ir import Attributes, HloComputation
+from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.ops.movement import (
@@ -29,6 +26,7 @@ from ...tracer.ops import (
     add,
     clamp,
     concatenate,
+    last_of_two,
     pad,
     reduce_sum,
     reshape,
@@ -292,7 +290,7 @@ def _dynamic_update_slice_batch(
         inserted_window_dims=(),
         scatter_dims_to_operand_dims=tuple([d + 1 for d in moving]),
         index_vector_dim=1,
-        to_apply=second(shape.element),
+        to_apply=last_of_two(shape.element),
         input_batching_dims=(0,),
         scatter_indices_batching_dims=(0,),
         unique_indices=True,
@@ -311,11 +309,3 @@ def _indices(axis: Axis, starts: Sequence[Value], batched: Sequence[bool]) -> Va
         return zeros(ShapedArray((axis.size, 0), np.dtype(np.int32)))
     columns = all_with_batch(axis, starts, batched)
     return concatenate([reshape(c, (axis.size, 1)) for c in columns], 1)
-
-
-@lru_cache
-def second(element: ElementType) -> HloComputation:
-    """The reducer of a scatter that overwrites: its second parameter."""
-    shape = Shape.array(element)
-    old, new = make_parameter(0, shape, "old"), make_parameter(1, shape, "new")
-    return make_computation(f"second_{element.value}", new, (old, new))

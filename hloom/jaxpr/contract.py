@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..hlo.element_type import element_type_of
 from ..hlo.ir import HloInstruction
@@ -13,6 +13,7 @@ from ..hlo.ops.convolution import ConvolutionAttributes
 from ..hlo.ops.dot import DotAttributes
 from ..hlo.shape import Shape
 from ..hlo.window import ConvolutionDimensionNumbers, WindowDimension
+from ..lax.convolution import ConvDimensionNumbers
 from ..tracer import dtypes
 from ..tracer.core import Value, bind
 from .atoms import Atom
@@ -62,15 +63,6 @@ def _bind_dot(
     sizes += [n for d, n in enumerate(y.aval.shape) if d not in fixed_y]
     element = element_type_of(dtypes.requested_dtype(preferred_element_type, "a product"))
     return bind(Opcode.DOT, (x, y), attributes, shape=Shape.array(element, sizes))
-
-
-class ConvDimensionNumbers(NamedTuple):
-    """Which dimension is batch, which feature, which are spatial, for each operand and the result; a kernel has output
-    features, input features, and spatial ones."""
-
-    lhs_spec: tuple[int, ...]
-    rhs_spec: tuple[int, ...]
-    out_spec: tuple[int, ...]
 
 
 @SHOWN.register(Opcode.CONVOLUTION)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.ops.sort import SortAttributes, TopKAttributes
+from ..lax.gather import GatherDimensionNumbers, ScatterDimensionNumbers
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, bind_multi
 from ..tracer.recording import returns_element, trace_to_computation
@@ -17,27 +18,6 @@ from .atoms import Atom
 from .computations import computation_of
 from .primitives import primitive
 from .shown import SHOWN, Body, Shown, as_hlo, define_as_hlo
-
-
-class GatherDimensionNumbers(NamedTuple):
-    """What the dimensions of a gather's operands are. The index vector is always the last dimension."""
-
-    offset_dims: tuple[int, ...]
-    collapsed_slice_dims: tuple[int, ...]
-    start_index_map: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...] = ()
-    start_indices_batching_dims: tuple[int, ...] = ()
-
-
-class ScatterDimensionNumbers(NamedTuple):
-    """What the dimensions of a scatter's operands are. The index vector is always the last dimension."""
-
-    update_window_dims: tuple[int, ...]
-    inserted_window_dims: tuple[int, ...]
-    scatter_dims_to_operand_dims: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...] = ()
-    scatter_indices_batching_dims: tuple[int, ...] = ()
-
 
 _MODE = "clip"
 """HLO's gather moves a slice that is outside of the array into it."""

@@ -25,7 +25,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.indices import clamped, gather_of, where_fits
-from ..tracer.ops import convert, full
+from ..tracer.ops import convert, full, last_of_two
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from .indexing import GatherScatterMode
@@ -165,16 +165,15 @@ def _scatter(
 
 
 @lru_cache(maxsize=256)
-def _combiner(opcode: Opcode | None, element_type: ElementType) -> HloComputation:
-    """The computation of an element and an update: the update, or `opcode` on both."""
+def _combiner(opcode: Opcode, element_type: ElementType) -> HloComputation:
+    """The computation of an element and an update: `opcode` on both."""
     x, y = (make_parameter(k, Shape.array(element_type)) for k in range(2))
-    root = y if opcode is None else make_instruction(opcode, (x, y))
-    name = "update" if opcode is None else opcode.value
-    return make_computation(f"{name}_{element_type.value}", root, (x, y))
+    return make_computation(f"{opcode.value}_{element_type.value}", make_instruction(opcode, (x, y)), (x, y))
 
 
 def _by(opcode: Opcode | None, x: Value) -> HloComputation:
-    return _combiner(opcode, element_type_of(x.aval.dtype))
+    element_type = element_type_of(x.aval.dtype)
+    return last_of_two(element_type) if opcode is None else _combiner(opcode, element_type)
 
 
 def scatter(

@@ -31,7 +31,7 @@ from ..tracer.core import Call, Primitive, Value, bind_call
 from ..tracer.errors import UnboundAxisError
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import user_line
-from .movement import iota
+from .movement import canonical_axis, iota
 from .reduce import limits
 
 __all__ = [
@@ -350,7 +350,7 @@ def all_gather(
 
     def one(v: Value) -> Value:
         rank = v.aval.ndim
-        place = _dimension("all_gather", axis, rank if tiled else rank + 1)
+        place = canonical_axis(axis, rank if tiled else rank + 1)
         result = v
         for name in reversed(_names(axis_name)):
             sizes = list(result.aval.shape)
@@ -385,7 +385,7 @@ def psum_scatter(
     size = axis_size(axis_name)
 
     def one(v: Value) -> Value:
-        d = _dimension("psum_scatter", scatter_dimension, v.aval.ndim)
+        d = canonical_axis(scatter_dimension, v.aval.ndim)
         shape = v.aval.shape
         if tiled:
             if shape[d] % size:
@@ -431,8 +431,8 @@ def all_to_all(
 
     def one(v: Value) -> Value:
         shape = v.aval.shape
-        s = _dimension("all_to_all", split_axis, len(shape))
-        c = _dimension("all_to_all", concat_axis, len(shape))
+        s = canonical_axis(split_axis, len(shape))
+        c = canonical_axis(concat_axis, len(shape))
         if (shape[s] % size if tiled else shape[s] != size) or not size:
             must = "be divisible by" if tiled else "equal"
             raise ValueError(
@@ -494,12 +494,6 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
     """The named axis and dimension `axis` of each array exchanged."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
-
-
-def _dimension(what: str, d: int, rank: int) -> int:
-    if not -rank <= d < rank:
-        raise ValueError(f"{what}: dimension {d} of an array of rank {rank}\n  at {user_line()}")
-    return d % rank
 
 
 def _gathered(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:

@@ -6,16 +6,12 @@ the same factors.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from ...extend.core import Linear, Primitive
-from ...hlo.builder import make_computation, make_parameter
-from ...hlo.element_type import ElementType, element_type_of
-from ...hlo.ir import HloComputation
+from ...hlo.element_type import element_type_of
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
-from ...hlo.shape import Shape
 from ...tracer import dtypes
 from ...tracer.array import as_value
 from ...tracer.core import Value, bind
@@ -41,6 +37,7 @@ from ...tracer.ops import (
     concatenate,
     convert,
     full_like,
+    last_of_two,
     neg,
     read_block,
     reduce_sum,
@@ -205,18 +202,10 @@ def _permute_meaning(x: Value, permutation: Value, *, inverse: bool) -> Value:
         taking = GatherAttributes((rank - 1,), (rank - 2,), (rank - 2,), rank - 1, window, batch, batch)
         return bind(Opcode.GATHER, (x, permutation), taking)
     putting = ScatterAttributes(
-        (rank - 1,), (rank - 2,), (rank - 2,), rank - 1, _second(element_type_of(x.aval.dtype)), batch, batch,
+        (rank - 1,), (rank - 2,), (rank - 2,), rank - 1, last_of_two(element_type_of(x.aval.dtype)), batch, batch,
         unique_indices=True,
     )  # fmt: skip
     return bind(Opcode.SCATTER, (zeros(x.aval), permutation, x), putting)
-
-
-@lru_cache
-def _second(element_type: ElementType) -> HloComputation:
-    """The reducer that replaces."""
-    shape = Shape.array(element_type)
-    old, new = make_parameter(0, shape, "old"), make_parameter(1, shape, "new")
-    return make_computation(f"replace_{element_type.value}", new, (old, new))
 
 
 @_permute_rows.def_jvp
