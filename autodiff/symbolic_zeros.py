@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tracer import tree
 from ..tracer.array import as_value
-from ..tracer.aval import ShapedArray
+from ..tracer.aval import HasType, ShapedArray
 from ..tracer.core import Value
 from ..tracer.ops import is_inexact
 from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
@@ -32,7 +32,7 @@ class Float0Type(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SymbolicZero:
+class SymbolicZero(HasType):
     """A tangent or cotangent that is known to be zero: it has a type and no elements. JAX's `SymbolicZero`.
 
     Rules may return it in place of an array of zeros.
@@ -44,26 +44,6 @@ class SymbolicZero:
     def from_primal_value(value: Any) -> SymbolicZero:
         """The zero tangent of `value`."""
         return symbolic_zero(as_value(value).aval)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
 
     def __repr__(self) -> str:
         return "SymbolicZero"

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import dtypes, tree
 from .array import Array, array_from_scalar, as_value, refuse_masked
-from .aval import ShapedArray
+from .aval import HasType, ShapedArray
 from .core import Value
 from .errors import (
     NonArrayArgumentError,
@@ -34,7 +34,7 @@ from .shardings import Sharding
 from .source import function_line, user_line
 
 
-class ShapeDtypeStruct:
+class ShapeDtypeStruct(HasType):
     """The type of an array without elements: what `eval_shape` returns, and `lower` and `eval_shape` also take."""
 
     __slots__ = ("aval", "sharding")
@@ -71,26 +71,6 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.aval.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
-
-    @property
     def vma(self) -> frozenset[str]:
         """The axes of a mesh along which it varies: none."""
         return frozenset()
@@ -98,7 +78,7 @@ class ShapeDtypeStruct:
     def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
-        return self.aval.shape[0]
+        return self.shape[0]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and other.aval is self.aval and other.sharding == self.sharding

@@ -157,3 +157,32 @@ def _filled(
 def aval_of_shape(shape: Shape, weak_type: bool = False) -> ShapedArray:
     """The type of an HLO array of `shape`, layout aside."""
     return ShapedArray(shape.dimensions, shape.element.dtype, weak_type)
+
+
+class HasType:
+    """An object that stands for an array and has a type, `aval`, and no elements."""
+
+    __slots__ = ()
+    aval: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        found: tuple[int, ...] = self.aval.shape
+        return found
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        found: np.dtype[Any] = self.aval.dtype
+        return found
+
+    @property
+    def weak_type(self) -> bool:
+        return bool(self.aval.weak_type)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
