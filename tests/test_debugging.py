@@ -496,3 +496,11 @@ def test_without_jit_functions_run_as_python(name: str, run: Callable[..., Any],
     with hloom.disable_jit():
         run(lambda x: seen_by(log, x))
     assert log == [expected]
+
+
+@pytest.mark.parametrize("form", [debug.callback, debug.print])
+def test_options_and_arguments_come_in_two_calls(form: Any) -> None:
+    name = form.__name__.removeprefix("debug_")
+    for call in (lambda: form(ordered=True, a=42), lambda: form(None, 42)):
+        with pytest.raises(TypeError, match=rf"debug_{name} received unexpected arguments in the two-call form: .*42"):
+            call()

@@ -282,7 +282,10 @@ def debug_callback(
 
     if callback is None:
         if args or kwargs:
-            raise TypeError(f"debug.callback without a function got the arguments {args} {kwargs}")
+            raise TypeError(
+                f"debug_callback received unexpected arguments in the two-call form: {args} {kwargs}. Without a "
+                "function it takes options only; arguments come with the function, in the second call."
+            )
         return call
     call(callback, *args, **kwargs)
     return None

@@ -50,7 +50,10 @@ def debug_print(
         print_it(fmt, *args, **kwargs)
         return None
     if args or kwargs:
-        raise TypeError(f"debug.print without a format got the arguments {args} {kwargs}")
+        raise TypeError(
+            f"debug_print received unexpected arguments in the two-call form: {args} {kwargs}. Without a format "
+            "it takes options only; values come with the format, in the second call."
+        )
     return print_it
 
 
@@ -102,7 +105,7 @@ class _Checker(string.Formatter):
         names = [k for k in kwargs if k not in used_args]
         if names:
             raise ValueError(
-                f"Unused keyword arguments to `hloom.debug.print`: {names}. Perhaps the format is an f-string "
+                f"Unused keyword arguments to `hloom.debug.print`: {names}. You may be passing an f-string "
                 '(f"{x}"), which Python fills in at once: pass a plain string.'
             )
 
