@@ -908,7 +908,13 @@ def test_vmap_of_vmap_of_a_pure_callback() -> None:
 REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: pure(np.sin, x), NotImplementedError, "only supported .* when vmap_method is one of"),
     (lambda x: io_callback(np.sin, F32, x, ordered=True), ValueError, "Cannot `vmap` ordered IO callback"),
-]
+    (lambda x: lax.cond(x > 0, lambda x: io_callback(np.sin, F32, x), lambda x: x, x), NotImplementedError,
+     "IO effect not supported in vmap-of-cond"),
+    (lambda x: lax.while_loop(lambda c: c < 3, lambda c: (io_callback(np.sin, None, c), c + 1)[1], x),
+     NotImplementedError, "not supported in while_loop with batched predicate"),
+    (lambda x: lax.cond(x > 0, lambda x: hloom.jit(lambda x: io_callback(np.sin, F32, x))(x), lambda x: x, x),
+     NotImplementedError, "IO effect not supported in vmap-of-cond"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("f", "error", "message"), REFUSED)

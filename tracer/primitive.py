@@ -40,6 +40,8 @@ class Primitive(SharedValue):
     transposes it by its rule."""
     is_backward_only: bool = False
     """It occurs in linear programs that are transposed, and running it is an error."""
+    is_exactly_once: bool = False
+    """It acts on the world, so no transformation may repeat it, nor run it where the user's program would not."""
     jvp: Callable[..., tuple[list[Any], list[Any]]] | None = field(default=None)
     """jvp(call, primals, tangents) -> (results, tangents). At least one tangent is not Zero."""
     linearize: Callable[..., Any] | None = field(default=None)

@@ -12,16 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...hlo.ir import HloComputation
+from ...hlo.effects import effects_of
+from ...hlo.ir import HloComputation, Metadata
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...hlo.shape import Shape
 from ...tracer import dtypes
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.context import current_context
-from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while
+from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while, call_of
 from ...tracer.ops import broadcast, compare, full_like, reduce_with, scalar, select, zeros
 from ...tracer.recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
+from ...tracer.source import user_line
 from ...tracer.traced import DerivedCache
 from ..batches import Axis, batched_avals, first_where, with_batch
 from ..batching import BatchedComputation, Mask, batch_computation
@@ -51,6 +53,7 @@ def _conditional_batch(
     if not batched[0]:
         computations, values = shared_branches([m.computation for m in made], [[*inputs, *m.captured] for m in made])
         return bind_conditional(computations, index, values), list(moves)
+    _refuse_actions("IO effect not supported in vmap-of-cond", *branches)
     which = _elements_of_branches(index, len(branches))
     found = [_run_branch(axis, m, own, inputs, batched[1:]) for m, own in zip(made, which, strict=True)]
     results = [
@@ -58,6 +61,20 @@ def _conditional_batch(
         for values, k in zip(zip(*found, strict=True), same, strict=True)
     ]
     return results, list(moves)
+
+
+def _refuse_actions(what: str, *computations: HloComputation) -> None:
+    """NotImplementedError for a call that acts on the world: it would act for elements that do not take part."""
+    for computation in computations:
+        for i in effects_of(computation):
+            if i.opcode is _O.CALL and call_of(i.attributes).primitive.is_exactly_once:
+                name, place = call_of(i.attributes).primitive.name, i.metadata or Metadata()
+                raise NotImplementedError(
+                    f"{what}: each element decides for itself, so all elements run, also those that the {name} at "
+                    f"{place.source_file}:{place.source_line} is not meant for. Use hloom.lax.map in place of vmap, or "
+                    f"a debug callback.\n  at {user_line()}"
+                )
+            _refuse_actions(what, *i.called_computations())
 
 
 def _elements_of_branches(index: Value, count: int) -> list[Value]:
@@ -152,6 +169,10 @@ def _make_loop(attributes: WhileAttributes, axis: Axis, batched: Mask) -> tuple[
         body = batch_computation(attributes.body, axis, state, state)
         condition = batch_computation(attributes.condition, axis, state)
         (each_decides,) = condition.batched
+        if each_decides:
+            _refuse_actions(
+                "IO effect not supported in while_loop with batched predicate", attributes.body, attributes.condition
+            )
         grown = tuple([n or (each_decides and not f) for n, f in zip(body.batched, fixed, strict=True)])
         if grown == state:
             break

@@ -88,7 +88,7 @@ def _evaluate_debug(call: Call, arrays: Sequence[Array]) -> list[Array]:
 PURE = Primitive("pure_callback", evaluate=_evaluate, is_linear=True)
 """It has no effect: it is dropped if nothing uses its results, and may be repeated."""
 
-IO = Primitive("io_callback", evaluate=_evaluate, is_linear=True)
+IO = Primitive("io_callback", evaluate=_evaluate, is_linear=True, is_exactly_once=True)
 
 DEBUG = Primitive("debug_callback", evaluate=_evaluate_debug, is_linear=True)
 
