@@ -29,6 +29,7 @@ if _typing.TYPE_CHECKING:
         extend,
         flatten_util,
         hlo,
+        image,
         lax,
         memory,
         monitoring,
@@ -153,7 +154,7 @@ from .version import __version__ as __version__  # noqa: E402  # after the fork 
 _MODULES = (
     *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors", "experimental"),
     "extend",
-    *("hlo", "lax", "nn", "numpy", "random"),
+    *("hlo", "image", "lax", "nn", "numpy", "ops", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
     *("distributed", "dlpack", "memory", "monitoring", "profiler", "ref", "sharding", "stages", "version"),
     "ad",

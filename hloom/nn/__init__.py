@@ -1,7 +1,7 @@
 """`hloom.nn`: activations, and functions for classifiers. Source for names and meaning: jax.nn."""
 
 from ..namespaces import publish as _publish
-from . import activations, initializers, labels, normalization
+from . import activations, attention, initializers, labels, normalization
 from .activations import (
     celu as celu,
     elu as elu,
@@ -13,6 +13,7 @@ from .activations import (
     hard_tanh as hard_tanh,
     identity as identity,
     leaky_relu as leaky_relu,
+    log1mexp as log1mexp,
     log_sigmoid as log_sigmoid,
     mish as mish,
     relu as relu,
@@ -22,15 +23,21 @@ from .activations import (
     silu as silu,
     soft_sign as soft_sign,
     softplus as softplus,
+    sparse_plus as sparse_plus,
+    sparse_sigmoid as sparse_sigmoid,
     squareplus as squareplus,
     swish as swish,
     tanh as tanh,
+)
+from .attention import (
+    dot_product_attention as dot_product_attention,
 )
 from .labels import (
     one_hot as one_hot,
 )
 from .normalization import (
     log_softmax as log_softmax,
+    logmeanexp as logmeanexp,
     logsumexp as logsumexp,
     softmax as softmax,
     standardize as standardize,
@@ -38,9 +45,10 @@ from .normalization import (
 
 __all__ = ["initializers"]
 __all__ += activations.__all__
+__all__ += attention.__all__
 __all__ += labels.__all__
 __all__ += normalization.__all__
 
-del activations, labels, normalization
+del activations, attention, labels, normalization
 
 _publish(__name__)

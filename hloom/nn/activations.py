@@ -29,6 +29,7 @@ __all__ = [
     "hard_tanh",
     "identity",
     "leaky_relu",
+    "log1mexp",
     "log_sigmoid",
     "mish",
     "relu",
@@ -38,6 +39,8 @@ __all__ = [
     "silu",
     "soft_sign",
     "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
     "squareplus",
     "swish",
     "tanh",
@@ -150,6 +153,44 @@ def _softplus_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 def log_sigmoid(x: Any) -> Value:
     """log(sigmoid(x))."""
     return -softplus(-as_value(x))
+
+
+def log1mexp(x: Any) -> Value:
+    """log(1 - exp(-x)), accurate for small and for large x.
+
+    Source: Mächler, "Accurately computing log(1 - exp(-|a|))" (2012).
+    """
+    result: Value = _log1mexp.bind(*promote_inexact("log1mexp", x))
+    return result
+
+
+_log1mexp = Primitive("log1mexp")
+
+
+@_log1mexp.def_meaning
+def _log1mexp_meaning(x: Any) -> Any:
+    return jnp.where(x < math.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
+
+
+@_log1mexp.def_jvp
+def _log1mexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """1 / (exp(x) - 1)."""
+    (x,), (t,) = primals, tangents
+    return log1mexp(x), t / jnp.expm1(x)
+
+
+@compound()
+def sparse_plus(x: Any) -> Value:
+    """0 below -1, x above 1, and (x + 1)**2 / 4 between (Martins and Astudillo, 2016)."""
+    value = as_value(x)
+    middle: Any = value + 1.0
+    return jnp.where(value <= -1.0, 0.0, jnp.where(value >= 1.0, value, middle**2 / 4))
+
+
+@compound()
+def sparse_sigmoid(x: Any) -> Value:
+    """0 below -1, 1 above 1, and (x + 1) / 2 between: the derivative of `sparse_plus`."""
+    return 0.5 * jnp.clip(as_value(x) + 1.0, 0.0, 2.0)  # type: ignore[operator]
 
 
 def soft_sign(x: Any) -> Value:

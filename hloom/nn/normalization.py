@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import lax
 from .. import numpy as jnp
 from ..extend.core import Primitive
@@ -16,6 +18,7 @@ from ..tracer.source import user_line
 
 __all__ = [
     "log_softmax",
+    "logmeanexp",
     "logsumexp",
     "softmax",
     "standardize",
@@ -116,6 +119,16 @@ def logsumexp(
     if return_sign:
         return jnp.log(abs(total)) + top, jnp.sign(total)
     return jnp.log(total) + top
+
+
+@compound(static=("axis", "keepdims"))
+def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Value:
+    """log(mean(exp(x))) over `axis` without overflow, of elements where `where` is true."""
+    total: Any = logsumexp(x, axis, where=where, keepdims=keepdims)
+    counted = jnp.ones_like(x) if where is None else jnp.broadcast_to(where, np.shape(x))
+    count = jnp.sum(counted, axis, dtype=total.dtype, keepdims=keepdims)
+    difference: Value = total - jnp.log(count)
+    return difference
 
 
 @compound(static=("axis", "algorithm"))

@@ -4,7 +4,7 @@ Source: jax.nn.initializers.
 """
 
 from ...namespaces import publish as _publish
-from . import distributions, scaling
+from . import distributions, orthogonals, scaling
 from .distributions import (
     Initializer as Initializer,
     constant as constant,
@@ -13,6 +13,10 @@ from .distributions import (
     truncated_normal as truncated_normal,
     uniform as uniform,
     zeros as zeros,
+)
+from .orthogonals import (
+    delta_orthogonal as delta_orthogonal,
+    orthogonal as orthogonal,
 )
 from .scaling import (
     glorot_normal as glorot_normal,
@@ -30,8 +34,9 @@ from .scaling import (
 
 __all__: list[str] = []
 __all__ += distributions.__all__
+__all__ += orthogonals.__all__
 __all__ += scaling.__all__
 
-del distributions, scaling
+del distributions, orthogonals, scaling
 
 _publish(__name__)

@@ -49,7 +49,7 @@ def variance_scaling(
 ) -> Initializer:
     """Variance scale / n, where n is the number of inputs ("fan_in"), outputs ("fan_out") or their mean ("fan_avg").
 
-    `distribution`: "normal", "truncated_normal" or "uniform".
+    "fan_geo_avg" is their geometric mean. `distribution`: "normal", "truncated_normal" or "uniform".
     """
     default = dtype
 
@@ -61,6 +61,7 @@ def variance_scaling(
         sizes = canonical_shape(shape)
         fan_in, fan_out = _fans(sizes, in_axis, out_axis, batch_axis)
         fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
+        fans["fan_geo_avg"] = math.sqrt(fan_in * fan_out)
         if mode not in fans:
             raise ValueError(f"variance_scaling: mode {mode!r} is none of {', '.join(fans)}")
         variance = scale / max(fans[mode], 1e-30)
