@@ -134,6 +134,27 @@ def test_an_element_of_a_gamma_draw_has_a_key_of_its_own() -> None:
     np.testing.assert_allclose(np.asarray(shared)[1], one_by_one[1], rtol=1e-6)
 
 
+def test_derivatives_in_parameters() -> None:
+    """How a gamma number moves with its parameter while its distribution function stays: recorded from JAX."""
+    key = random.key(1)
+    each = hloom.vmap(hloom.grad(lambda a: random.gamma(key, a, (5,)).sum()))
+    np.testing.assert_allclose(np.asarray(each(jnp.array([0.3, 1.0, 5.0]))), [4.64105, 6.269892, 5.561527], rtol=1e-5)
+    logarithm = hloom.vmap(hloom.grad(lambda a: random.loggamma(key, a, (5,)).sum()))
+    np.testing.assert_allclose(
+        np.asarray(logarithm(jnp.array([0.3, 1.0, 5.0]))), [91.67169, 6.0789986, 0.97835267], rtol=1e-5
+    )
+    a = jnp.array([0.5, 2.0, 9.0])
+    step = 1e-3
+
+    def quantile(a: Any, like: Any) -> Any:
+        return scipy.stats.gamma.ppf(
+            scipy.stats.gamma.cdf(np.asarray(like, float), np.asarray(a, float)), np.asarray(a, float) + step
+        )
+
+    drawn, slope = hloom.jvp(lambda a: random.gamma(key, a), (a,), (jnp.ones(3),))
+    np.testing.assert_allclose((quantile(a, drawn) - np.asarray(drawn)) / step, np.asarray(slope), rtol=0.02)
+
+
 @pytest.mark.parametrize("shape", [[3], (3,), 3, (np.int64(3),)], ids=str)
 def test_shapes_may_be_lists(shape: Any) -> None:
     key = random.key(0)

@@ -14,7 +14,6 @@ from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
-from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line
 from .normalization import logsumexp, softmax

@@ -7,22 +7,29 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from .. import numpy as jnp
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
+from ..tracer.source import user_line
 
 __all__ = ["one_hot"]
 
 
 @compound(static=("num_classes", "dtype", "axis"))
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Value:
-    """1 at index x along a new axis of `num_classes`, else 0; all 0 for an x out of range."""
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Value:
+    """1 at index x along a new axis of `num_classes`, else 0; all 0 for an x out of range.
+
+    `axis` may be the name of a mapped axis of this size: each of its elements gets its own entry.
+    """
     value = as_value(x)
     found = dtypes.requested_dtype(dtypes.default_float() if dtype is None else dtype, "one_hot")
-    place = canonical_axis(axis, value.ndim + 1)
+    if not isinstance(axis, int | np.integer):
+        return _own_class(value, num_classes, axis, found)
+    place = canonical_axis(int(axis), value.ndim + 1)
     shape = list(value.shape)
     shape.insert(place, num_classes)
     index_dtype = value.dtype if value.dtype != np.bool_ else np.dtype(np.int32)
@@ -30,3 +37,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> V
     others = [d for d in range(len(shape)) if d != place]
     wanted = lax.broadcast_in_dim(convert(value, index_dtype, False), shape, others)
     return lax.convert_element_type(wanted == classes, found)
+
+
+def _own_class(x: Value, num_classes: int, axis: Any, dtype: np.dtype[Any]) -> Value:
+    """Of a mapped axis: whether x is the index of this element."""
+    size = lax.axis_size(axis)
+    if num_classes != size:
+        raise ValueError(
+            f"one_hot: num_classes must be the size of axis {axis!r}, but {num_classes} != {size}\n  at {user_line()}"
+        )
+    return lax.convert_element_type(jnp.equal(x, lax.axis_index(axis)), dtype)

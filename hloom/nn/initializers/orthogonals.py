@@ -43,9 +43,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Value:
         sizes, found = canonical_shape(shape), _dtype(dtype, default)
         if len(sizes) not in (3, 4, 5):
-            raise ValueError(
-                f"delta_orthogonal: a 3D, 4D or 5D shape is required, not {sizes}\n  at {user_line()}"
-            )
+            raise ValueError(f"delta_orthogonal: a 3D, 4D or 5D shape is required, not {sizes}\n  at {user_line()}")
         if sizes[-1] < sizes[-2]:
             raise ValueError(
                 f"delta_orthogonal: `fan_in` must be less or equal than `fan_out`, which {sizes} contradicts\n"

@@ -16,6 +16,7 @@ from ...hlo.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value
+from ...tracer.source import user_line
 from .distributions import Initializer
 
 __all__ = [
@@ -104,8 +105,11 @@ def _fans(
     batch_axis: int | Sequence[int],
 ) -> tuple[float, float]:
     """Inputs and outputs of each unit: a kernel's other dimensions count for both."""
-    if len(shape) < 2:
-        raise ValueError(f"variance_scaling needs at least 2 dimensions, not shape {shape}")
+    if len(shape) < 2 and in_axis == -2:
+        raise ValueError(
+            f"variance_scaling needs at least 2 dimensions, not shape {shape}, or an in_axis that says which is the "
+            f"inputs'\n  at {user_line()}"
+        )
 
     def size(axes: int | Sequence[int]) -> float:
         return float(np.prod([shape[a] for a in (axes if isinstance(axes, Sequence) else [axes])]))
