@@ -143,14 +143,14 @@ def _moved(
     _require_rank("scale_and_translate", value, shape)
     if np.shape(scale) != (len(dims),) or np.shape(translation) != (len(dims),):
         raise OperandError(
-            f"scale_and_translate: scale {np.shape(scale)} and translation {np.shape(translation)} must have an element "
-            f"for each of {len(dims)} spatial_dims\n  at {user_line()}",
+            f"scale_and_translate: scale {np.shape(scale)} and translation {np.shape(translation)} must have an "
+            f"element for each of {len(dims)} spatial_dims\n  at {user_line()}",
             "scale_and_translate",
         )
     (value,) = promote_dtypes_inexact(value)
     scales, moves = promote_dtypes_inexact(scale, translation)
-    parts: list[list[Any]] = [[v[k] for k in range(len(dims))] for v in (scales, moves)]  # type: ignore[index]
-    return _transformed(value, shape, dims, *parts, method, antialias, precision)
+    by_dimension: list[list[Any]] = [[_any(v)[k] for k in range(len(dims))] for v in (scales, moves)]
+    return _transformed(value, shape, dims, by_dimension[0], by_dimension[1], method, antialias, precision)
 
 
 def _method(method: str | ResizeMethod) -> ResizeMethod:
@@ -208,14 +208,14 @@ class _Kernel:
     radius: int
 
 
-def _weights(old: int, new: int, scale: Any, move: Any, method: ResizeMethod, antialias: bool) -> Value:
+def _weights(old: int, new: int, scale: Any, move: Any, method: ResizeMethod, antialias: bool) -> Any:
     """[old, new]: how much each pixel of the image counts for each of the result."""
     backwards = 1.0 / scale
     dtype = dtypes.default_float() if isinstance(scale, float) else as_value(scale).aval.dtype
     first: Any = jnp.arange(new, dtype=dtype)
     if method is ResizeMethod.AREA:
         start = first * backwards - move * backwards
-        pixels: Any = jnp.arange(old, dtype=dtype)[:, None]  # type: ignore[index]
+        pixels: Any = jnp.arange(old, dtype=dtype)[:, None]
         shared = jnp.minimum((start + backwards)[None], pixels + 1) - jnp.maximum(start[None], pixels)
         weights: Any = jnp.maximum(0.0, shared)
         return _inside(_normalized(weights), (first + 0.5) * backwards - move * backwards - 0.5, old)
@@ -224,7 +224,7 @@ def _weights(old: int, new: int, scale: Any, move: Any, method: ResizeMethod, an
     if method is ResizeMethod.CUBIC_PYTORCH:
         return _normalized(_at_edges(kernel, sample, old, new, dtype))
     widened = jnp.maximum(backwards, 1.0) if antialias else 1.0
-    distance = jnp.abs(sample[None] - jnp.arange(old, dtype=dtype)[:, None]) / widened  # type: ignore[index]
+    distance = jnp.abs(sample[None] - jnp.arange(old, dtype=dtype)[:, None]) / widened
     return _inside(_normalized(kernel.function(distance)), sample, old)
 
 
@@ -233,7 +233,7 @@ def _at_edges(kernel: _Kernel, sample: Any, old: int, new: int, dtype: Any) -> A
     wide = np.arange(-kernel.radius, old + kernel.radius)
     weights = kernel.function(jnp.abs(sample[None] - jnp.asarray(wide.astype(dtype))[:, None]))
     rows = jnp.asarray(np.clip(wide, 0, old - 1).astype(np.int32))
-    return jnp.zeros((old, new), dtype).at[rows].add(weights)  # type: ignore[attr-defined]
+    return jnp.zeros((old, new), dtype).at[rows].add(weights)
 
 
 def _normalized(weights: Any) -> Any:
@@ -279,3 +279,8 @@ _KERNELS = {
     ResizeMethod.CUBIC: _cubic(-0.5),
     ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75),
 }
+
+
+def _any(x: Value) -> Any:
+    """For formulas: type checkers do not know the operators of a `Value`."""
+    return x

@@ -10,7 +10,8 @@ import numpy as np
 
 from . import lax
 from . import numpy as jnp
-from .lax.gather import GatherScatterMode, ScatterDimensionNumbers
+from .lax.gather import ScatterDimensionNumbers
+from .lax.indexing import GatherScatterMode
 from .numpy.promotion import check_arraylike
 from .tracer import dtypes
 from .tracer.array import Array, as_value

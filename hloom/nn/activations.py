@@ -190,7 +190,7 @@ def sparse_plus(x: Any) -> Value:
 @compound()
 def sparse_sigmoid(x: Any) -> Value:
     """0 below -1, 1 above 1, and (x + 1) / 2 between: the derivative of `sparse_plus`."""
-    return 0.5 * jnp.clip(as_value(x) + 1.0, 0.0, 2.0)  # type: ignore[operator]
+    return 0.5 * jnp.clip(as_value(x) + 1.0, 0.0, 2.0)
 
 
 def soft_sign(x: Any) -> Value:

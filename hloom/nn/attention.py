@@ -133,11 +133,11 @@ def _attention(
     for part in seen:
         scores = jnp.where(part, scores, -0.7 * float(dtypes.finfo(np.float32).max))
     scores = scores.astype(np.float32)
-    weights: Any = softmax(scores, -1).astype(k.dtype)  # type: ignore[attr-defined]
+    weights: Any = softmax(scores, -1).astype(k.dtype)
     result: Any = jnp.einsum("bkgts,bskh->btkgh", weights, v)
     if query_lengths is not None:
-        is_there = jnp.arange(length)[None, :] < jnp.asarray(query_lengths)[:, None]  # type: ignore[index]
-        result = result * is_there[:, :, None, None, None].astype(result.dtype)  # type: ignore[index]
+        is_there = jnp.arange(length)[None, :] < jnp.asarray(query_lengths)[:, None]
+        result = result * is_there[:, :, None, None, None].astype(result.dtype)
     result = result.reshape(shape)
     if not return_residual:
         return result

@@ -149,21 +149,7 @@ def _weighted(key: Any, p: Any, sizes: tuple[int, ...]) -> Value:
     (weights,) = promote_inexact("choice", p)
     sums: Any = jnp.cumsum(weights)
     u: Any = uniform(single_key("choice", key), sizes, sums.dtype)
-    return convert(_first_not_below(sums, sums[-1] * (1 - u)), dtypes.default_int(), False)
-
-
-def _first_not_below(ascending: Any, x: Any) -> Any:
-    """The index of the first element that is not below x, for each x; by halving the range in which it is."""
-
-    def halve(_: Any, bounds: Any) -> Any:
-        low, high = bounds
-        middle = (low + high) // 2
-        is_below = ascending[middle] < x
-        return jnp.where(is_below, middle + 1, low), jnp.where(is_below, high, middle)
-
-    size = ascending.shape[0]
-    bounds = jnp.zeros(x.shape, np.int32), jnp.full(x.shape, size - 1, np.int32)
-    return lax.fori_loop(0, size.bit_length(), halve, bounds)[0]
+    return convert(jnp.searchsorted(sums, sums[-1] * (1 - u)), dtypes.default_int(), False)
 
 
 @compound(static=("sizes", "mode"))
