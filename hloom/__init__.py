@@ -25,6 +25,7 @@ if _typing.TYPE_CHECKING:
         dlpack,
         dtypes,
         errors,
+        example_libraries,
         experimental,
         extend,
         flatten_util,
@@ -153,8 +154,8 @@ _importlib.import_module(".hlo.forking", __name__)  # before the other modules, 
 from .version import __version__ as __version__  # noqa: E402  # after the fork is prepared
 
 _MODULES = (
-    *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors", "experimental"),
-    "extend",
+    *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors"),
+    *("example_libraries", "experimental", "extend"),
     *("hlo", "image", "lax", "nn", "numpy", "ops", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
     *("distributed", "dlpack", "memory", "monitoring", "profiler", "ref", "sharding", "stages", "version"),
@@ -288,6 +289,7 @@ __all__ = [
     "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "example_libraries",
     "experimental",
     "explain_cache_misses",
     "extend",

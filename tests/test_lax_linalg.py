@@ -408,3 +408,25 @@ def test_what_is_refused(name: str) -> None:
     call, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize("shape", [pytest.param((5, 5), marks=pytest.mark.slow), (8, 3)])
+@pytest.mark.parametrize("kind", ["real", pytest.param("complex", marks=pytest.mark.slow)])
+def test_qdwh(shape: tuple[int, int], kind: str) -> None:
+    """u h = x, u has orthonormal columns, h is Hermitian and positive; also of a part of an array."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if kind == "complex" else 0)
+    with hloom.enable_x64(True):
+        u, h, steps, converged = (np.asarray(r) for r in hloom.jit(linalg.qdwh)(x))
+        m, n = shape
+        padded = np.pad(x, (0, 2), constant_values=3)
+        part = hloom.jit(lambda y, m, n: linalg.qdwh(y, dynamic_shape=(m, n)))(padded, m, n)
+        slow = linalg.qdwh(x, max_iterations=2)
+    np.testing.assert_allclose(u @ h, x, atol=1e-12)
+    np.testing.assert_allclose(u.conj().T @ u, np.eye(n), atol=1e-12)
+    np.testing.assert_allclose(h, h.conj().T, atol=1e-14)
+    assert np.linalg.eigvalsh(h).min() > 0 and converged and steps <= 7
+    np.testing.assert_allclose(np.asarray(part[0])[:m, :n], u, atol=1e-12)
+    assert not np.asarray(part[0])[m:].any() and not bool(slow[3]) and int(slow[2]) == 2
+    with pytest.raises(ValueError, match="must have M >= N"):
+        linalg.qdwh(x.T if m > n else x[:3])

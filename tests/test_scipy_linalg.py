@@ -63,6 +63,32 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "toeplitz": (lambda m, x, y: (m.toeplitz(x), m.toeplitz(x, y), m.toeplitz(y, x), m.toeplitz(x[:1])), [Z[0], V[:3]]),
     "hankel": (lambda m, x, y: (m.hankel(x), m.hankel(x, y), m.hankel(y, x)), [V, V[:3] + 1]),
     "hilbert": (lambda m, x: m.hilbert(3), [V]),
+    "invhilbert": (lambda m, x: [m.invhilbert(n) for n in (1, 4)], [V]),
+    "circulant": (lambda m, x: (m.circulant(x), m.circulant(x[:1])), [Z[0]]),
+    "companion": (lambda m, x: (m.companion(x), m.companion(x[:2])), [Z[0]]),
+    "convolution_matrix": (
+        lambda m, x: [m.convolution_matrix(x, n, k) for n in (1, 3, 6) for k in ("full", "same", "valid")],
+        [Z[0]],
+    ),
+    "dft": (lambda m, x: [m.dft(n, k) for n in (1, 5) for k in (None, "n", "sqrtn")], [V]),
+    "fiedler": (lambda m, x: m.fiedler(x), [V]),
+    "fiedler_companion": (lambda m, x: [m.fiedler_companion(x[:n]) for n in (2, 3, 5, 6, 9)], [np.arange(1.0, 10)]),
+    "hadamard": (lambda m, x: [m.hadamard(n, np.float32) for n in (1, 2, 8)], [V]),
+    "helmert": (lambda m, x: [m.helmert(n, f) for n in (1, 4) for f in (True, False)], [V]),
+    "leslie": (lambda m, x, y: m.leslie(x, y), [V, V[1:]]),
+    "pascal": (
+        lambda m, x: [f(n, k) for f in (m.pascal, m.invpascal) for n in (1, 5) for k in ("symmetric", "lower")],
+        [V],
+    ),
+    "pascal upper": (lambda m, x: (m.pascal(4, "upper"), m.invpascal(4, "upper")), [V]),
+    "eigh_tridiagonal": (
+        lambda m, x, y: (
+            m.eigh_tridiagonal(x, y, eigvals_only=True),
+            m.eigh_tridiagonal(x, y, eigvals_only=True, select="i", select_range=(1, 2)),
+            abs(m.eigh_tridiagonal(x, y)[1]),
+        ),
+        [V, V[1:]],
+    ),
 }
 
 
@@ -131,6 +157,11 @@ DERIVATIVES: dict[str, tuple[Callable[..., Any], list[NDArray]]] = {
     "qr_multiply": (lambda x, y: list(linalg.qr_multiply(x, y)), [TALL, A]),
     "toeplitz": (linalg.toeplitz, [V, V + 1]),
     "block_diag": (linalg.block_diag, [A, B]),
+    "circulant": (linalg.circulant, [V]),
+    "companion": (linalg.companion, [V + 1]),
+    "leslie": (linalg.leslie, [V, V[1:]]),
+    "fiedler_companion": (linalg.fiedler_companion, [np.arange(1.0, 7)]),
+    "eigh_tridiagonal": (lambda d, e: linalg.eigh_tridiagonal(d, e, eigvals_only=True), [V, V[1:]]),
 }
 
 
@@ -178,6 +209,23 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "blocksize": (lambda: linalg.sqrtm(A, 2), NotImplementedError, "block size of 2"),
     "square": (lambda: linalg.expm(TALL), ValueError, "must be equal"),
     "frechet": (lambda: linalg.expm_frechet(A, TALL), ValueError, "one shape"),
+    "companion": (lambda: linalg.companion(V[:1]), ValueError, "must be at least 2"),
+    "leslie": (lambda: linalg.leslie(V, V), ValueError, "s one less than f"),
+    "convolution_matrix": (lambda: linalg.convolution_matrix(V, 3, "x"), ValueError, "mode must be one of"),
+    "convolution_matrix n": (lambda: linalg.convolution_matrix(V, 0), ValueError, "n must be a positive integer"),
+    "dft": (lambda: linalg.dft(3, "x"), ValueError, "scale must be None, 'sqrtn', or 'n'"),
+    "dft dtype": (lambda: linalg.dft(3, dtype=float), ValueError, "complex floating-point type"),
+    "hadamard": (lambda: linalg.hadamard(3), ValueError, "positive power of 2"),
+    "helmert": (lambda: linalg.helmert(0), ValueError, "positive integer"),
+    "pascal": (lambda: linalg.pascal(3, "x"), ValueError, "Expected kind to be one of"),
+    "tridiagonal": (lambda: linalg.eigh_tridiagonal(V, V), ValueError, "one number less"),
+    "tridiagonal dtype": (lambda: linalg.eigh_tridiagonal(V, V[1:] * 1j), TypeError, "must have same dtype"),
+    "tridiagonal values": (
+        lambda: linalg.eigh_tridiagonal(V, V[1:], select="v", select_range=(0, 1)),
+        NotImplementedError,
+        "select='v'",
+    ),
+    "tridiagonal select": (lambda: linalg.eigh_tridiagonal(V, V[1:], select="i"), ValueError, "must be specified"),
     "qr_multiply": (lambda: linalg.qr_multiply(TALL, TALL), ValueError, "c must have 4 columns"),
     "derivative": (lambda: hloom.jvp(linalg.sqrtm, (A,), (A,)), NotImplementedError, "schur has no derivative"),
 }
@@ -188,3 +236,11 @@ def test_what_is_refused(name: str) -> None:
     call, kind, message = REFUSED[name]
     with hloom.enable_x64(True), pytest.raises(kind, match=message):
         call()
+
+
+def test_complex_tridiagonal_matrices() -> None:
+    d, e = V + 0j, Z[0, 1:]
+    with hloom.enable_x64(True):
+        w, v = (np.asarray(r) for r in linalg.eigh_tridiagonal(d, e))
+    matrix = np.diag(d) + np.diag(e, 1) + np.diag(e.conj(), -1)
+    np.testing.assert_allclose(matrix @ v, v * w, atol=1e-12)

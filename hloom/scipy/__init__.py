@@ -5,8 +5,30 @@ import typing as _typing
 from ..namespaces import publish as _publish
 
 if _typing.TYPE_CHECKING:
-    from . import linalg
+    from . import (
+        cluster,
+        fft,
+        integrate,
+        interpolate,
+        linalg,
+        ndimage,
+        optimize,
+        signal,
+        sparse,
+        spatial,
+    )
 
-__all__ = ["linalg"]
+__all__ = [
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+]
 
-_publish(__name__, "linalg")
+_publish(__name__, *__all__)

@@ -1,7 +1,7 @@
 """`hloom.lax.linalg`: factorisations and solvers of matrices, most of them by LAPACK."""
 
 from ...namespaces import publish as _publish
-from . import eigen, lapack, reduced, triangular
+from . import eigen, lapack, polar, reduced, triangular
 from . import lu as _lu
 from . import qr as _qr
 from . import svd as _svd
@@ -14,6 +14,9 @@ from .eigen import (
 from .lu import (
     lu as lu,
     lu_pivots_to_permutation as lu_pivots_to_permutation,
+)
+from .polar import (
+    qdwh as qdwh,
 )
 from .qr import (
     householder_product as householder_product,
@@ -40,11 +43,12 @@ from .triangular import (
 __all__: list[str] = []
 __all__ += eigen.__all__
 __all__ += _lu.__all__
+__all__ += polar.__all__
 __all__ += _qr.__all__
 __all__ += reduced.__all__
 __all__ += _svd.__all__
 __all__ += triangular.__all__
 
-del eigen, lapack, reduced, triangular
+del eigen, lapack, polar, reduced, triangular
 
 _publish(__name__)

@@ -1,7 +1,7 @@
 """`hloom.scipy.linalg`: linear algebra with SciPy's arguments."""
 
 from ...namespaces import publish as _publish
-from . import construction, factorizations, functions
+from . import construction, factorizations, functions, special_matrices, tridiagonal
 from .construction import (
     block_diag as block_diag,
     hankel as hankel,
@@ -35,12 +35,31 @@ from .functions import (
     solve_sylvester as solve_sylvester,
     sqrtm as sqrtm,
 )
+from .special_matrices import (
+    circulant as circulant,
+    companion as companion,
+    convolution_matrix as convolution_matrix,
+    dft as dft,
+    fiedler as fiedler,
+    fiedler_companion as fiedler_companion,
+    hadamard as hadamard,
+    helmert as helmert,
+    invhilbert as invhilbert,
+    invpascal as invpascal,
+    leslie as leslie,
+    pascal as pascal,
+)
+from .tridiagonal import (
+    eigh_tridiagonal as eigh_tridiagonal,
+)
 
 __all__: list[str] = []
 __all__ += construction.__all__
 __all__ += factorizations.__all__
 __all__ += functions.__all__
+__all__ += special_matrices.__all__
+__all__ += tridiagonal.__all__
 
-del construction, factorizations, functions
+del construction, factorizations, functions, special_matrices, tridiagonal
 
 _publish(__name__)

@@ -1,0 +1,284 @@
+"""`sparsify`, and derivatives by sparse arrays. Source for names and meaning: jax.experimental.sparse.
+
+`sparsify` traces the function with dense types, and evaluates its jaxpr: an operation with a sparse operand by its rule
+here, any other as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ... import numpy as jnp
+from ... import tree
+from ...autodiff import api
+from ...autodiff import jacobian as of_vectors
+from ...hlo.errors import UnsupportedError
+from ...jaxpr.make import make_jaxpr
+from ...tracer.arguments import ShapeDtypeStruct
+from ...tracer.source import user_line
+from . import operators as rules
+from .arrays import BCOO, BCSR, JAXSparse
+from .layout import with_data
+
+__all__ = ["grad", "jacfwd", "jacobian", "jacrev", "sparsify", "value_and_grad"]
+
+Function = Callable[..., Any]
+
+
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, JAXSparse)
+
+
+def sparsify(f: Function, use_tracer: bool = False) -> Function:
+    """The function for sparse arguments: where an operation of `f` meets a sparse array, it is the sparse operation.
+
+    There are rules for products, element-wise products, sums and quotients, reductions by sum, functions that keep 0,
+    and movement of dimensions. An operation without a rule raises UnsupportedError. `use_tracer` is ignored.
+    """
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.flatten((args, kwargs), is_leaf=_is_sparse)
+        arrays = [k for k, leaf in enumerate(leaves) if _is_sparse(leaf) or hasattr(leaf, "dtype")]
+        outputs: Any = None
+
+        def flat(*values: Any) -> list[Any]:
+            nonlocal outputs
+            full = list(leaves)
+            for k, v in zip(arrays, values, strict=True):
+                full[k] = v
+            given, named = tree.unflatten(structure, full)
+            found, outputs = tree.flatten(f(*given, **named))
+            return found
+
+        jaxpr = make_jaxpr(flat)(*[ShapeDtypeStruct(leaves[k].shape, leaves[k].dtype) for k in arrays])
+        found = _evaluate(jaxpr.jaxpr, jaxpr.consts, [leaves[k] for k in arrays])
+        return tree.unflatten(outputs, found)
+
+    return wrapped
+
+
+def _evaluate(jaxpr: Any, consts: Any, args: Any) -> list[Any]:
+    known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if hasattr(atom, "val") else known[atom]
+
+    for eqn in jaxpr.eqns:
+        operands = [read(a) for a in eqn.invars]
+        inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
+        if not any(_is_sparse(x) for x in operands):
+            made, params = eqn.primitive.get_bind_params(dict(eqn.params))
+            found = eqn.primitive.bind(*made, *operands, **params)
+        elif eqn.primitive.name in _RULES:
+            found = _RULES[eqn.primitive.name](*operands, **eqn.params)
+        elif inner is not None and eqn.primitive.name in _CALLS:
+            found = _evaluate(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), operands)
+        else:
+            raise UnsupportedError(
+                f"sparsify: there is no rule for {eqn.primitive.name} of {[x for x in operands if _is_sparse(x)]}\n"
+                f"  at {user_line()}\n  todense() makes an array dense."
+            )
+        results = list(found) if isinstance(found, list | tuple) else [found]
+        known.update(zip(eqn.outvars, results, strict=True))
+    return [read(a) for a in jaxpr.outvars]
+
+
+_CALLS = ("jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat", "remat2", "checkpoint")
+_ZERO_KEEPING = (
+    *("abs", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "conj", "expm1", "floor", "imag", "log1p", "neg"),
+    *("real", "round", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"),
+)
+
+
+def _elementwise(name: str) -> Function:
+    def rule(x: Any, **params: Any) -> Any:
+        return with_data(_unique(x), getattr(jnp, name)(_unique(x).data))
+
+    return rule
+
+
+def _unique(x: Any) -> Any:
+    """Functions that are not linear need each place once."""
+    if x.unique_indices:
+        return x
+    return x.sum_duplicates(nse=x.nse, remove_zeros=False)
+
+
+def _power(x: Any, *, y: int, **_: Any) -> Any:
+    if y <= 0:
+        raise UnsupportedError(f"sparsify: {x!r} ** {y} is not sparse\n  at {user_line()}")
+    found = _unique(x)
+    return with_data(found, found.data**y)
+
+
+def _dot(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any = None, **_: Any) -> Any:
+    found = rules.bcoo_dot_general(x, y, dimension_numbers=dimension_numbers)
+    return found if _is_sparse(found) or preferred_element_type is None else found.astype(preferred_element_type)
+
+
+def _multiply(x: Any, y: Any, **_: Any) -> Any:
+    return rules.multiply(x, y) if _is_sparse(x) else rules.multiply(y, x)
+
+
+def _divide(x: Any, y: Any, **_: Any) -> Any:
+    if not _is_sparse(x):
+        raise UnsupportedError(f"sparsify: division by {y!r}\n  at {user_line()}")
+    return rules.divide(x, y)
+
+
+def _add(x: Any, y: Any, **_: Any) -> Any:
+    return rules.add(x, y) if _is_sparse(x) else rules.add(y, x)
+
+
+def _sub(x: Any, y: Any, **_: Any) -> Any:
+    return rules.add(x, -y) if _is_sparse(x) else rules.add(-y, x)
+
+
+def _sum(x: Any, *, axes: Any, **_: Any) -> Any:
+    found = _in_coordinates(lambda m: rules.bcoo_reduce_sum(m, axes=axes), x)
+    return found if found.ndim else rules.todense(found)
+
+
+def _in_coordinates(rule: Function, x: Any) -> Any:
+    found = rule(rules.as_coordinates(x))
+    return BCSR.from_bcoo(found) if isinstance(x, BCSR) and found.n_sparse == 2 else found
+
+
+def _broadcast(x: Any, *, shape: Any, broadcast_dimensions: Any, **_: Any) -> Any:
+    def rule(m: BCOO) -> BCOO:
+        return rules.bcoo_broadcast_in_dim(m, shape=shape, broadcast_dimensions=broadcast_dimensions)
+
+    return _in_coordinates(rule, x)
+
+
+def _slice(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any = None, **_: Any) -> Any:
+    def rule(m: BCOO) -> BCOO:
+        return rules.bcoo_slice(m, start_indices=start_indices, limit_indices=limit_indices, strides=strides)
+
+    return _in_coordinates(rule, x)
+
+
+def _concatenate(*xs: Any, dimension: int, **_: Any) -> Any:
+    if not all(_is_sparse(x) for x in xs):
+        raise UnsupportedError(f"sparsify: concatenate of sparse and dense arrays\n  at {user_line()}")
+    return rules.bcoo_concatenate([rules.as_coordinates(x) for x in xs], dimension=dimension)
+
+
+_RULES: dict[str, Function] = {
+    **{name: _elementwise(name) for name in _ZERO_KEEPING},
+    "add": _add,
+    "add_any": _add,
+    "broadcast_in_dim": _broadcast,
+    "concatenate": _concatenate,
+    "convert_element_type": lambda x, *, new_dtype, **_: x.astype(new_dtype),
+    "copy": lambda x, **_: x,
+    "div": _divide,
+    "dot_general": _dot,
+    "integer_pow": _power,
+    "mul": _multiply,
+    "neg": lambda x, **_: -x,
+    "reduce_sum": _sum,
+    "reshape": lambda x, *, new_sizes, **_: _in_coordinates(lambda m: rules.reshape(m, new_sizes), x),
+    "rev": lambda x, *, dimensions, **_: _in_coordinates(lambda m: rules.bcoo_rev(m, dimensions), x),
+    "slice": _slice,
+    "squeeze": lambda x, *, dimensions, **_: _in_coordinates(lambda m: rules.bcoo_squeeze(m, dimensions=dimensions), x),
+    "sub": _sub,
+    "transpose": lambda x, *, permutation, **_: rules.transpose(x, permutation),
+}
+
+
+# ---- derivatives
+
+
+def _by_data(transformation: Function, fun: Function, argnums: Any, rewrap: Function, **options: Any) -> Function:
+    """The transformation of a function of the numbers of sparse arguments, whose places stay."""
+
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        places = {n % len(args): args[n] for n in numbers}
+
+        def of_data(*values: Any, **named: Any) -> Any:
+            full = list(values)
+            for n, original in places.items():
+                full[n] = tree.map(
+                    lambda o, v: with_data(o, v) if _is_sparse(o) else v, original, full[n], is_leaf=_is_sparse
+                )
+            return fun(*full, **named)
+
+        given = list(args)
+        for n, original in places.items():
+            given[n] = tree.map(lambda o: o.data if _is_sparse(o) else o, original, is_leaf=_is_sparse)
+        found = transformation(of_data, argnums=argnums, **options)(*given, **kwargs)
+        return rewrap(found, [args[n] for n in numbers], isinstance(argnums, int))
+
+    return functools.wraps(fun)(transformed)
+
+
+def _like_arguments(found: Any, arguments: list[Any], is_one: bool) -> Any:
+    """Derivatives, with the places of the sparse arguments."""
+    parts = [found] if is_one else list(found)
+    wrapped = [
+        tree.map(lambda o, g: with_data(o, g) if _is_sparse(o) else g, a, p, is_leaf=_is_sparse)
+        for a, p in zip(arguments, parts, strict=True)
+    ]
+    return wrapped[0] if is_one else tuple(wrapped)
+
+
+def grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
+    """`hloom.grad` by dense and sparse arguments. The derivative by a sparse argument is sparse, at its places."""
+
+    def rewrap(found: Any, arguments: list[Any], is_one: bool) -> Any:
+        if has_aux:
+            return _like_arguments(found[0], arguments, is_one), found[1]
+        return _like_arguments(found, arguments, is_one)
+
+    return _by_data(api.grad, fun, argnums, rewrap, has_aux=has_aux, **kwargs)
+
+
+def value_and_grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
+    """`hloom.value_and_grad` by dense and sparse arguments."""
+
+    def rewrap(found: Any, arguments: list[Any], is_one: bool) -> Any:
+        return found[0], _like_arguments(found[1], arguments, is_one)
+
+    return _by_data(api.value_and_grad, fun, argnums, rewrap, has_aux=has_aux, **kwargs)
+
+
+def _jacobian(transformation: Function, fun: Function, argnums: Any, has_aux: bool, **kwargs: Any) -> Function:
+    def one(derivative: Any, argument: Any) -> Any:
+        if not _is_sparse(argument):
+            return derivative
+        x = rules.as_coordinates(argument)
+        lead = derivative.ndim - x.data.ndim
+        if isinstance(argument, BCSR) or x.n_batch:
+            raise UnsupportedError(f"the Jacobian by {argument!r}: BCOO without batches has one\n  at {user_line()}")
+        shape = (*derivative.shape[:lead], *x.shape)
+        indices = jnp.broadcast_to(x.indices, (*derivative.shape[:lead], *x.indices.shape))
+        form = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
+        return BCOO((derivative, indices), shape=shape, **form)
+
+    def rewrap(found: Any, arguments: list[Any], is_one: bool) -> Any:
+        derivatives, aux = found if has_aux else (found, None)
+        parts = [derivatives] if is_one else list(derivatives)
+        wrapped = [one(p, a) for p, a in zip(parts, arguments, strict=True)]
+        result = wrapped[0] if is_one else tuple(wrapped)
+        return (result, aux) if has_aux else result
+
+    return _by_data(transformation, fun, argnums, rewrap, has_aux=has_aux, **kwargs)
+
+
+def jacfwd(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
+    """`hloom.jacfwd` by dense and sparse arguments, of a function that returns one array. The Jacobian by a sparse
+    argument has the result's dimensions as batch dimensions."""
+    return _jacobian(of_vectors.jacfwd, fun, argnums, has_aux, **kwargs)
+
+
+def jacrev(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
+    """`hloom.jacrev` by dense and sparse arguments, as `jacfwd`."""
+    return _jacobian(of_vectors.jacrev, fun, argnums, has_aux, **kwargs)
+
+
+jacobian = jacrev

@@ -1,0 +1,39 @@
+"""Vector quantization. Source for names and meaning: jax.scipy.cluster.vq."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .... import numpy as jnp
+from ....numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ....tracer.compound import compound
+from ....tracer.core import Value
+from ....tracer.errors import OperandError
+from ....tracer.operators import ArrayLike
+from ....tracer.source import user_line
+
+__all__ = ["vq"]
+
+
+@compound(static=("check_finite",))
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Value, Value]:
+    """(index of the nearest code, distance to it) of each observation.
+
+    obs: [m, n], code_book: [k, n], or both vectors, of observations with one feature. `check_finite` is ignored.
+    """
+    check_arraylike("vq", obs, code_book)
+    points: Any
+    codes: Any
+    points, codes = promote_dtypes_inexact(obs, code_book)
+    if points.ndim != codes.ndim:
+        raise OperandError(f"Observation and code_book should have the same rank\n  at {user_line()}", "vq_rank")
+    if points.ndim == 1:
+        points, codes = points[:, None], codes[:, None]
+    if points.ndim != 2 or points.shape[1] != codes.shape[1]:
+        raise OperandError(
+            f"vq of {points.aval.str_short()} and {codes.aval.str_short()}: both must have one or two dimensions, and "
+            f"as many features\n  at {user_line()}",
+            "vq_shape",
+        )
+    squares = jnp.sum(jnp.abs(points[:, None] - codes) ** 2, -1)
+    return jnp.argmin(squares, -1), jnp.sqrt(jnp.min(squares, -1))

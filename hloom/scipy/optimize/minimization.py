@@ -1,0 +1,78 @@
+"""`minimize`, whose results are those of jax.scipy.optimize.minimize. The methods are in files of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...tracer.errors import OperandError
+from ...tracer.operators import ArrayLike
+from ...tracer.source import user_line
+from .bfgs import bfgs
+from .lbfgs import lbfgs
+
+__all__ = ["OptimizeResults", "minimize"]
+
+
+class OptimizeResults(NamedTuple):
+    """What `minimize` found.
+
+    x: where; fun, jac: value and gradient there; success: whether the gradient is small enough; status: 0 if so, else
+    why not, by the method; hess_inv: an estimate of the inverse of the Hessian, or None; nfev, njev: how often the
+    function and its gradient were computed; nit: steps.
+    """
+
+    x: Any
+    success: Any
+    status: Any
+    fun: Any
+    jac: Any
+    hess_inv: Any
+    nfev: Any
+    njev: Any
+    nit: Any
+
+
+_METHODS: dict[str, Callable[..., dict[str, Any]]] = {"bfgs": bfgs, "l-bfgs-experimental-do-not-rely-on-this": lbfgs}
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
+    """A local minimum of fun(x, *args), by its gradient.
+
+    Args:
+      fun: a function of a vector that returns a real number, and can be differentiated.
+      x0: the vector to begin with.
+      args: further arguments of fun.
+      method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this", which keeps no matrix, and takes complex vectors.
+      tol: the option gtol of both methods.
+      options: gtol: the norm of the gradient that is small enough, 1e-5 by default; norm: its order, by default inf;
+        maxiter: the number of steps, at most. Also line_search_maxiter of BFGS; maxcor, ftol, maxfun, maxgrad, maxls of
+        L-BFGS.
+
+    Raises:
+      ValueError: an unknown method, or x0 is no vector. TypeError: args is no tuple, or an unknown option.
+    """
+    if not isinstance(args, tuple):
+        raise TypeError(f"args argument to scipy.optimize.minimize must be a tuple, got {args}\n  at {user_line()}")
+    found = _METHODS.get(method.lower())
+    if found is None:
+        raise ValueError(
+            f"Method {method} not recognized\n  at {user_line()}\n  There are {' and '.join(map(repr, _METHODS))}."
+        )
+    check_arraylike("minimize", x0)
+    (x,) = promote_dtypes_inexact(x0)
+    if x.aval.ndim != 1:
+        raise OperandError(f"minimize: x0 must be a vector, not {x.aval.str_short()}\n  at {user_line()}", "vector")
+    chosen = dict(options or {})
+    if tol is not None:
+        chosen.setdefault("gtol", tol)
+    return OptimizeResults(**found(lambda y: fun(y, *args), x, **chosen))

@@ -1,0 +1,59 @@
+"""Rotations between rotations, at constant speed. Source for names and meaning: jax.scipy.spatial.transform."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .... import numpy as jnp
+from ....tracer.operators import ArrayLike
+from ....tracer.source import user_line
+from ...interpolate.bisection import place_in
+from . import quaternions
+from .rotation import Rotation
+
+__all__ = ["Slerp"]
+
+
+class Slerp(NamedTuple):
+    """A function of time to rotations. Made by `Slerp.init(times, rotations)`.
+
+    times: [N], ascending; timedelta: their differences; rotations: the first N - 1; rotvecs: from each to the next.
+    """
+
+    times: Any
+    timedelta: Any
+    rotations: Rotation
+    rotvecs: Any
+
+    @classmethod
+    def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
+        """The interpolation of `rotations`, at least two, at ascending times."""
+        if not isinstance(rotations, Rotation):
+            raise TypeError(
+                f"`rotations` must be a `Rotation` instance, not a {type(rotations).__name__}\n  at {user_line()}"
+            )
+        if rotations.single or len(rotations) == 1:
+            raise ValueError(f"`rotations` must be a sequence of at least 2 rotations.\n  at {user_line()}")
+        at = jnp.asarray(times, dtype=rotations.quat.dtype)
+        if at.ndim != 1:
+            raise ValueError(
+                f"Expected times to be specified in a 1 dimensional array, got {at.ndim} dimensions.\n"
+                f"  at {user_line()}"
+            )
+        if at.shape[0] != len(rotations):
+            raise ValueError(
+                "Expected number of rotations to be equal to number of timestamps given, got "
+                f"{len(rotations)} rotations and {at.shape[0]} timestamps.\n  at {user_line()}"
+            )
+        before, after = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
+        return cls(at, jnp.diff(at), before, (before.inv() * after).as_rotvec())
+
+    def __call__(self, times: ArrayLike) -> Rotation:
+        """The rotations at times, a number or a vector."""
+        at = jnp.asarray(times, dtype=self.times.dtype)
+        if at.ndim > 1:
+            raise ValueError(f"`times` must be at most 1-dimensional, not {at.aval.str_short()}\n  at {user_line()}")
+        place = place_in(self.times, at)
+        part = (at - self.times[place]) / self.timedelta[place]
+        turn = quaternions.from_rotvec(self.rotvecs[place] * part[..., None], False)
+        return Rotation(quaternions.normalized(quaternions.product(self.rotations.quat[place], turn)))

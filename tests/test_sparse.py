@@ -1,0 +1,266 @@
+"""`hloom.experimental.sparse`: every operation on each layout against the dense one, transformations, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import hloom
+import hloom.numpy as jnp
+from hloom.experimental import sparse
+
+NDArray = np.ndarray[Any, Any]
+RNG = np.random.default_rng(0)
+M = RNG.standard_normal((4, 5)) * (RNG.random((4, 5)) < 0.5)
+V, W = RNG.standard_normal(5), RNG.standard_normal((5, 3))
+CUBE = RNG.standard_normal((3, 4, 5)) * (RNG.random((3, 4, 5)) < 0.4)
+
+LAYOUTS: dict[str, Callable[[NDArray], Any]] = {
+    "bcoo": sparse.BCOO.fromdense,
+    "padded": lambda m: sparse.BCOO.fromdense(m, nse=m.size + 3),
+    "with a batch": lambda m: sparse.BCOO.fromdense(m, n_batch=1),
+    "with dense rows": lambda m: sparse.BCOO.fromdense(m, n_dense=1),
+    "repeated": lambda m: sparse.BCOO.fromdense(m * 3) + sparse.BCOO.fromdense(m * -2),
+    "bcsr": sparse.BCSR.fromdense,
+    "bcsr padded": lambda m: sparse.BCSR.fromdense(m, nse=m.size + 3),
+}
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda s: s,
+    "vector": lambda s: s @ V,
+    "matrix": lambda s: s @ W,
+    "from the left": lambda s: W[:4, :].T @ s,
+    "vector from the left": lambda s: V[:4] @ s,
+    "scaled": lambda s: 2 * -s / 4 * jnp.asarray(3.0),
+    "times rows": lambda s: s * V,
+    "times columns": lambda s: V[:4, None] * s,
+    "sum": lambda s: s + 2 * s - s * 5,
+    "sum of rows": lambda s: s.sum(0),
+    "sum of columns": lambda s: s.sum(axis=1),
+    "sum of all": lambda s: s.sum(),
+    "rows": lambda s: s[1:3],
+    "one row": lambda s: s[-1],
+    "columns": lambda s: s[:, ::2],
+    "backwards": lambda s: s[::-1, None, 3:0:-1],
+    "element": lambda s: s[1, ...][2],
+    "complex": lambda s: s.astype(complex) * 1j,
+}
+
+
+def close(found: Any, expected: Any) -> None:
+    dense = np.asarray(sparse.todense(found))
+    assert np.shape(found) == np.shape(expected)
+    np.testing.assert_allclose(dense, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_operations(layout: str) -> None:
+    with hloom.enable_x64(True):
+        array = LAYOUTS[layout](M)
+        for name, operation in OPERATIONS.items():
+            close(operation(array), operation(M))
+            if name in ("vector", "sum of rows", "times rows"):
+                close(hloom.jit(operation)(array), operation(M))
+        if array.n_batch == array.n_dense == 0:
+            close(array.T, M.T)
+            close(array.T @ array, M.T @ M)
+            close(array * array, M * M)
+            assert array.sum_duplicates().nse == np.count_nonzero(M)
+
+
+BATCHED: dict[str, dict[str, int]] = {
+    "sparse": {},
+    "batch": {"n_batch": 1},
+    "two": {"n_batch": 1, "n_dense": 1},
+    "dense": {"n_dense": 2},
+}
+PRODUCTS = [
+    (((2,), (0,)), ((), ())),
+    (((2,), (2,)), ((0,), (0,))),
+    (((0, 1), (1, 0)), ((), ())),
+    (((1,), (1,)), ((2,), (2,))),
+]
+OTHERS = [
+    RNG.standard_normal((5, 2)),
+    RNG.standard_normal((3, 2, 5)),
+    RNG.standard_normal((4, 3)),
+    RNG.standard_normal((2, 4, 5)),
+]
+
+
+@pytest.mark.parametrize("layout", BATCHED)
+def test_three_dimensions(layout: str) -> None:
+    """Products, sums and movement of arrays with batch and dense dimensions."""
+    options = BATCHED[layout]
+    with hloom.enable_x64(True):
+        array = sparse.BCOO.fromdense(CUBE, **options)
+        for numbers, other in zip(PRODUCTS, OTHERS, strict=True):
+            expected = hloom.lax.dot_general(CUBE, other, numbers)
+            close(sparse.bcoo_dot_general(array, other, dimension_numbers=numbers), expected)
+            turned = tuple(pair[::-1] for pair in numbers)
+            expected = hloom.lax.dot_general(other, CUBE, turned)
+            close(sparse.bcoo_dot_general(other, array, dimension_numbers=turned), expected)
+        for axes in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
+            close(sparse.bcoo_reduce_sum(array, axes=axes), CUBE.sum(axes))
+        for n_batch, n_dense in ((0, 0), (1, 0), (0, 2), (1, 1), (2, 1)):
+            moved = array.update_layout(n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
+            assert (moved.n_batch, moved.n_dense) == (n_batch, n_dense)
+            close(moved, CUBE)
+        close(array * CUBE[:, :1], CUBE * CUBE[:, :1])
+        close(
+            sparse.bcoo_concatenate([array, array * 2], dimension=0),
+            np.concatenate([CUBE, 2 * CUBE]),
+        )
+        close(array[1:, 2, ::-1], CUBE[1:, 2, ::-1])
+        close(sparse.bcoo_rev(array, (0, 2)), CUBE[::-1, :, ::-1])
+        close(sparse.bcoo_extract(array, CUBE + 1), (CUBE + 1) * (sparse.todense(with_ones(array)) != 0))
+        if array.n_dense == 0:
+            close(
+                sparse.bcoo_broadcast_in_dim(array, shape=(2, 3, 4, 5), broadcast_dimensions=(1, 2, 3)),
+                np.stack([CUBE] * 2),
+            )
+            close(array.reshape(3, 20), CUBE.reshape(3, 20))
+            close(array.reshape((3, 2, -1)), CUBE.reshape(3, 2, 10))
+
+
+def with_ones(array: Any) -> Any:
+    return sparse.BCOO((jnp.ones_like(array.data), array.indices), shape=array.shape)
+
+
+def test_broadcasting_and_squeezing() -> None:
+    with hloom.enable_x64(True):
+        row = sparse.BCOO.fromdense(M[:1])
+        close(sparse.bcoo_broadcast_in_dim(row, shape=(3, 5), broadcast_dimensions=(0, 1)), np.repeat(M[:1], 3, 0))
+        inner = sparse.bcoo_broadcast_in_dim(sparse.BCOO.fromdense(M), shape=(4, 2, 5), broadcast_dimensions=(0, 2))
+        close(inner, np.repeat(M[:, None], 2, 1))
+        close(sparse.bcoo_squeeze(row, dimensions=(0,)), M[0])
+        close(sparse.bcoo_transpose(sparse.BCOO.fromdense(CUBE), permutation=(2, 0, 1)), CUBE.transpose(2, 0, 1))
+
+
+def test_products_of_sparse_arrays() -> None:
+    with hloom.enable_x64(True):
+        one, other = sparse.BCOO.fromdense(CUBE, n_batch=1), sparse.BCOO.fromdense(CUBE.transpose(0, 2, 1), n_batch=1)
+        close(one @ other, CUBE @ CUBE.transpose(0, 2, 1))
+        close(hloom.jit(lambda a, b: a @ b)(one, other), CUBE @ CUBE.transpose(0, 2, 1))
+        places = sparse.BCOO.fromdense(M)
+        sampled = sparse.bcoo_dot_general_sampled(
+            W.T, W[:, :2], jnp.array([[0, 1], [2, 0]]), dimension_numbers=(((1,), (0,)), ((), ()))
+        )
+        np.testing.assert_allclose(np.asarray(sampled), (W.T @ W[:, :2])[[0, 2], [1, 0]])
+        assert (places.T @ places).nse == places.nse**2
+
+
+def test_creation_and_form() -> None:
+    """Order of elements, numbers of elements, padding, what SciPy has, the form as a pytree."""
+    array = sparse.BCOO.fromdense(np.array([[0, 7, 0], [8, 0, 9]], np.float32))
+    assert array.indices.tolist() == [[0, 1], [1, 0], [1, 2]] and array.data.tolist() == [7, 8, 9]
+    assert (array.shape, array.nse, array.dtype, array.ndim, array.size, len(array)) == ((2, 3), 3, "float32", 2, 6, 2)
+    assert (array.n_batch, array.n_sparse, array.n_dense) == (0, 2, 0)
+    assert array.indices_sorted and array.unique_indices and repr(array) == "BCOO(float32[2, 3], nse=3)"
+    padded = sparse.BCOO.fromdense(array.todense(), nse=5)
+    assert padded.indices.tolist()[3:] == [[2, 3], [2, 3]] and padded.data.tolist()[3:] == [0, 0]
+    rows = sparse.BCSR.from_bcoo(padded)
+    assert rows.indptr.tolist() == [0, 1, 3] and rows.indices.tolist()[:3] == [1, 0, 2]
+    assert rows.to_bcoo().todense().tolist() == array.todense().tolist() == [[0, 7, 0], [8, 0, 9]]
+    theirs = scipy.sparse.random(6, 5, 0.4, random_state=0, dtype=np.float32)
+    for kind in (sparse.BCOO, sparse.BCSR):
+        close(kind.from_scipy_sparse(theirs), theirs.todense())
+    for k in (-2, 0, 1, 9):
+        close(sparse.eye(4, 5, k), np.eye(4, 5, k))
+    close(sparse.eye(3, sparse_format="bcsr"), np.eye(3))
+    close(sparse.eye(3, n_batch=1), np.eye(3))
+    close(sparse.empty((2, 3), n_batch=1, nse=2), np.zeros((2, 3)))
+    scrambled = sparse.BCOO((array.data, array.indices[::-1]), shape=(2, 3)).sort_indices()
+    assert scrambled.indices.tolist() == array.indices.tolist() and scrambled.data.tolist() == [9, 8, 7]
+    leaves, structure = hloom.tree.flatten(rows)
+    assert len(leaves) == 3 and hloom.tree.unflatten(structure, leaves).shape == (2, 3)
+
+
+def test_repeated_places() -> None:
+    places = jnp.array([[2], [0], [2], [9], [0]])
+    array = sparse.BCOO((jnp.array([1.0, 2, 3, 4, -2]), places), shape=(4,))
+    assert array.todense().tolist() == [0, 0, 4, 0]
+    found = array.sum_duplicates()
+    assert (found.indices.tolist(), found.data.tolist()) == ([[0], [2]], [0, 4])
+    fixed = hloom.jit(lambda a: a.sum_duplicates(nse=3))(array)
+    assert (fixed.indices.tolist(), fixed.data.tolist()) == ([[0], [2], [4]], [0, 4, 0])
+    assert array.sum_duplicates(nse=1).nse == 1
+
+
+def test_transformations() -> None:
+    with hloom.enable_x64(True):
+        rows = sparse.BCOO.fromdense(M, n_batch=1)
+        close(hloom.vmap(lambda row: row @ V)(rows), M @ V)
+        doubled = hloom.vmap(lambda row: 2 * row)(rows)
+        assert doubled.shape == (4, 5)
+        close(doubled, 2 * M)
+        array = sparse.BCOO.fromdense(M)
+        there = M != 0
+        for kind in (array, sparse.BCSR.fromdense(M)):
+            found = sparse.grad(lambda s, v: ((s @ v) ** 2).sum())(kind, V)
+            assert type(found) is type(kind)
+            close(found, 2 * np.outer(M @ V, V) * there)
+            value, by_both = sparse.value_and_grad(lambda s, v: (s @ v).sum(), argnums=(0, 1))(kind, V)
+            np.testing.assert_allclose(float(value), (M @ V).sum())
+            close(by_both[1], M.sum(0))
+        for jacobian in (sparse.jacfwd, sparse.jacrev):
+            close(jacobian(lambda s: s @ V)(array), np.einsum("ij,k->ijk", np.eye(4), V) * there)
+        close(hloom.grad(lambda m: (sparse.BCOO.fromdense(m, nse=20) @ V).sum())(M), np.where(there, V, 0))
+        steps = hloom.lax.fori_loop(0, 3, lambda i, v: (array.T @ array) @ v, V)
+        close(steps, np.linalg.matrix_power(M.T @ M, 3) @ V)
+
+
+SPARSIFIED: dict[str, Callable[[Any], Any]] = {
+    "product": lambda x: jnp.sin(x.T * 2) @ V[:4],
+    "einsum": lambda x: jnp.einsum("ij,kj->ki", x, W.T),
+    "sums": lambda x: (x.sum(0) * V).sum() + 1.0,
+    "functions": lambda x: jnp.tanh(x) - jnp.abs(x) ** 3 + jnp.sqrt(x * x),
+    "movement": lambda x: jnp.concatenate([x, x[::-1]], 1).reshape(8, 5)[2:, None, 1],
+    "nested": lambda x: hloom.jit(lambda y: hloom.nn.relu(V) @ (y.T / 2))(x),
+    "quotient": lambda x: x / (1 + V**2) + x,
+}
+
+
+@pytest.mark.parametrize("name", SPARSIFIED)
+def test_sparsify(name: str) -> None:
+    function = SPARSIFIED[name]
+    with hloom.enable_x64(True):
+        array = sparse.BCOO.fromdense(M)
+        close(sparse.sparsify(function if name != "nested" else lambda x: function(x))(array), function(jnp.asarray(M)))
+        if name in ("product", "sums"):
+            close(hloom.jit(sparse.sparsify(function))(array), function(jnp.asarray(M)))
+
+
+ARRAY = sparse.BCOO.fromdense(M.astype(np.float32))
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "shape": (lambda: sparse.BCOO((ARRAY.data, ARRAY.indices), shape=(4,)), ValueError, "cannot have the shape"),
+    "rows": (lambda: sparse.BCSR((ARRAY.data, ARRAY.indices[:, 0], V[:3]), shape=(4, 5)), ValueError, "indptr"),
+    "jit": (lambda: hloom.jit(sparse.BCOO.fromdense)(M), ValueError, "must be given by nse="),
+    "duplicates": (lambda: hloom.jit(lambda a: a.sum_duplicates())(ARRAY), ValueError, "must be given by nse="),
+    "numpy": (lambda: np.asarray(ARRAY), TypeError, r"todense\(\) gives a dense array"),
+    "dense": (lambda: ARRAY + M, NotImplementedError, "the sum would be dense"),
+    "sum": (lambda: ARRAY + ARRAY.T, ValueError, "shapes of"),
+    "quotient": (lambda: ARRAY / ARRAY, NotImplementedError, "divided by 0"),
+    "broadcast": (lambda: ARRAY * V[:3], ValueError, "does not broadcast"),
+    "product": (lambda: ARRAY @ V[:3], ValueError, "differ"),
+    "layout": (lambda: ARRAY.update_layout(n_batch=1), sparse.SparseEfficiencyError, "makes it larger"),
+    "transpose": (lambda: sparse.BCOO.fromdense(M, n_batch=1).T, NotImplementedError, "mixes batch, sparse and dense"),
+    "reshape": (lambda: ARRAY.reshape(3, 3), ValueError, "cannot reshape"),
+    "index": (lambda: ARRAY[7], IndexError, "out of bounds"),
+    "indices": (lambda: ARRAY[0, 0, 0], IndexError, "too many indices"),
+    "squeeze": (lambda: sparse.bcoo_squeeze(ARRAY, dimensions=(0,)), ValueError, "must have size 1"),
+    "bcsr": (lambda: sparse.BCSR.fromdense(CUBE), ValueError, "two sparse dimensions"),
+    "format": (lambda: sparse.eye(3, sparse_format="x"), ValueError, "'bcoo' and 'bcsr'"),
+    "sparsify": (lambda: sparse.sparsify(jnp.exp)(ARRAY), NotImplementedError, "no rule for exp"),
+    "n_batch": (lambda: sparse.BCOO.fromdense(M, n_batch=3), ValueError, "do not fit"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str) -> None:
+    call, kind, message = REFUSED[name]
+    with pytest.raises(kind, match=message):
+        call()
