@@ -347,14 +347,8 @@ def _averaged(power: Any, average: str) -> Any:
     even = np.arange(2.0, count, 2)
     bias = 1 + float(np.sum(1 / (even + 1) - 1 / even))
     if jnp.iscomplexobj(power):
-        return lax.complex(_median(power.real), _median(power.imag)) / bias
-    return _median(power) / bias
-
-
-def _median(x: Any) -> Any:
-    count = x.shape[-1]
-    ordered: Any = lax.sort(x, dimension=-1)
-    return (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2
+        return lax.complex(jnp.median(power.real, -1), jnp.median(power.imag, -1)) / bias
+    return jnp.median(power, -1) / bias
 
 
 @compound(static=("length", "overlap", "size", "one_sided", "boundary", "place"))
