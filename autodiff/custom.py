@@ -28,6 +28,7 @@ from ..tracer.errors import UnexpectedTracerError
 from ..tracer.ops import full, is_inexact
 from ..tracer.overlay import overlaid_all, storages
 from ..tracer.recording import trace_to_computation
+from ..tracer.refs import Ref, check_aliases, hide_references, refuse_result, show_references
 from ..tracer.source import function_line, user_line
 from .jvp import JVPTracer, moving_mask
 from .linearize import Linearized, LinearTrace
@@ -89,10 +90,21 @@ class Arguments:
     def __init__(self, static: frozenset[int], args: tuple[Any, ...]) -> None:
         self._static = {i: args[i] for i in sorted(static)}
         self._count = len(args)
-        leaves, self.tree = tree.flatten(tuple(a for i, a in enumerate(args) if i not in static))
+        moving = tuple(a for i, a in enumerate(args) if i not in static)
+        hidden = hide_references(moving)
+        self.has_references = hidden is not moving
+        """Whether references to mutable arrays are among the arguments. They are no leaves here."""
+        if self.has_references:
+            given = tree.leaves(moving)
+            check_aliases(given, [f"argument {k}" for k in range(len(given))], (), "a function with a rule of its own")
+        leaves, self.tree = tree.flatten(hidden)
         self.values: list[Value] = [as_value(leaf) for leaf in leaves]
         self.avals = [v.aval for v in self.values]
         self.static_args = tuple(self._static.values())
+
+    def references(self) -> Any:
+        """The arguments that are references, among others."""
+        return show_references(tree.unflatten(self.tree, [0] * len(self.values)))
 
     def rebuilt(self, values: Sequence[Value]) -> tuple[Any, ...]:
         """All arguments in order, with `values` in place of the leaves."""
@@ -100,12 +112,14 @@ class Arguments:
 
     def with_leaves(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """All arguments in order, with `leaves` in place of the leaves."""
-        moving = iter(tree.unflatten(self.tree, leaves))
+        shown = tree.unflatten(self.tree, leaves)
+        moving = iter(show_references(shown) if self.has_references else shown)
         return tuple(self._static[i] if i in self._static else next(moving) for i in range(self._count))
 
     def unflatten(self, values: Sequence[Value]) -> Any:
         """The arguments that are differentiated, with `values` in place of the leaves."""
-        return tree.unflatten(self.tree, overlaid_all(values, self.avals))
+        shown = tree.unflatten(self.tree, overlaid_all(values, self.avals))
+        return show_references(shown) if self.has_references else shown
 
 
 class Outputs:
@@ -137,8 +151,21 @@ class Outputs:
                 )
         return values
 
+    def residuals(self, result: Any, arguments: Arguments, fwd: Callable[..., Any]) -> list[Value]:
+        """As `flatten`, of what a forward rule keeps: references that are among its arguments are no leaves."""
+        own = [leaf for leaf in tree.leaves(arguments.references()) if isinstance(leaf, Ref)]
+        for leaf in tree.leaves(result):
+            if isinstance(leaf, Ref) and not any(leaf is o for o in own):
+                raise ValueError(
+                    f"custom_vjp fwd function {function_line(fwd)} returned a mutable array reference of type "
+                    f"{leaf.aval} as a residual, which is none of its arguments.\n\n{leaf.origin()}"
+                )
+        return self.flatten(hide_references(result))
+
     def flatten(self, result: Any) -> list[Value]:
         leaves, self.tree = tree.flatten(result)
+        for leaf in leaves:
+            refuse_result(leaf, "a function with a rule of its own", "with a custom derivative")
         values = tuple([as_value(leaf) for leaf in leaves])
         self.avals = [v.aval for v in values]
         return list(storages(values))
@@ -529,7 +556,8 @@ class custom_vjp(OtherRules, Generic[P, R]):
                 )
             results = out.of_rule(pair[0], "Custom VJP fwd rule", fwd)
             held = Outputs()
-            return Forward(results, held.flatten(pair[1]), out.tree, out.avals, held.unflatten)
+            kept = held.residuals(pair[1], given, fwd)
+            return Forward(results, kept, out.tree, out.avals, lambda values: show_references(held.unflatten(values)))
 
         def backward(
             found: Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]

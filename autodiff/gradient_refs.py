@@ -37,8 +37,8 @@ class DidntWant:
     """In place of a gradient that was not wanted."""
 
 
-for _empty in (GradRef, DidntWant):
-    tree.register_pytree_node(_empty, lambda _: ((), None), lambda _, __, kind=_empty: kind())
+tree.register_pytree_node(GradRef, lambda _: ((), None), lambda _, __: GradRef())
+tree.register_pytree_node(DidntWant, lambda _: ((), None), lambda _, __: DidntWant())
 _KINDS = (Ref, GradValue, DontWant)
 
 

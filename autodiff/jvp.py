@@ -62,6 +62,7 @@ class JVPTrace(Trace):
     """
 
     parent: Trace
+    differentiates = True
 
     def __init__(self, parent: Trace) -> None:
         self.parent = parent

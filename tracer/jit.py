@@ -253,6 +253,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         key = (treedef, avals, statics, context)
         if Ref in map(type, values):
             check_aliases(values, self._leaf_names(dynamic, keywords, statics), (), "jit")
+            if self._state.trace.differentiates:
+                return self._fun(*args, **kwargs)
         if not direct:
             traced = self._trace(key, dynamic, keywords)
             if traced.has_references:

@@ -17,10 +17,9 @@ from .arguments import identifier
 from .array import Array
 from .core import EVAL
 from .execution import aliases_for, compile_module, donations
-from .overlay import overlaid
 from .refs import AbstractRef, Ref, check_aliases, replace_all
 from .source import user_line
-from .traced import Traced
+from .traced import Traced, with_avals
 from .tracer import Tracer, leaked
 
 __all__ = ["module_with_references", "running_on_references"]
@@ -65,8 +64,7 @@ def running_on_references(traced: Traced, executable: Executable | None = None) 
         references = traced.references_written(leaves)
         new = [Array.from_buffer(r.aval.inner_aval.storage, b) for r, b in zip(references, found[count:], strict=True)]
         replace_all(references, new)
-        whole = [overlaid(r, a).with_aval(a) for r, a in zip(results, traced.out_avals, strict=True)]
-        return tree.unflatten(traced.out_tree, whole)
+        return tree.unflatten(traced.out_tree, with_avals(results, traced.out_avals))
 
     return run
 

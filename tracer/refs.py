@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, tree
 from .arguments import ShapeDtypeStruct
 from .array import Array, as_value
 from .aval import ShapedArray
@@ -70,7 +70,8 @@ class AbstractRef:
     def __reduce__(self) -> tuple[Any, ...]:
         return AbstractRef, (self.inner_aval,)
 
-    __repr__ = __str__ = lambda self: self.str_short()
+    def __repr__(self) -> str:
+        return self.str_short()
 
 
 def _made(inner: ShapedArray) -> AbstractRef:
@@ -101,7 +102,8 @@ class Ref:
 
     def __init__(self, value: Value, argument: str = "") -> None:
         self.aval = AbstractRef(value.aval)
-        self._value = value if not value.aval.weak_type else convert(value, value.aval.dtype, False)
+        value = convert(value, value.aval.dtype, False)
+        self._value = _same_elements(value) if isinstance(value, Array) else value
         self._owner = current_trace()
         self._argument = argument
         self._line = user_line()
@@ -235,6 +237,8 @@ class Ref:
         self.check()
         if value.aval.weak_type:
             value = current_trace().with_weak_type(value, False)
+        if isinstance(value, Array):
+            value = _same_elements(value)
         recorders = self.recorders()
         place: Trace = recorders[0] if recorders else self._owner
         trace: Trace | None = current_trace()
@@ -328,7 +332,7 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> Slice:
     return Slice(start, int(size), 1 if stride is None else int(stride))
 
 
-def _plain(idx: Any, shape: Sequence[int]) -> Any:
+def _plain(idx: Any) -> Any:
     """An index without Slice: an array of positions in its place, or a Python slice where the start is known."""
 
     def one(part: Any) -> Any:
@@ -344,21 +348,20 @@ def _plain(idx: Any, shape: Sequence[int]) -> Any:
 
 
 def _is_whole(idx: Any) -> bool:
-    return idx is Ellipsis or idx is None or (isinstance(idx, tuple) and (not idx or idx == (Ellipsis,)))
+    """Whether an index stands for all of an array, as it is."""
+    if isinstance(idx, tuple):
+        return not idx or (len(idx) == 1 and idx[0] is Ellipsis)
+    return idx is Ellipsis
 
 
 def _indexed(value: Value, idx: Any) -> Value:
-    return value if _is_whole_get(idx) else value[_plain(idx, value.aval.shape)]
-
-
-def _is_whole_get(idx: Any) -> bool:
-    return idx is not None and _is_whole(idx)
+    return value if _is_whole(idx) else value[_plain(idx)]
 
 
 def _written(value: Value, idx: Any, new: Value) -> Value:
     if _is_whole(idx):
         return new
-    return value.at[_plain(idx, value.aval.shape)].set(new)  # type: ignore[no-any-return]
+    return value.at[_plain(idx)].set(new)  # type: ignore[no-any-return]
 
 
 def _checked(ref: Any, what: str) -> None:
@@ -379,11 +382,14 @@ def get(ref: Any, idx: Any = ...) -> Any:
     _checked(ref, "ref_get")
     value = ref.current()
     found = _indexed(value, idx)
-    if found is value and isinstance(value, Array):  # not the object itself: a program may take over its memory
-        place = value.sharding if value.committed else None
-        found = value.with_aval(value.aval)
-        found.put(place)
-    return found
+    return _same_elements(value) if found is value and isinstance(value, Array) else found
+
+
+def _same_elements(array: Array) -> Array:
+    """Another object over the same memory: a program takes over the memory of a reference, and deletes its array."""
+    other = array.with_aval(array.aval)
+    other.put(array.sharding if array.committed else None)
+    return other
 
 
 def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
@@ -410,7 +416,7 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     old = ref.current()
     new = _fitting(x, _indexed(old, idx), "ref_addupdate")
     whole = _is_whole(idx)
-    ref.replace(old + new if whole else old.at[_plain(idx, old.aval.shape)].add(new))
+    ref.replace(old + new if whole else old.at[_plain(idx)].add(new))
 
 
 def _fitting(given: Any, like: Value, what: str) -> Value:
@@ -522,6 +528,34 @@ def check_aliases(leaves: Sequence[Any], names: Sequence[str], captured: Sequenc
                 f"for {what}, a mutable array reference of type {outside.aval} was both closed over and passed as the "
                 f"argument {first[id(outside)]}.\n  at {user_line()}"
             )
+
+
+class _Hidden:
+    """A reference as a node of a tree without leaves."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Ref) -> None:
+        self.ref = ref
+
+
+tree.register_pytree_node(_Hidden, lambda hidden: ((), hidden.ref), lambda ref, _: _Hidden(ref))
+
+
+def hide_references(container: Any) -> Any:
+    """A pytree in which references are no leaves. It is itself if it has none."""
+    if not any(isinstance(leaf, Ref) for leaf in tree.leaves(container)):
+        return container
+    return tree.map(lambda leaf: _Hidden(leaf) if isinstance(leaf, Ref) else leaf, container)
+
+
+def show_references(container: Any) -> Any:
+    """The inverse of `hide_references`."""
+    return tree.map(
+        lambda leaf: leaf.ref if isinstance(leaf, _Hidden) else leaf,
+        container,
+        is_leaf=lambda node: isinstance(node, _Hidden),
+    )
 
 
 def values_of_references(values: Sequence[Any]) -> list[Any]:

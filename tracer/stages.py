@@ -50,7 +50,7 @@ class Signature:
     fun: Callable[..., Any]
     static: ArgumentSpec
     in_tree: Any
-    in_avals: tuple[ShapedArray, ...]
+    in_avals: tuple[Any, ...]
     statics: StaticArguments
     out_tree: Any
     out_avals: tuple[ShapedArray, ...]
@@ -71,7 +71,7 @@ class Signature:
         """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
         return tree.unflatten(self.in_tree, [ArgInfo(a, k in self.donated) for k, a in enumerate(self.in_avals)])
 
-    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Value]:
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """A call's leaves as values; TreeStructureError if it does not fit this signature.
 
         Static arguments may be left out, as in JAX; if they are given, they must be those of this signature.
@@ -97,9 +97,9 @@ class Signature:
             if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
                 name = leaf_names(self.fun, dynamic, keywords, statics)[k]
                 self._differ(f"{wanted.str_short()} as argument {name}", aval.str_short())
-        arrays = [x if isinstance(x, Ref) else temporary(x) for x in found]
+        arrays: list[Any] = [x if isinstance(x, Ref) else temporary(x) for x in found]
         if None not in arrays:
-            return arrays  # type: ignore[return-value]
+            return arrays
         values = values_of(found, describe)
         return [v if a is None else a for v, a in zip(values, arrays, strict=True)]
 
@@ -302,7 +302,7 @@ class Compiled(SharedValue):
             self._run = checked(self._run, module, arrays, bool(signature.donated), what)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(self._signature.leaves(args, kwargs))  # type: ignore[arg-type]  # a tracer's _buffer explains
+        return self._run(self._signature.leaves(args, kwargs))  # a tracer's _buffer explains what it is
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module after all passes: fused, with layouts, scheduled. Options as for `Lowered.as_text`."""

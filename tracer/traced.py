@@ -35,8 +35,10 @@ class Traced:
     name: str
     computation: HloComputation
     """Parameters: the leaves of the arguments, then what the function uses from outside."""
-    captured: tuple[Value, ...]
-    in_avals: tuple[ShapedArray, ...]
+    captured: tuple[Any, ...]
+    """Values, and references to mutable arrays."""
+    in_avals: tuple[Any, ...]
+    """Types of values; AbstractRef for references."""
     out_avals: tuple[ShapedArray, ...]
     out_tree: Any
     donated: tuple[int, ...]
@@ -137,7 +139,7 @@ def with_avals(results: Sequence[Value], avals: Sequence[ShapedArray]) -> list[V
 def trace_function(
     fun: Callable[..., Any],
     treedef: Any,
-    avals: Sequence[ShapedArray],
+    avals: Sequence[Any],
     statics: StaticArguments = NO_STATICS,
     labels: Sequence[str] = (),
     donated: tuple[int, ...] = (),

@@ -36,6 +36,9 @@ class Trace(ABC):
     """The current meaning of operations. `parent`: the trace below, which was current when this one began."""
 
     parent: Trace | None
+    differentiates = False
+    """Whether values carry derivatives here. A jitted function that is given references to mutable arrays is then run
+    operation by operation: its own rules may write to them when gradients are known."""
 
     @abstractmethod
     def process(

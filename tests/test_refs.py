@@ -1,0 +1,652 @@
+"""Mutable arrays: programs, their results (those of JAX), and errors."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+import hloom.numpy as jnp
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], Any]] = {}
+"""A function of the library and of `wrap`, which is jit or nothing, and its result as lists of numbers."""
+
+
+def program(expected: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        PROGRAMS[function.__name__] = function, expected
+        return function
+
+    return add
+
+
+@program([[2, 6, 1], [0, 2, 0]])
+def arguments_and_closures(jax: Any, wrap: Any) -> Any:
+    x, y = jax.new_ref(jax.numpy.zeros(3)), jax.new_ref(jax.numpy.zeros(3))
+
+    def f(x: Any) -> None:
+        x[...] += 1.0
+        x[0] += 1
+        x[1] += 5
+
+    def g() -> None:
+        y[1] += 1.0
+
+    wrap(f)(x)
+    both = wrap(g)
+    both()
+    both()
+    return x[...], y[...]
+
+
+@program([[2, 0, 1], 2.0, 3.0])
+def inside(jax: Any, wrap: Any) -> Any:
+    def f() -> Any:
+        x = jax.new_ref(jax.numpy.zeros(3))
+        x[0] += 1
+        x[0] += 1
+        x[2] += 1
+        return x[...]
+
+    def frozen(x: float) -> Any:
+        ref = jax.new_ref(x)
+        ref[...] = ref[...] + ref[...]
+        return jax.freeze(ref)
+
+    def emptied(x: float) -> Any:
+        ref = jax.empty_ref(jax.ShapeDtypeStruct((), "float32"))
+        ref[...] = 3.0 * x
+        found = ref[...]
+        jax.free_ref(ref)
+        return found
+
+    return wrap(f)(), wrap(frozen)(1.0), wrap(emptied)(1.0)
+
+
+@program([[8, 8], 9, 10, [2, 4, 6, 8, 10]])
+def several_programs(jax: Any, wrap: Any) -> Any:
+    """A jitted function that calls another one, with references from outside and as arguments."""
+    x, y = jax.new_ref(jax.numpy.ones(2)), jax.new_ref(0)
+
+    @jax.jit
+    def inner(r: Any, z: Any) -> Any:
+        y[...] += z
+        r[...] *= 2
+        return r[0] + 1
+
+    def outer(r: Any) -> Any:
+        inner(r, 4)
+        r[...] *= 2
+        return inner(r, 6)
+
+    found = wrap(outer)(x)
+    return x[...], found, y[...], jax.lax.scan(lambda c, v: (c, v * 2), 0, jax.numpy.arange(1, 6))[1]
+
+
+@program([10, [2, 4, 6, 8, 10], 6.0, 4, [1, 3, 5, 7, 9]])
+def loops(jax: Any, wrap: Any) -> Any:
+    x, y = jax.new_ref(0), jax.new_ref(0.0)
+
+    def body(_: Any, v: Any) -> Any:
+        x[...] += 2
+        return (), x[...]
+
+    def turn(c: Any) -> Any:
+        y[...] += 1.5
+        return c + 1
+
+    _, ys = wrap(lambda: jax.lax.scan(body, (), np.arange(5)))()
+    count = wrap(lambda: jax.lax.while_loop(lambda c: c < 4, turn, 0))()
+    z = jax.new_ref(np.arange(5))
+
+    def each(_: Any, pair: Any) -> Any:
+        index, row = pair
+        row[...] += index + 1
+        return (), row[...]
+
+    wrap(lambda: jax.lax.scan(each, (), (np.arange(5), z)))()
+    return x[...], ys, y[...], count, z[...]
+
+
+@program([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0], 7])
+def branches(jax: Any, wrap: Any) -> Any:
+    x, y, z = jax.new_ref(0.0), jax.new_ref(0.0), jax.new_ref(0)
+
+    def one() -> None:
+        x[()] = 1.0
+        y[()] = 5.0
+
+    def two() -> None:
+        x[()] = 2.0
+
+    f = wrap(lambda p: jax.lax.cond(p, one, two))
+    found = []
+    for p in (True, False):
+        f(p)
+        found.append([float(x[...]), float(y[...])])
+    wrap(lambda k: jax.lax.switch(k, [one, two, lambda: x.__setitem__((), 4.0)]))(2)
+    wrap(lambda p: jax.lax.cond(p, lambda r: r.__setitem__((), 7), lambda r: r.__setitem__((), 8), z))(True)
+    return *found, [x[...], y[...]], z[...]
+
+
+@program([12.0, 6.0])
+def counted_loops(jax: Any, wrap: Any) -> Any:
+    x = jax.new_ref(jax.numpy.float32(0))
+
+    def turn(i: Any, c: Any) -> Any:
+        x[...] += c
+        return c + 1.0
+
+    total = wrap(lambda n: jax.lax.fori_loop(0, n, turn, 0.0))(4)
+    last = x[...]
+    wrap(lambda: jax.lax.fori_loop(0, 4, turn, 0.0))()
+    return x[...], total + last - 4.0
+
+
+@program([2.0, 2.0, 0.0, 2.0, [0.0, 1.0, 1.0], [2.0, 4.0, 6.0]])
+def gradients(jax: Any, wrap: Any) -> Any:
+    def doubled(x: Any) -> Any:
+        ref = jax.new_ref(x)
+        ref[...] = ref[...] + ref[...]
+        return ref[...]
+
+    def constant(x: Any) -> Any:
+        ref = jax.new_ref(x)
+        ref[...] = 2.0
+        return jax.freeze(ref)
+
+    def product(x: Any) -> Any:
+        ref = jax.new_ref(x)
+        y = ref[...]
+        ref[...] = 2.0
+        return y * jax.freeze(ref)
+
+    def element(x: Any) -> Any:
+        ref = jax.new_ref(x)
+        ref[0] = 2.0
+        return jax.freeze(ref).sum()
+
+    def squares(x: Any) -> Any:
+        ref = jax.new_ref(jax.numpy.zeros(3))
+        ref[...] += x
+        ref[...] *= ref[...]
+        return ref[...].sum()
+
+    grad = jax.grad
+    return (
+        grad(wrap(doubled))(3.0),
+        wrap(grad(doubled))(3.0),
+        grad(wrap(constant))(1.0),
+        grad(wrap(product))(3.0),
+        grad(wrap(element))(jax.numpy.arange(3.0)),
+        grad(wrap(squares))(jax.numpy.arange(1.0, 4.0)),
+    )
+
+
+@program([95.565431, 3, 12])
+def gradients_of_loops(jax: Any, wrap: Any) -> Any:
+    def loss(x: Any) -> Any:
+        ref = jax.new_ref(0.0)
+
+        def body(c: Any, v: Any) -> Any:
+            ref[...] += jax.numpy.sin(v) * x
+            return c * ref[...], ref[...]
+
+        c, ys = jax.lax.scan(body, x, jax.numpy.arange(3.0) + 1)
+        return c + ys.sum() + ref[...]
+
+    counter, other, const = jax.new_ref(0), jax.new_ref(0), jax.numpy.arange(3)
+
+    def plumbed(x: Any) -> Any:
+        def body(c: Any, _: Any) -> Any:
+            counter[...] += 1
+            return c, ()
+
+        return jax.lax.scan(body, x, (), length=3)[0]
+
+    def plumbed_with_constants(x: Any) -> Any:
+        def body(c: Any, _: Any) -> Any:
+            other[...] += const.sum()
+            return c + const.sum(), ()
+
+        return jax.lax.scan(body, x, (), length=4)[0]
+
+    found = jax.grad(wrap(loss))(2.0)
+    wrap(jax.grad(plumbed))(1.0)
+    jax.grad(wrap(plumbed_with_constants))(1.0)
+    return found, counter[...], other[...]
+
+
+@program([4.0, 4.0, 104.0, -0.7568025, 0.9092974, [0, 0, 0, 2, 0, 1, 0, 0, 0, 0], [1, 2, 3], 0.5403023])
+def gradient_references(jax: Any, wrap: Any) -> Any:
+    def square(ref: Any) -> Any:
+        return ref[...] ** 2
+
+    def changed(ref: Any) -> Any:
+        ref[...] = jax.numpy.sin(ref[...])
+        return ref[...] ** 2
+
+    _, pull = jax.vjp(wrap(square), jax.new_ref(2.0))
+    first, second = jax.new_ref(0.0), jax.new_ref(100.0)
+    pull.with_refs(first)(1.0)
+    pull.with_refs(second)(1.0)
+    x = jax.new_ref(2.0)
+    _, pull = jax.vjp(wrap(changed), x)
+    third = jax.new_ref(0.0)
+    pull.with_refs(third)(1.0)
+    total = jax.new_ref(jax.numpy.zeros(10))
+    for i in (3, 5, 3):
+        _, pull = jax.vjp(wrap(lambda x, i: x[i]), jax.numpy.arange(10.0), i)
+        pull.with_refs(total, jax.ad.GradValue())(1.0)
+    _, pull = jax.vjp(lambda a, b: (a * b).sum(), jax.numpy.ones(3), jax.numpy.arange(1.0, 4.0))
+    one, other = pull.with_refs(jax.ad.GradValue(), jax.ad.DontWant())(1.0)
+    assert isinstance(other, jax.ad.DidntWant)
+    _, pull = jax.vjp(jax.numpy.sin, 1.0)
+    fourth = jax.new_ref(0.0)
+    (nothing,) = pull.with_refs(fourth)(1.0)
+    assert isinstance(nothing, jax.ad.GradRef)
+    return first[...], first[...], second[...], third[...], x[...], total[...], one, fourth[...]
+
+
+@program([[[0.0625, 0.0625], [0.0625, 0.0625]], True])
+def microbatches(jax: Any, wrap: Any) -> Any:
+    np_ = jax.numpy
+
+    def loss(w: Any, x: Any) -> Any:
+        return np_.mean(np_.dot(x, w) ** 2)
+
+    def process(w: Any, batch: Any) -> Any:
+        total = jax.new_ref(np_.zeros_like(w))
+
+        def one(_: Any, x: Any) -> Any:
+            value, pull = jax.vjp(lambda w: loss(w, x), w)
+            pull.with_refs(total)(np_.ones_like(value))
+            return (), value
+
+        _, values = jax.lax.scan(one, (), batch)
+        return jax.freeze(total), values
+
+    w, batch = np_.ones((2, 2)) / 16, np_.ones((2, 3, 2)) / 2
+    found, _ = wrap(process)(w, batch)
+    plain = jax.grad(lambda w: sum(loss(w, x) for x in batch))(w)
+    return found, bool(np_.allclose(found, plain))
+
+
+@program([[0, 2, 4], [[1, 1, 1], [1, 1, 1]], [2, 2, 2], [1, 2, 3, 4], [[0, 64, 256], [64, 0, 64], [256, 64, 0]]])
+def batches(jax: Any, wrap: Any) -> Any:
+    np_ = jax.numpy
+
+    def twice(ref: Any, v: Any) -> None:
+        ref[...] += v
+        ref[...] += v
+
+    def put(ref: Any, v: Any) -> None:
+        ref[...] = v
+
+    a = jax.new_ref(np_.array([0, 0, 0]))
+    wrap(jax.vmap(twice))(a, np_.arange(3))
+    b = jax.new_ref(np_.zeros((2, 3)))
+    wrap(jax.vmap(put, in_axes=(1, 0)))(b, np_.ones((3, 2)))
+    c, shared = jax.new_ref(np_.array([0, 0, 0])), jax.new_ref(1)
+    wrap(jax.vmap(lambda ref: twice(ref, shared[...])))(c)
+
+    @jax.jit
+    def pure(x: Any) -> Any:
+        ref = jax.new_ref(1.0)
+        ref[...] += x
+        return ref[...]
+
+    def distance(x: Any, y: Any, out: Any) -> None:
+        out[...] = np_.sum((x - y) ** 2)
+
+    rows, out = np_.arange(12.0).reshape(3, 4), jax.new_ref(np_.zeros((3, 3)))
+    wrap(jax.vmap(jax.vmap(distance, (0, None, 0)), (None, 0, 0)))(rows, rows, out)
+    return a[...], b[...], c[...], jax.vmap(pure)(np_.arange(4.0)), out[...]
+
+
+@program([0.5403023, 0.5403023])
+def gradients_in_between(jax: Any, wrap: Any) -> Any:
+    @jax.custom_vjp
+    def stash(ref: Any, x: Any) -> Any:
+        return x
+
+    def backward(ref: Any, g: Any) -> Any:
+        ref[...] = g
+        return None, g
+
+    stash.defvjp(lambda ref, x: (x, ref), backward)
+    ref = jax.new_ref(0.0)
+    found = jax.grad(wrap(lambda x, ref: jax.numpy.sin(stash(ref, x))))(1.0, ref)
+    return found, ref[...]
+
+
+@program([3, 10, [0, 1, 2, 10, 4], [0, 1, 2, 17, 4], [[1, 2], [17, 4]], [0, 11, 12, 17, 4], 5, [0, 1, 2, 0]])
+def functions(jax: Any, wrap: Any) -> Any:
+    np_, R = jax.numpy, jax.ref
+    ref = R.new_ref(np_.arange(5))
+    before = R.swap(ref, 3, 10)
+    after = R.get(ref, 3)
+    whole = ref[...]
+    R.addupdate(ref, 3, 7)
+    more = ref[...]
+    parts = np_.stack([R.get(ref, slice(1, 3)), ref[np_.array([3, 4])]])
+    ref.at[1:3][...] += 10
+    last = ref[...]
+    R.set(ref, 0, 9)
+    small = jax.new_ref(np_.arange(4))
+    small[-1] = 0
+    return before, after, whole, more, parts, last, len(ref), small[...]
+
+
+@program([[3.0, 2.0], [6.0, 4.0], 45])
+def reads_and_order(jax: Any, wrap: Any) -> Any:
+    """What was read stays; writes are seen by all that follows."""
+    x = jax.new_ref(jax.numpy.array([3.0, 2.0]))
+
+    def f() -> Any:
+        before = x[...]
+        x[...] = before * 2
+        return before
+
+    first = wrap(f)()
+    total = jax.new_ref(0)
+
+    def add(_: Any, v: Any) -> Any:
+        total[...] += v
+        return None, v * 2
+
+    jax.lax.scan(add, None, jax.numpy.arange(10))
+    return first, x[...], total[...]
+
+
+def numbers(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [numbers(v) for v in value]
+    return np.asarray(value).tolist()
+
+
+def assert_close(found: Any, expected: Any) -> None:
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected, strict=True):
+            assert_close(f, e)
+    else:
+        assert math.isclose(found, expected, rel_tol=1e-5)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, compiled: bool) -> None:
+    run, expected = PROGRAMS[name]
+    assert_close(numbers(run(hloom, hloom.jit if compiled else lambda f: f)), expected)
+
+
+JAX_FAILS = {
+    "batches": "references along another axis than the first",
+    "functions": "parts of references outside of jit",
+    "gradient_references": "gradients by references of jitted functions",
+    "gradients": "gradients of constants that are written",
+}
+"""What JAX 0.10.2 refuses, or fails in."""
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in JAX_FAILS])
+def test_jax_gives_the_same(name: str) -> None:
+    jax = pytest.importorskip("jax")
+    if jax.__version__ != "0.10.2":
+        pytest.skip("the results are those of JAX 0.10.2")
+    run, expected = PROGRAMS[name]
+    assert_close(numbers(run(jax, jax.jit)), expected)
+
+
+# ---- errors
+
+
+def ref(value: Any = 0.0) -> hloom.Ref:
+    return hloom.new_ref(value)
+
+
+def with_one(f: Callable[[Any], Any]) -> Any:
+    return f(ref(jnp.zeros(3)))
+
+
+def passed_and_closed_over(what: str) -> Any:
+    x = ref()
+    if what == "jit":
+        return hloom.jit(lambda y_ref: x[...] + y_ref[...])(x)
+    return hloom.lax.cond(True, lambda y_ref: x[...] + y_ref[...], lambda y_ref: x[...] + y_ref[...], x)
+
+
+def used_afterwards(end: Callable[[Any], Any]) -> Any:
+    x = ref()
+    end(x)
+    return x[...]
+
+
+def leaked() -> Any:
+    kept = []
+    hloom.jit(lambda v: kept.append(ref(v)))(1.0)
+    return kept[0][...]
+
+
+def fwd_returns_new() -> Any:
+    f = hloom.custom_vjp(lambda x, r: x)
+    f.defvjp(lambda x, r: (x, ref()), lambda res, g: (g, None))
+    return hloom.vjp(f, 3.0, ref())
+
+
+ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "a reference is returned": (
+        lambda: hloom.jit(lambda v: hloom.new_ref(v))(jnp.arange(3)),
+        ValueError,
+        r"(?s)traced for jit returned a mutable array reference of type Ref\{int32\[3\]\}.*\n\n.*was created on line",
+    ),
+    "an argument is returned": (
+        lambda: with_one(hloom.jit(lambda x_ref: {"hi": x_ref})),
+        ValueError,
+        "(?s)traced for jit returned a mutable array reference.*was passed in as the argument x_ref",
+    ),
+    "a loop returns one": (
+        lambda: hloom.lax.scan(lambda c, x: (hloom.new_ref(c), x), 0, jnp.arange(3)),
+        ValueError,
+        "traced for scan returned a mutable array reference of type",
+    ),
+    "a branch returns one": (
+        lambda: hloom.lax.cond(True, lambda: ref(), lambda: ref()),
+        ValueError,
+        "traced for cond returned a mutable array reference of type",
+    ),
+    "vmap returns one": (lambda: with_one(hloom.vmap(lambda r: r)), ValueError, "returned a mutable array reference"),
+    "twice in jit": (
+        lambda: with_one(lambda r: hloom.jit(lambda x_ref, y_ref: x_ref[...] + y_ref[...])(r, r)),
+        ValueError,
+        "appeared at both x_ref and y_ref",
+    ),
+    "twice in cond": (
+        lambda: with_one(lambda r: hloom.lax.cond(True, lambda a, b: 0, lambda a, b: 0, r, r)),
+        ValueError,
+        "for cond.*at both x1 and x2",
+    ),
+    "twice in vmap": (
+        lambda: with_one(lambda r: hloom.vmap(lambda a, b: None)(r, r)),
+        ValueError,
+        "only one reference to a mutable array may be passed as an argument",
+    ),
+    "passed and closed over": (
+        lambda: passed_and_closed_over("jit"), ValueError, "closed over and passed as the argument y_ref"
+    ),
+    "passed to a branch and closed over": (
+        lambda: passed_and_closed_over("cond"), ValueError, "closed over and passed as the argument x1"
+    ),
+    "frozen elsewhere": (
+        lambda: with_one(hloom.jit(lambda r: hloom.freeze(r))), ValueError, "only be frozen where it was made"
+    ),
+    "used when frozen": (lambda: used_afterwards(hloom.freeze), ValueError, "was frozen"),
+    "used when freed": (lambda: used_afterwards(hloom.free_ref), ValueError, "was freed"),
+    "leaked": (leaked, ValueError, "outside of the function that made it"),
+    "computed with": (lambda: jnp.sin(ref()), TypeError, "got Ref"),
+    "a reference to a reference": (lambda: hloom.new_ref(ref()), ValueError, "references to references"),
+    "a value of another dtype": (
+        lambda: hloom.new_ref(jnp.array([0, 0])).__setitem__(..., 1.5), ValueError, "Invalid dtype.*int32.*float32"
+    ),
+    "a value of another shape": (
+        lambda: with_one(lambda r: r.__setitem__(..., jnp.ones(2))), ValueError, r"Invalid shape.*\(3,\).*\(2,\)"
+    ),
+    "written by a batch": (
+        lambda: with_one(lambda r: hloom.vmap(lambda v: r.__setitem__(0, v))(jnp.arange(3.0))),
+        ValueError,
+        "unbatched array reference",
+    ),
+    "written by a derivative": (
+        lambda: with_one(lambda r: hloom.jvp(lambda v: r.__setitem__(0, v), (1.0,), (1.0,))),
+        ValueError,
+        "Move the array reference",
+    ),
+    "written under checkpoint": (
+        lambda: with_one(lambda r: hloom.checkpoint(lambda v: r.__setitem__(0, v))(1.0)),
+        hloom.errors.UnsupportedError,
+        "Effects not supported",
+    ),
+    "a gradient without a place": (
+        lambda: hloom.vjp(lambda r: r[...] * 2, ref())[1](1.0), ValueError, "with_refs"
+    ),
+    "too few places": (
+        lambda: hloom.vjp(lambda a, b: a * b, 1.0, 2.0)[1].with_refs(ref()), ValueError, "an entry for each argument"
+    ),
+    "no place": (lambda: hloom.vjp(lambda a: a, 1.0)[1].with_refs(3), ValueError, "with_refs takes references"),
+    "grad of a reference": (lambda: hloom.grad(lambda r: r[...])(ref()), TypeError, "not Ref"),
+    "a new one as a residual": (fwd_returns_new, ValueError, "custom_vjp fwd function"),
+    "pickled": (lambda: pickle.dumps(ref()), TypeError, "pickle"),
+    "as a truth value": (lambda: bool(ref()), TypeError, "truth"),
+    "iterated": (lambda: with_one(list), TypeError, "iterated"),
+    "without dimensions": (lambda: len(ref()), TypeError, "unsized"),
+    "get of an array": (lambda: hloom.ref.get(jnp.ones(3), 0), ValueError, "Can only call `ref_get` on a reference"),
+    "of no type": (lambda: hloom.empty_ref(3), TypeError, "a type is needed"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str) -> None:
+    call, kind, message = ERRORS[name]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+# ---- what references are
+
+
+def test_kinds() -> None:
+    x = hloom.new_ref(1.0)
+    assert isinstance(x, hloom.Ref) and not isinstance(x, hloom.Array) and not isinstance(jnp.ones(3), hloom.Ref)
+    seen: list[bool] = []
+    hloom.jit(lambda r: seen.append(isinstance(r, hloom.Ref)))(x)
+    assert seen == [True]
+    assert repr(x) == "Ref(1., dtype=float32)" and repr(x.aval) == "Ref{float32[]}"
+    assert (x.shape, x.dtype, x.ndim, x.size) == ((), np.float32, 0, 1)
+    assert hloom.new_ref(jnp.array([1, 2, 3]))[None].shape == (1, 3)
+
+
+def test_a_jitted_function_is_traced_once_for_references_of_one_type() -> None:
+    traced = []
+
+    @hloom.jit
+    def f(r: Any) -> None:
+        traced.append(1)
+        r[0] += 1.0
+
+    first, second = ref(jnp.zeros(3)), ref(jnp.ones(3))
+    for _ in range(3):
+        f(first)
+        f(second)
+    assert (first[...].tolist(), second[...].tolist()) == ([3, 0, 0], [4, 1, 1])
+    assert len(traced) == 1
+
+
+def test_what_was_read_or_given_is_not_overwritten() -> None:
+    x = jnp.zeros(1000)
+    r = hloom.new_ref(x)
+    before = r[...]
+    f = hloom.jit(lambda r: r.__setitem__(0, 1.0))
+    f(r)
+    f(r)
+    assert x[0] == 0 and before[0] == 0 and r[0] == 1
+
+
+def test_programs_write_in_place() -> None:
+    r = hloom.new_ref(jnp.zeros(100_000))
+    f = hloom.jit(lambda r, i: r.__setitem__(i, 1.0))
+    f(r, 0)
+    place = r.unsafe_buffer_pointer()
+    for i in range(1, 5):
+        f(r, i)
+    assert r.unsafe_buffer_pointer() == place and r[:5].tolist() == [1] * 5
+
+
+def test_ahead_of_time() -> None:
+    r, outside = hloom.new_ref(5.0), hloom.new_ref(0)
+
+    def f(r: Any, x: Any) -> Any:
+        r[...] += x
+        outside[...] += 1
+        return r[...] * 2
+
+    compiled = hloom.jit(f).lower(r, 2.0).compile()
+    assert compiled(r, 2.0) == 14 and compiled(r, 1.0) == 16
+    assert (r[...], outside[...]) == (8, 2)
+
+
+def test_keys() -> None:
+    r = hloom.new_ref(hloom.random.key(0))
+    hloom.jit(lambda: r.__setitem__(..., hloom.random.fold_in(r[...], 1)))()
+    expected = hloom.random.fold_in(hloom.random.key(0), 1)
+    assert hloom.random.key_data(r[...]).tolist() == hloom.random.key_data(expected).tolist()
+
+
+def test_slices_from_traced_starts() -> None:
+    r = hloom.new_ref(jnp.arange(6))
+
+    @hloom.jit
+    def f(i: Any) -> Any:
+        r[hloom.ds(i, 2)] = jnp.array([10, 20])
+        return r[hloom.ds(i, 3)]
+
+    assert f(2).tolist() == [10, 20, 4]
+    assert r[hloom.ds(0, 3, 2)].tolist() == [0, 10, 4] and r[hloom.ds(2)].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [1, slice(1, 4), (Ellipsis, 0), (slice(None), 1), (np.arange(2), np.arange(2)), (np.arange(2), ..., np.arange(2))],
+)
+def test_indices(index: Any) -> None:
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    r = hloom.new_ref(x)
+    assert np.array_equal(r[index], x[index])
+    r[index] = jnp.asarray(x[index]) * 2
+    x[index] *= 2
+    assert np.array_equal(r[...], x)
+
+
+def test_disable_jit() -> None:
+    r = ref()
+    with hloom.disable_jit():
+        hloom.jit(lambda: hloom.lax.fori_loop(0, 3, lambda i, c: (r.addupdate(2.0), c)[1], 0))()
+    assert r[...] == 6
+
+
+def test_custom_jvp_reads_references() -> None:
+    factor = hloom.new_ref(3.0)
+    f = hloom.custom_jvp(lambda x: x * factor[...])
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * 7.0))
+    assert f(2.0) == 6 and hloom.jit(f)(2.0) == 6 and hloom.grad(f)(1.0) == 7
+
+
+def test_derivatives_of_functions_with_references_are_taken_operation_by_operation() -> None:
+    r = ref()
+    assert hloom.grad(hloom.jit(lambda x, r: (r.__setitem__(..., hloom.lax.stop_gradient(x)), x * 2)[1]))(3.0, r) == 2
+    assert r[...] == 3
