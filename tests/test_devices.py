@@ -123,6 +123,16 @@ ANSWERS: dict[str, Any] = {
     "jax.vmap(sm(lambda v: jax.lax.pmean(v, 'p'), in_specs=P('p'), out_specs=P()))(x).shape": "(2, 3)",
     "within(mp, lambda: jax.smap(lambda v: jax.lax.psum(v, 'p'), in_axes=0, out_axes=0, axis_name='p')(x[0]))": "Arra"
     "y([0., 1., 2.], dtype=float32)",
+    # where results are to be
+    "jax.numpy.zeros(2, device=d, out_sharding=None)": "Array([0., 0.], dtype=float32)",
+    "within(mesh, lambda: jax.numpy.arange(2, out_sharding=P('a')))": "Array([0, 1], dtype=int32)",
+    "within(mesh, lambda: jax.numpy.ones((2, 2), out_sharding=P('a')).sum())": "Array(4., dtype=float32)",
+    "within(mesh, lambda: jax.numpy.einsum('ij,kj->ik', x, x, out_sharding=P('a', None)).shape)": "(2, 2)",
+    "within(mesh, lambda: jax.numpy.matmul(x, x.T, out_sharding=P('a', None)).shape)": "(2, 2)",
+    "within(mesh, lambda: jax.numpy.reshape(x, (3, 2), out_sharding=P('a', None)).shape)": "(3, 2)",
+    "within(mesh, lambda: x.reshape(3, 2, out_sharding=P('a', None)).shape)": "(3, 2)",
+    "within(mesh, lambda: jax.lax.broadcast(x, (2,), out_sharding=P('a', None, None)).shape)": "(2, 2, 3)",
+    "within(mesh, lambda: jax.lax.full((2,), 1.0, sharding=jax.NamedSharding(mesh, P('a'))).shape)": "(2,)",
     # settings
     "ranks('allow')": "(2, 3)",
     "jax.ShapeDtypeStruct((2, 3), np.float32, sharding=ns).sharding == ns": "True",

@@ -343,13 +343,13 @@ class ArrayBase:
     def copy(self) -> ArrayBase:
         return _np.copy(self)
 
-    def reshape(self, *args: Any, order: str = "C") -> ArrayBase:
+    def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> ArrayBase:
         return _np.reshape(self, args[0] if len(args) == 1 else args, order=order)
 
-    def ravel(self, order: str = "C") -> ArrayBase:
+    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> ArrayBase:
         return _np.ravel(self, order=order)
 
-    def flatten(self, order: str = "C") -> ArrayBase:
+    def flatten(self, order: str = "C", *, out_sharding: Any = None) -> ArrayBase:
         return _np.ravel(self, order=order)
 
     def transpose(self, *axes: Any) -> ArrayBase:
@@ -364,7 +364,7 @@ class ArrayBase:
         return _np.squeeze(self, axis)
 
     def repeat(
-        self, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+        self, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
     ) -> ArrayBase:
         return _np.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
 

@@ -146,6 +146,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Value:
     """The product of vectors and matrices: the last dimension of lhs with the first of rhs.
 

@@ -125,7 +125,9 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Value:
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Value:
     """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; size 1 is repeated."""
     x, shape = as_value(operand), canonical_shape(shape)
     dimensions = tuple(broadcast_dimensions)
@@ -170,7 +172,7 @@ on_clear(_broadcast_shapes.cache_clear)
 on_clear(_broadcast_plan.cache_clear)
 
 
-def broadcast(operand: Any, sizes: Sequence[int]) -> Value:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """The operand repeated along new leading dimensions of `sizes`."""
     x, sizes = as_value(operand), canonical_shape(sizes)
     return broadcast_in_dim(x, (*sizes, *x.aval.shape), range(len(sizes), len(sizes) + x.aval.ndim))
@@ -204,7 +206,9 @@ def tile(operand: Any, reps: Sequence[int]) -> Value:
 # ---- shape
 
 
-def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None) -> Value:
+def reshape(
+    operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Value:
     """The elements in row-major order under another shape (after transposing by `dimensions`, where given)."""
     x, sizes = as_value(operand), canonical_shape(new_sizes)
     if dimensions is not None:
@@ -378,7 +382,7 @@ def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
     return full(shape, 0, dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Value:
+def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, sharding: Any = None) -> Value:
     """An array of one value; `dtype` defaults to the value's, weak type included. Of float0: a NumPy array."""
     sizes = canonical_shape(shape)
     found = None if dtype is None else dtypes.requested_dtype(dtype, "full")
@@ -423,7 +427,9 @@ def _number_as(value: complex, dtype: np.dtype[Any]) -> Array:
     return array_from_scalar(value, dtype)
 
 
-def full_like(x: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Value:
+def full_like(
+    x: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None, sharding: Any = None
+) -> Value:
     """An array of one value with the shape, dtype and weak type of x, unless others are given."""
     if is_float0(x):
         return full(x.shape if shape is None else shape, fill_value, dtypes.float0 if dtype is None else dtype)
@@ -442,7 +448,7 @@ def iota(dtype: DTypeLike, size: int) -> Value:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int) -> Value:
+def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int, *, out_sharding: Any = None) -> Value:
     """An array whose elements are their own index along `dimension`."""
     sizes, found = canonical_shape(shape), dtypes.requested_dtype(dtype, "iota")
     if dtypes.is_extended(found):

@@ -98,7 +98,7 @@ def _numbers(name: str, operand: Any) -> Value:
     return x
 
 
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Value:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """The sum over `axes`; not of booleans."""
     return reduce_monoid(Opcode.ADD, _numbers("reduce_sum", operand), 0, axes)
 
@@ -198,7 +198,13 @@ _MONOIDS: dict[Any, Opcode] = {
 }
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
     """Reduce arrays (a pytree, of equal shapes) over `dimensions` by `computation(accumulators, elements)`.
 
     `init_values` and what `computation` returns have the same structure; it must be associative, and may not use

@@ -49,7 +49,13 @@ __all__ = [
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """An array of numbers, nested sequences or anything with `__array__`; itself if it is one already.
 
@@ -76,7 +82,14 @@ def asarray(
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device: Any = None
+    object: Any,
+    dtype: Any = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """As `asarray`, but an existing array is copied; with at least `ndmin` dimensions."""
     value = asarray(object, dtype)
@@ -133,7 +146,9 @@ def copy(a: ArrayLike, order: str | None = None) -> Value:
 # ---- constants
 
 
-def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, *, device: Any = None) -> Value:
+def full(
+    shape: Any, fill_value: ArrayLike, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """An array of one value (or of a value broadcast to `shape`)."""
     check_arraylike("full", fill_value)
     if np.ndim(fill_value) == 0:
@@ -141,23 +156,29 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, *, device: Any = 
     return broadcast_to_shape(asarray(fill_value, dtype), canonical_shape(shape))
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
     """Zeros, float32 by default."""
     return lax.full(shape, 0, dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "zeros"))
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
     """Ones, float32 by default."""
     return lax.full(shape, 1, dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "ones"))
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
     """Zeros, as in JAX: there is no memory without contents."""
     return zeros(shape, dtype)
 
 
 def full_like(
-    a: ArrayLike, fill_value: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """An array of one value with the shape and dtype of `a`, unless others are given."""
     check_arraylike("full_like", a, fill_value)
@@ -168,13 +189,17 @@ def full_like(
     return broadcast_to_shape(asarray(fill_value, x.aval.dtype if dtype is None else dtype), sizes)
 
 
-def zeros_like(a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
+def zeros_like(
+    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """Zeros with the shape and dtype of `a`, unless others are given."""
     check_arraylike("zeros_like", a)
     return lax.full_like(a, 0, dtype, shape)
 
 
-def ones_like(a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
+def ones_like(
+    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """Ones with the shape and dtype of `a`, unless others are given."""
     check_arraylike("ones_like", a)
     return lax.full_like(a, 1, dtype, shape)
@@ -188,7 +213,9 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
 # ---- ranges
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Value:
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """start, start + step, ... below stop; the bounds must be known while tracing.
 
     OperandError for bounds that are no real numbers, and for dtypes without arithmetic (bool).

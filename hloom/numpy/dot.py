@@ -39,8 +39,10 @@ def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
     return x, y
 
 
-@compound(static=("precision", "preferred_element_type"), small=True)
-def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+@compound(static=("precision", "preferred_element_type", "out_sharding"), small=True)
+def dot(
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Value:
     """The last dimension of a times the second to last (or only) of b; a plain product if one has no dimensions."""
     x, y = _pair("dot", a, b)
     if not x.aval.shape or not y.aval.shape:
@@ -61,8 +63,10 @@ def _check_sizes(name: str, x: Value, y: Value, lhs: Sequence[int], rhs: Sequenc
         )
 
 
-@compound(static=("precision", "preferred_element_type"), small=True)
-def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+@compound(static=("precision", "preferred_element_type", "out_sharding"), small=True)
+def matmul(
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Value:
     """Matrix products; leading dimensions broadcast. A vector is a row on the left and a column on the right."""
     x, y = _pair("matmul", a, b)
     if not x.aval.shape or not y.aval.shape:
@@ -123,9 +127,15 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Value:
     return lax.broadcast_in_dim(x, shape, (0,)) * lax.broadcast_in_dim(y, shape, (1,))
 
 
-@compound(static=("axes", "precision", "preferred_element_type"), small=True)
+@compound(static=("axes", "precision", "preferred_element_type", "out_sharding"), small=True)
 def tensordot(
-    a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """The product over `axes`: a number (the last of a with the first of b), two axes, or two lists of axes."""
     x, y = _pair("tensordot", a, b)

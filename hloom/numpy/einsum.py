@@ -42,6 +42,7 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """Einstein's summation: ``einsum("bij,bjk->bik", x, y)``, or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``."""
     no_out("einsum", out)

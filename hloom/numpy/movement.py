@@ -87,7 +87,7 @@ def _value(name: str, x: ArrayLike) -> Value:
 # ---- shape
 
 
-def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Value:
+def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Value:
     """The same elements in another shape; one size may be -1. `order` "F": the first index varies fastest."""
     x = _value("reshape", a)
     sizes = list(canonical_shape(shape))
@@ -109,7 +109,7 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
     return transpose(lax.reshape(transpose(x), sizes[::-1]))
 
 
-def ravel(a: ArrayLike, order: str = "C") -> Value:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
     """All elements in one dimension."""
     return reshape(a, -1 if as_value(a).aval.size else 0, order)
 
@@ -173,7 +173,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
     return lax.squeeze(x, list(axis) if isinstance(axis, Sequence) else [axis])
 
 
-def broadcast_to(array: ArrayLike, shape: Any) -> Value:
+def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Value:
     """Repeated along new leading dimensions and along those of size 1."""
     x, sizes = _value("broadcast_to", array), canonical_shape(shape)
     own = x.aval.shape

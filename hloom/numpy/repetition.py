@@ -34,7 +34,14 @@ _FEW = 16
 """Up to so many elements with different counts are cut out one by one; more are taken by a table of indices."""
 
 
-def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Value:
+def repeat(
+    a: ArrayLike,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Value:
     """Each element repeated, `repeats` times (one number, or one for each element), along an axis or flattened.
 
     The counts must be known while tracing, unless `total_repeat_length` gives the size of the result: it is cut there,

@@ -35,7 +35,14 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_
 
 
 def tensordot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: Any = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """`hloom.numpy.tensordot`."""
     return any_tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
