@@ -569,3 +569,15 @@ def test_what_means_nothing_here_says_why() -> None:
     for name in ("ffi", "export", "lib", "no_execution"):
         with pytest.raises(AttributeError, match=f"(?s)jax has '{name}', hloom does not have it: "):
             getattr(hloom, name)
+
+
+def test_pictures_of_shardings(capsys: pytest.CaptureFixture[str]) -> None:
+    box = "┌─────────┐\n│  CPU 0  │\n└─────────┘\n"
+    hloom.debug.visualize_array_sharding(OURS["x"])
+    hloom.jit(lambda x: (hloom.debug.visualize_array_sharding(x), x * 2)[1])(OURS["x"])
+    assert capsys.readouterr().out == box * 2
+    seen: list[Any] = []
+    hloom.debug.inspect_array_sharding(hloom.device_put(OURS["x"], OURS["ns"]), callback=seen.append)
+    assert seen == [OURS["ns"]]
+    with pytest.raises(ValueError, match="1 and 2 dimensions"):
+        hloom.debug.visualize_array_sharding(jnp.ones((1, 1, 1)))
