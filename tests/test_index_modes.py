@@ -201,8 +201,9 @@ def test_options() -> None:
         x.at[1].set(9, mod="clip")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match=r"Unknown gather mode 'wrap'.*clip"):
         x.at[1].set(9, mode="wrap")
-    with pytest.raises(hloom.errors.UnsupportedError, match="out_sharding"):
-        x.at[1].get(out_sharding="x")  # type: ignore[typeddict-item]
+    assert x.at[1].get(out_sharding=hloom.P()) == 1
+    with pytest.raises(TypeError, match="out_sharding"):
+        x.at[1].get(out_sharding="x")
     with pytest.raises(IndexError, match="has size 0"):
         jnp.zeros((0, 3))[0]
     with pytest.raises(IndexError, match="has size 0"):

@@ -28,12 +28,13 @@ from ..tracer.errors import (
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
     OperandError,
-    UnsupportedError,
 )
 from ..tracer.extended_ops import filled
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.overlay import overlaid
+from ..tracer.partition_spec import PartitionSpec
+from ..tracer.shardings import Sharding
 from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
 from .array_indexing import (
@@ -375,7 +376,7 @@ class Options(TypedDict, total=False):
     indices_are_sorted: bool
     unique_indices: bool
     wrap_negative_indices: bool
-    out_sharding: None
+    out_sharding: Any
 
 
 def _wraps(options: Options) -> bool:
@@ -384,8 +385,11 @@ def _wraps(options: Options) -> bool:
         if name not in Options.__annotations__:
             known = ", ".join(("mode", *Options.__annotations__))
             raise TypeError(f"x.at[...]: unexpected option {name!r}; known: {known}\n  at {user_line()}")
-    if options.get("out_sharding") is not None:
-        raise UnsupportedError(f"x.at[...]: out_sharding must be None, there is one device\n  at {user_line()}")
+    place = options.get("out_sharding")
+    if place is not None and not isinstance(place, Sharding | PartitionSpec):
+        raise TypeError(
+            f"x.at[...]: out_sharding must be a sharding or a PartitionSpec, not {place!r}\n  at {user_line()}"
+        )
     return options.get("wrap_negative_indices", True)
 
 
