@@ -417,7 +417,6 @@ ADVICE = {
     **_all("experimental", "compilation_cache serialize_executable", _STORED),
     **_all("experimental extend extend.core extend.linear_util extend.random core api_util", "*", _INSIDE),
     **_all("interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval", "*", _INSIDE),
-    **_all("debug", "inspect_array_sharding visualize_array_sharding visualize_sharding", _ONE_DEVICE),
     **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),
     **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),
