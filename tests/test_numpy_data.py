@@ -98,7 +98,9 @@ xp.nanquantile(nan[::2], 0.4, 1, method="inverted_cdf")
 xp.percentile(a, 30) | xp.percentile(a, 100 * k, axis=-1) | xp.nanpercentile(nan[::2], 70.0, axis=1)
 xp.percentile(a, 50, 0)
 xp.nanargmax(nan[::2], 1) | xp.nanargmin(nan) | xp.nanargmax(n) | xp.nanargmin(x, 0, keepdims=True) | xp.nanargmax(a)
-xp.nancumsum(nan, 1) | xp.nancumprod(nan, 0) | xp.nancumsum(x) | xp.nancumsum(v)
+xp.argmax(c) | xp.argmin(c) | xp.nanargmax(c) | xp.argmax(xp.stack([c, c[::-1] * 2]), 1)
+xp.argmax(xp.stack([c, c / 0 * 0]), 0) | xp.nancumsum(nan, 1) | xp.nancumprod(nan, 0) | xp.nancumsum(x)
+xp.nancumsum(v)
 xp.cumulative_sum(v) | xp.cumulative_sum(a, axis=0, include_initial=True)
 xp.cumulative_prod(a, axis=-1, include_initial=True)
 xp.cov(a) | xp.cov(a, b) | xp.cov(a, rowvar=False) | xp.cov(a, bias=True) | xp.cov(a, ddof=0) | xp.cov(v)
@@ -483,6 +485,13 @@ def test_the_dtype_of_a_number() -> None:
         *("int32", "float32", "bool", "complex64", "float16", "int8")
     ]
     assert [hloom.lax.dtype(t) for t in (float, int, np.int16, "uint8")] == ["float32", "int32", "int16", "uint8"]
+
+
+def test_numpy_arrays_beside_weak_ones_are_weak_too() -> None:
+    weak = jnp.broadcast_to(2.0, (3,))
+    assert jnp.concatenate([weak, np.arange(3, dtype=np.int16)]).weak_type
+    assert jnp.add(weak, np.arange(3, dtype=np.int16)).weak_type
+    assert not jnp.add(weak, np.ones(3, np.float32)).weak_type
 
 
 def test_wide_types() -> None:

@@ -25,7 +25,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.indices import clamped, gather_of, where_fits
-from ..tracer.ops import convert, full, last_of_two
+from ..tracer.ops import convert, full, last_of_two, reinterpret_weak
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from .indexing import GatherScatterMode
@@ -104,7 +104,7 @@ def gather(
     if handled is not GatherScatterMode.FILL_OR_DROP:
         return found
     fill = _fill_value(x.aval.dtype) if fill_value is None else fill_value
-    return where_fits(found, indices, x.aval.shape, attributes, fill)
+    return reinterpret_weak(where_fits(found, indices, x.aval.shape, attributes, fill), x.aval.weak_type)
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:

@@ -24,7 +24,7 @@ from ..tracer.array import array_from_scalar, as_value
 from ..tracer.compound import compound
 from ..tracer.core import ShapedArray, Value, bind, bind_multi
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.ops import convert, scalar_like
+from ..tracer.ops import convert, scalar_like, unary
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from . import instructions as ew
@@ -283,11 +283,30 @@ def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike)
     axis = canonical_axis(axis, x.aval.ndim)
     if x.aval.shape[axis] == 0:
         raise ValueError(f"an argmax or argmin over axis {axis} of size 0 has no value\n  at {user_line()}")
+    if dtypes.is_complex(x.aval.dtype):
+        return _complex_arg_reduce(opcode, x, axis, dtype)
     worst = limits(x.aval.dtype)[0 if opcode is Opcode.MAXIMUM else 1]
     index = broadcasted_iota(dtype, x.aval.shape, axis)
     starts = [array_from_scalar(worst, x.aval.dtype), array_from_scalar(0, dtype)]
     reducer = _arg_reducer(opcode, x.aval.dtype, dtype)
     return bind_multi(Opcode.REDUCE, (x, index, *starts), ReduceAttributes((axis,), reducer))[1]
+
+
+def _complex_arg_reduce(opcode: Opcode, x: Value, axis: int, dtype: np.dtype[Any]) -> Value:
+    """By the real parts, and by the imaginary parts where these are equal: the first place where both are extreme, or
+    the first NaN."""
+    extremum, end = (reduce_max, -math.inf) if opcode is Opcode.MAXIMUM else (reduce_min, math.inf)
+    best: Value | None = None
+    for part in (unary(Opcode.REAL, x), unary(Opcode.IMAG, x)):
+        candidates = part if best is None else ew.select(best, part, full_like(part, end))
+        value = keep_dimensions(extremum(candidates, (axis,)), x.aval.shape, (axis,))
+        same = candidates == broadcast_in_dim(value, x.aval.shape, range(x.aval.ndim))
+        best = same if best is None else best & same
+    assert best is not None, "a complex number has two parts"
+    no_number = x != x
+    first = keep_dimensions(reduce_or(no_number, (axis,)), x.aval.shape, (axis,))
+    wanted = ew.select(broadcast_in_dim(first, x.aval.shape, range(x.aval.ndim)), no_number, best)
+    return _arg_reduce(Opcode.MAXIMUM, wanted, axis, dtype)
 
 
 @compound(static=("axis", "index_dtype"))

@@ -209,7 +209,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
 def _inserted(x: Value, places: Value, values: Value, axis: int) -> Value:
     """Old and new slices one after the other, taken in the order of their places: equal ones new before old."""
     size, rank = x.aval.shape[axis], x.aval.ndim
-    new = convert(values, x.aval.dtype, False)
+    new = convert(values, x.aval.dtype, x.aval.weak_type)
     if new.aval.ndim < rank:
         new = lax.reshape(new, (*[1] * (rank - new.aval.ndim), *new.aval.shape))
     if places.aval.size == 1:

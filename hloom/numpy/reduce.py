@@ -89,9 +89,10 @@ class _Reduction:
         x = as_value(a)
         axes = canonical_axes(axis, x.aval.ndim)
         if initial is not None and np.ndim(initial):
-            raise ValueError(
+            raise OperandError(
                 f"{self.name}: initial value must be a scalar. Got array of shape {np.shape(initial)}\n"
-                f"  at {user_line()}"
+                f"  at {user_line()}",
+                self.name,
             )
         own = self._result_dtype(x.aval.dtype) if promote_integers or x.aval.dtype.kind == "b" else x.aval.dtype
         result = dtypes.requested_dtype(dtype, self.name) if dtype is not None else own

@@ -25,7 +25,7 @@ from .elementwise import isnan
 from .known import SIZE_ADVICE, known_array, known_size
 from .movement import moveaxis, ravel
 from .places import nonzero
-from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes
+from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes, strong
 from .sorting import elements_of, searchsorted
 from .taking import take
 
@@ -291,7 +291,7 @@ def _selected(name: str, line: Value, mask: Value, size: int | None, fill_value:
 
 @compound(static=("size",))
 def _of_size(line: Value, mask: Value, fill_value: Value, size: int) -> Value:
-    fill = broadcast_to_shape(convert(fill_value, line.aval.dtype, False), (size,))
+    fill = broadcast_to_shape(convert(fill_value, line.aval.dtype, line.aval.weak_type), (size,))
     if not line.aval.size or not size:
         return fill
     (places,) = nonzero(mask, size=size)
@@ -318,6 +318,7 @@ def setxor1d(
     """The distinct elements that only one of both arrays has. `size` and `fill_value`: see `unique`."""
     a, b = _vectors("setxor1d", ar1, ar2)
     line, mask = _once(a, b, bool(assume_unique))
+    line = line if size is None else strong(line)
     return _selected("setxor1d", line, mask, size, _least_of(line, mask, size, fill_value))
 
 
@@ -357,6 +358,7 @@ def intersect1d(
     """
     a, b = _vectors("intersect1d", ar1, ar2)
     line, mask, first, second = _common(a, b)
+    line = line if size is None else strong(line)
     values = _selected("intersect1d", line, mask, size, _least_of(line, mask, size, fill_value))
     if not return_indices:
         return values

@@ -268,7 +268,7 @@ def histogram(
                 f"  at {user_line()}"
             )
         x, heavy = promote_dtypes_inexact(a, weights)
-    edges = histogram_bin_edges(a, bins, range)
+    edges = histogram_bin_edges(x, bins, range)
     return _in_bins(x, edges, heavy, bool(density)), edges
 
 

@@ -29,7 +29,7 @@ from .choose import clip, where
 from .indexing import IndexUpdate
 from .known import known_array
 from .movement import ravel
-from .promotion import broadcast_to_shape, broadcast_values, check_arraylike, promote_dtypes
+from .promotion import broadcast_to_shape, broadcast_values, check_arraylike, promote_dtypes, strong, to_dtype
 from .sorting import check_integers
 
 __all__ = [
@@ -95,7 +95,9 @@ def take(
     """
     check_arraylike("take", a, indices)
     no_out_argument("take", out)
-    x, index = as_value(a), check_integers("take", "indices", indices)
+    x, index = as_value(a), as_value(indices)
+    index = lax.convert_element_type(index, np.int32) if index.aval.dtype.kind == "b" else index
+    check_integers("take", "indices", index)
     if axis is None:
         x, axis = ravel(x), 0
     axis = canonical_axis(operator.index(axis), x.aval.ndim)
@@ -295,7 +297,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     chosen = lax.ne(chosen, lax.full_like(chosen, 0))
     rank = lax.cumsum(lax.convert_element_type(chosen, np.int32)) - 1
     turn = mod(rank, np.int32(values.aval.size))
-    new = take(lax.convert_element_type(values, x.aval.dtype), turn, mode="wrap")
+    new = take(to_dtype(values, x.aval.dtype, x.aval.weak_type), turn, mode="wrap")
     return lax.reshape(lax.select(chosen, new, ravel(x)), x.aval.shape)
 
 
@@ -329,7 +331,7 @@ def _chosen(number: Value, choices: list[Any], mode: str) -> Value:
     shape = lax.broadcast_shapes(*[x.aval.shape for x in arrays])
     index, *arrays = [broadcast_to_shape(x, shape) for x in arrays]
     stacked = lax.concatenate([lax.expand_dims(x, [0]) for x in arrays], 0)
-    return lax.squeeze(take_along_axis(stacked, lax.expand_dims(index, [0]), 0), [0])
+    return strong(lax.squeeze(take_along_axis(stacked, lax.expand_dims(index, [0]), 0), [0]))
 
 
 @compound(static=("wrap", "inplace"))
