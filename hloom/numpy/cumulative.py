@@ -84,6 +84,10 @@ def cumulative_sum(
     """Sums of prefixes along an axis, which only a vector may leave out; the default integers at least.
 
     include_initial: the empty prefix too, whose sum is 0.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True).tolist()
+    [0, 1, 3, 6]
     """
     return _from_standard("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial, True)
 

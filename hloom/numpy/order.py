@@ -58,6 +58,10 @@ def quantile(
       method: what a quantile between two elements is: "linear", "lower", "higher", "midpoint", "nearest"; or
         "inverted_cdf", the first element up to which the weights are q of their sum.
       weights: for "inverted_cdf", of the shape of `a` or one for each index of the axes.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75])).tolist()
+    [2.0, 3.0]
     """
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
@@ -115,7 +119,12 @@ def nanpercentile(
 def median(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Value:
-    """The element in the middle, or the mean of the two that are; NaN if one is NaN."""
+    """The element in the middle, or the mean of the two that are; NaN if one is NaN.
+
+    >>> import hloom.numpy as jnp
+    >>> float(jnp.median(jnp.array([1, 2, 4, 9])))
+    3.0
+    """
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
 
 
@@ -123,7 +132,12 @@ def median(
 def nanmedian(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Value:
-    """The `median` of elements that are not NaN; NaN if all are."""
+    """The `median` of elements that are not NaN; NaN if all are.
+
+    >>> import hloom.numpy as jnp
+    >>> float(jnp.nanmedian(jnp.array([1.0, jnp.nan, 4.0])))
+    2.5
+    """
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
 
 

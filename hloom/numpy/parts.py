@@ -61,6 +61,10 @@ def compress(
 
     size: how many there are in the result: those above it are cut off, and `fill_value` takes the places of missing
       ones.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])).tolist()
+    [1, 3]
     """
     check_arraylike("compress", condition, a, fill_value)
     no_out_argument("compress", out)
@@ -102,6 +106,10 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     """The array without slices of zeros at its ends, along all or some axes. The values must be known.
 
     trim: "f" for the front, "b" for the back.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
     """
     check_arraylike("trim_zeros", filt)
     x, sides = as_value(filt), trim.lower()
@@ -126,6 +134,10 @@ def delete(
 
     obj: an integer, a slice, a mask or integers. Their values must be known, unless they are integers of which
       `assume_unique_indices` says that all differ.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.delete(jnp.array([1, 2, 3]), 1).tolist()
+    [1, 3]
     """
     check_arraylike("delete", arr)
     x = as_value(arr)
@@ -185,6 +197,10 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     """The array with `values` before the places that `obj` names along an axis (of the flattened array: None).
 
     obj: an integer, integers or a slice. One place takes all values; several take one each, or all the same.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9).tolist()
+    [1, 9, 2, 3]
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
     x, new = as_value(arr), as_value(values)
@@ -239,6 +255,11 @@ def piecewise(
       funclist: a function or a number for each condition, and perhaps one more for elements where none is true; else
         these are 0.
       args, kw: passed to the functions.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([-2.0, 0.5, 3.0])
+    >>> jnp.piecewise(x, [x < 0, x > 1], [lambda t: -t, 1.0]).tolist()
+    [2.0, 0.0, 1.0]
     """
     check_arraylike("piecewise", x)
     value = as_value(x)

@@ -31,6 +31,12 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     Args:
       size: how many there are in the result: those above it are cut off.
       fill_value: what takes their places if there are fewer, a scalar or one for each dimension; by default 0.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nonzero(jnp.array([0, 5, 0, 7]))[0].tolist()
+    [1, 3]
+    >>> jnp.nonzero(jnp.array([0, 5, 0, 7]), size=3, fill_value=-1)[0].tolist()
+    [1, 3, -1]
     """
     check_arraylike("nonzero", a)
     x = as_value(a)
@@ -93,7 +99,12 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Value:
-    """The indices of elements that are not 0, one a row. `size` and `fill_value`: see `nonzero`."""
+    """The indices of elements that are not 0, one a row. `size` and `fill_value`: see `nonzero`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.argwhere(jnp.eye(2)).tolist()
+    [[0, 0], [1, 1]]
+    """
     check_arraylike("argwhere", a)
     x = as_value(a)
     flat = x if x.aval.ndim else lax.reshape(x, (1,))

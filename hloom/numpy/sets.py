@@ -100,6 +100,13 @@ def unique(
       size: how many there are in the result: those above it are cut off.
       fill_value: what takes the places of missing ones; by default the least element.
       sorted: without effect, they always are.
+
+    >>> import hloom.numpy as jnp
+    >>> values, counts = jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
+    >>> values.tolist(), counts.tolist()
+    ([1, 3], [1, 2])
+    >>> jnp.unique(jnp.array([3, 1, 3]), size=3, fill_value=0).tolist()
+    [1, 3, 0]
     """
     check_arraylike("unique", ar)
     x = as_value(ar)
@@ -217,7 +224,12 @@ def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Value, Value]:
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Value:
-    """The distinct elements of both arrays. `size` and `fill_value`: see `unique`."""
+    """The distinct elements of both arrays. `size` and `fill_value`: see `unique`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 1])).tolist()
+    [1, 2, 3]
+    """
     a, b = _vectors("union1d", ar1, ar2)
     found: Value = unique(lax.concatenate([a, b], 0), size=size, fill_value=fill_value)
     return found
@@ -251,6 +263,10 @@ def isin(
     """For each element whether it is one of `test_elements` (is none of them, if `invert`); NaN is not.
 
     method: "compare_all" compares each with each, "binary_search" and "sort" sort. `assume_unique` is without effect.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1])).tolist()
+    [True, False, True]
     """
     a, b = _vectors("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
@@ -272,6 +288,10 @@ def setdiff1d(
     """The distinct elements of ar1 that are not in ar2; in their order, and repeated, if `assume_unique`.
 
     `size` and `fill_value`: see `unique`, but the default of `fill_value` is 0.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2, 9])).tolist()
+    [1, 3]
     """
     check_arraylike("setdiff1d", ar1, ar2)
     a, b = ravel(as_value(ar1)), ravel(as_value(ar2))
@@ -355,6 +375,10 @@ def intersect1d(
     """The distinct elements that both arrays have; with `return_indices` also the first index of each, in both.
 
     `size` and `fill_value`: see `unique`; the places of missing indices have the size of their array.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9])).tolist()
+    [2, 3]
     """
     a, b = _vectors("intersect1d", ar1, ar2)
     line, mask, first, second = _common(a, b)

@@ -68,6 +68,10 @@ def sort(
     """The elements in ascending order along an axis, or of the flattened array (None).
 
     descending: in the reverse order, NaN first.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.sort(jnp.array([3, 1, 2]), descending=True).tolist()
+    [3, 2, 1]
     """
     check_arraylike("sort", a)
     _no_kind("sort", kind, order)
@@ -90,6 +94,10 @@ def argsort(
     """The indices that sort an array along an axis, or the flattened array (None): integers of `dtype`.
 
     Of equal elements the one with the lower index is first, also if `descending`, unless `stable` is false.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.argsort(jnp.array([3, 1, 2])).tolist()
+    [1, 2, 0]
     """
     check_arraylike("argsort", a)
     _no_kind("argsort", kind, order)
@@ -104,7 +112,12 @@ def argsort(
 
 @compound(static=("axis",))
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Value:
-    """The indices that sort by several keys along an axis: by the last key, then by the one before it, and so on."""
+    """The indices that sort by several keys along an axis: by the last key, then by the one before it, and so on.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 5, 0]))).tolist()
+    [2, 0, 1]
+    """
     arrays = [as_value(key) for key in keys]  # type: ignore[union-attr]
     check_arraylike("lexsort", *arrays)
     if not arrays:
@@ -145,6 +158,10 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
     """The element that sorting would put at `kth` is there, no larger one before it, and no smaller one after it.
 
     Those before it are in ascending order, those after it in descending order.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.partition(jnp.array([5, 1, 4, 2]), 1).tolist()
+    [1, 2, 5, 4]
     """
     check_arraylike("partition", a)
     x = as_value(a)
@@ -175,6 +192,10 @@ def searchsorted(
       side: "left" counts the elements below it, "right" those that are equal to it too.
       sorter: indices that sort `a`.
       method: one of JAX's. There is one here, a binary search.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 9]), side="right").tolist()
+    [0, 2, 3]
     """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
@@ -219,6 +240,10 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     """The bin of each element (int32): i if bins[i-1] <= x < bins[i]; if `right`, if bins[i-1] < x <= bins[i].
 
     The bins ascend or descend. `method`: see `searchsorted`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0])).tolist()
+    [1, 2, 3]
     """
     check_arraylike("digitize", x, bins)
     edges = as_value(bins)

@@ -58,6 +58,10 @@ def cov(
       fweights: how often each observation occurs, integers.
       aweights: the weight of each observation.
       dtype: of the result, floating or complex.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
     """
     given = (m,) if y is None else (m, y)
     check_arraylike("cov", *given)
@@ -159,6 +163,12 @@ def bincount(
       minlength: the least size of the result.
       length: the size of the result; larger numbers are not counted. By default the largest number plus 1.
       out_sharding: has no meaning on one device.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.bincount(jnp.array([0, 1, 1, 3])).tolist()
+    [1, 2, 0, 1]
+    >>> jnp.bincount(jnp.array([0, 1, 1, 3]), length=2).tolist()
+    [1, 2]
     """
     check_arraylike("bincount", x)
     numbers = as_value(x)
@@ -255,6 +265,11 @@ def histogram(
 
     A bin has its lower edge, and the last one its upper edge too. `bins`, `range`: see `histogram_bin_edges`.
     density: divided by all elements and by the bins' widths.
+
+    >>> import hloom.numpy as jnp
+    >>> counts, edges = jnp.histogram(jnp.array([1.0, 2.0, 2.0, 3.0]), bins=2)
+    >>> counts.tolist(), edges.tolist()
+    ([1.0, 3.0], [1.0, 2.0, 3.0])
     """
     check_arraylike("histogram", a, bins)
     if weights is None:

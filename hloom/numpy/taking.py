@@ -92,6 +92,10 @@ def take(
         signed or largest unsigned integer, True). "clip": the nearest one; negative ones do not count from the end.
         "wrap": they count on from the start.
     unique_indices, indices_are_sorted: what the user promises.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.take(jnp.array([10.0, 20.0, 30.0]), jnp.array([2, -1, 7])).tolist()
+    [30.0, 30.0, nan]
     """
     check_arraylike("take", a, indices)
     no_out_argument("take", out)
@@ -147,6 +151,10 @@ def take_along_axis(
 
     mode, fill_value: what becomes of indices out of bounds, as for `x.at[...].get()`; by default "fill".
     wrap_negative_indices: negative ones count from the end; false by default if mode is "promise_in_bounds".
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.take_along_axis(jnp.array([[1, 9], [8, 2]]), jnp.array([[1], [0]]), axis=1).tolist()
+    [[9], [8]]
     """
     check_arraylike("take_along_axis", arr, indices)
     x, index = as_value(arr), check_integers("take_along_axis", "indices", indices)
@@ -217,6 +225,10 @@ def put_along_axis(
     """A copy of `arr` with `values` where `take_along_axis` would read. `inplace` must be False: arrays are immutable.
 
     mode: what becomes of indices out of bounds, as for `x.at[...].set()`; by default they are dropped.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 7, axis=1, inplace=False).tolist()
+    [[0.0, 7.0], [7.0, 0.0]]
     """
     not_in_place("put_along_axis", inplace)
     check_arraylike("put_along_axis", arr, indices, values)
@@ -259,6 +271,10 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     """A copy of `a` with `v`, repeated, at the flat indices `ind`. `inplace` must be False: arrays are immutable.
 
     mode: "clip" or "wrap" for indices out of bounds; by default they are dropped.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5, inplace=False).tolist()
+    [5.0, 0.0, 5.0, 0.0]
     """
     not_in_place("put", inplace)
     check_arraylike("put", a, ind, v)
@@ -282,7 +298,12 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 
 @compound(static=("inplace",))
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Value:
-    """A copy of `arr` with `vals`, repeated, one after the other where the mask is true. `inplace` must be False."""
+    """A copy of `arr` with `vals`, repeated, one after the other where the mask is true. `inplace` must be False.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.place(jnp.zeros(4), jnp.array([True, False, True, True]), jnp.array([1, 2]), inplace=False).tolist()
+    [1.0, 0.0, 2.0, 1.0]
+    """
     not_in_place("place", inplace)
     check_arraylike("place", arr, mask, vals)
     x, chosen, values = as_value(arr), ravel(as_value(mask)), ravel(as_value(vals))
@@ -306,6 +327,10 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
 
     mode: what becomes of numbers out of bounds: "clip", "wrap", or "raise", which is a ValueError: the values of `a`
         must be known for it.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10]).tolist()
+    [1, 10, 3]
     """
     no_out_argument("choose", out)
     check_arraylike("choose", a, *choices)
@@ -362,6 +387,10 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Value, ...]:
     """Flat indices as one array of indices for each dimension of `shape`; those out of bounds are clipped.
 
     Negative ones count from the end. The sizes may be traced, their number may not.
+
+    >>> import hloom.numpy as jnp
+    >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
+    [1, 2]
     """
     check_arraylike("unravel_index", indices)
     rest = check_integers("unravel_index", "indices", indices)
@@ -399,6 +428,10 @@ def ravel_multi_index(
         "ignore": nothing.
       order: "C" or "F", of the flat array.
       dtype: of the result.
+
+    >>> import hloom.numpy as jnp
+    >>> int(jnp.ravel_multi_index((1, 2), (2, 3)))
+    5
     """
     check_arraylike("ravel_multi_index", *multi_index)
     if len(multi_index) != len(dims):
