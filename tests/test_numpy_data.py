@@ -556,6 +556,7 @@ def test_lax(expression: str) -> None:
         lambda x: hloom.lax.stack([]),
         lambda x: hloom.lax.unstack(x, 2),
         lambda x: hloom.lax.broadcast_like(x, x[0]),
+        lambda x: hloom.lax.argmax(x, 0, "float32"),
     ],
 )
 def test_errors_of_lax(call: Any) -> None:

@@ -280,6 +280,8 @@ def _arg_reducer(opcode: Opcode, value: np.dtype[Any], index: np.dtype[Any]) -> 
 
 def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
     x, dtype = as_value(operand), dtypes.requested_dtype(index_dtype, "argmin or argmax")
+    if not dtypes.is_integer(dtype):
+        raise OperandError(f"index_dtype must be an integer type, but got {dtype.name}\n  at {user_line()}", "argmax")
     axis = canonical_axis(axis, x.aval.ndim)
     if x.aval.shape[axis] == 0:
         raise ValueError(f"an argmax or argmin over axis {axis} of size 0 has no value\n  at {user_line()}")
