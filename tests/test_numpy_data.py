@@ -487,6 +487,18 @@ def test_the_dtype_of_a_number() -> None:
     assert [hloom.lax.dtype(t) for t in (float, int, np.int16, "uint8")] == ["float32", "int32", "int16", "uint8"]
 
 
+def test_out_sharding_has_no_meaning_on_one_device() -> None:
+    x = jnp.ones((2, 3), out_sharding=None)
+    calls = [
+        *(jnp.zeros(3, out_sharding=None), jnp.full(3, 1.5, out_sharding=None), jnp.arange(3, out_sharding=None)),
+        *(jnp.array([1], out_sharding=None), jnp.asarray(x, out_sharding=None), jnp.zeros_like(x, out_sharding=None)),
+        *(jnp.reshape(x, 6, out_sharding=None), jnp.ravel(x, out_sharding=None), jnp.repeat(x, 2, out_sharding=None)),
+        *(jnp.broadcast_to(x, (2, 2, 3), out_sharding=None), jnp.einsum("ij->j", x, out_sharding=None)),
+        *(jnp.bincount(jnp.arange(3), out_sharding=None), jnp.percentile(x, 5.0, out_sharding=None)),
+    ]
+    assert all(isinstance(found, hloom.Array) for found in calls)
+
+
 def test_numpy_arrays_beside_weak_ones_are_weak_too() -> None:
     weak = jnp.broadcast_to(2.0, (3,))
     assert jnp.concatenate([weak, np.arange(3, dtype=np.int16)]).weak_type

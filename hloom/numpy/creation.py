@@ -1,6 +1,7 @@
 """Making arrays: from Python and NumPy data, from constants, from ranges.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Source for names and meaning: NumPy, and jax.numpy where they differ. `device` and `out_sharding` have no meaning on one
+device.
 """
 
 from __future__ import annotations
