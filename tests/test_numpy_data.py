@@ -496,6 +496,13 @@ def test_out_sharding_has_no_meaning_on_one_device() -> None:
         *(jnp.broadcast_to(x, (2, 2, 3), out_sharding=None), jnp.einsum("ij->j", x, out_sharding=None)),
         *(jnp.bincount(jnp.arange(3), out_sharding=None), jnp.percentile(x, 5.0, out_sharding=None)),
     ]
+    lax = hloom.lax
+    calls += [
+        *(lax.full((2,), 1.0, sharding=None), lax.full_like(x, 0, sharding=None), lax.reshape(x, (6,), out_sharding=None)),
+        *(lax.broadcast(x, (2,), out_sharding=None), lax.broadcast_in_dim(x, (2, 3), (0, 1), out_sharding=None)),
+        *(lax.broadcasted_iota("int32", (2, 3), 1, out_sharding=None), lax.reduce_sum(x, (0,), out_sharding=None)),
+        *(lax.reduce(x, 0.0, lax.add, (0,), None), lax.dot(x, x.T, out_sharding=None)),
+    ]
     assert all(isinstance(found, hloom.Array) for found in calls)
 
 

@@ -1,6 +1,6 @@
 """Operations that move elements: broadcast, reshape, transpose, slice, pad, concatenate; full and iota make arrays.
 
-Source for names and argument meaning: jax.lax.
+Source for names and argument meaning: jax.lax. Shardings have no meaning on one device.
 """
 
 from __future__ import annotations
