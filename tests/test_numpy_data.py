@@ -498,7 +498,8 @@ def test_out_sharding_has_no_meaning_on_one_device() -> None:
     ]
     lax = hloom.lax
     calls += [
-        *(lax.full((2,), 1.0, sharding=None), lax.full_like(x, 0, sharding=None), lax.reshape(x, (6,), out_sharding=None)),
+        *(lax.full((2,), 1.0, sharding=None), lax.full_like(x, 0, sharding=None)),
+        lax.reshape(x, (6,), out_sharding=None),
         *(lax.broadcast(x, (2,), out_sharding=None), lax.broadcast_in_dim(x, (2, 3), (0, 1), out_sharding=None)),
         *(lax.broadcasted_iota("int32", (2, 3), 1, out_sharding=None), lax.reduce_sum(x, (0,), out_sharding=None)),
         *(lax.reduce(x, 0.0, lax.add, (0,), None), lax.dot(x, x.T, out_sharding=None)),
