@@ -46,7 +46,7 @@ def here_and_not(space: str) -> tuple[list[str], list[str]]:
     """The names of a namespace that hloom has, and those that it lacks."""
     module = module_of(space)
     here, missing = [], []
-    for name in sorted(jax_names.names(space), key=str.lower):
+    for name in sorted(jax_names.names(space), key=lambda name: (name.lower(), name)):
         is_here = module is not None and hasattr(module, name)
         is_here = is_here or module_of(f"{space}.{name}".lstrip(".")) is not None  # bound when it is imported
         (here if is_here else missing).append(name)
