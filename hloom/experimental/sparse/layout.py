@@ -13,6 +13,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...autodiff.vmap import vmap
 from ...tracer.array import Array
+from ...tracer.compound import compound
 from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 from .arrays import BCOO, BCSR, SparseEfficiencyError
@@ -110,6 +111,7 @@ def with_flags(x: BCOO, is_sorted: bool, unique: bool) -> BCOO:
     return BCOO((x.data, x.indices), shape=x.shape, indices_sorted=is_sorted, unique_indices=unique)
 
 
+@compound()
 def bcoo_todense(mat: BCOO) -> Any:
     """The dense array."""
 

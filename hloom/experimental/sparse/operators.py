@@ -16,6 +16,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...lax.movement import canonical_axis
+from ...tracer.compound import compound
 from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 from .arrays import BCOO, BCSR, JAXSparse
@@ -381,6 +382,7 @@ def sum_of(x: Any, axis: Any) -> Any:
 # ---- element by element
 
 
+@compound()
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
     """The numbers of `sp_mat` times those of a dense array that broadcasts to its shape, at the same places."""
     dense = jnp.asarray(v)
@@ -520,6 +522,7 @@ def _arranged(mat: BCOO, batch: Sequence[int], contracted: Sequence[int]) -> tup
     return bcoo_update_layout(moved, n_batch=len(batch), on_inefficient=None), free
 
 
+@compound(static=("lc", "rc", "lb", "rb"))
 def _product(mat: BCOO, dense: Any, lc: Any, rc: Any, lb: Any, rb: Any) -> Any:
     """[batch, free of the sparse operand, free of the dense one]."""
     arranged, free = _arranged(mat, lb, lc)
@@ -541,6 +544,7 @@ def _product(mat: BCOO, dense: Any, lc: Any, rc: Any, lb: Any, rb: Any) -> Any:
     return over_batches(of_one, len(lb))(data, arranged.indices, values)
 
 
+@compound(static=("lc", "rc", "lb", "rb"))
 def _sparse_product(lhs: BCOO, rhs: BCOO, lc: Any, rc: Any, lb: Any, rb: Any) -> BCOO:
     a, free = _arranged(lhs, lb, lc)
     b, others = _arranged(rhs, rb, rc)
