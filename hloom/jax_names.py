@@ -400,6 +400,7 @@ _NO_EXPORT = (
 _ONE_DEVICE = "there is one device; programs over several come later"
 _ACCELERATORS = "it is for GPUs and TPUs"
 _INSIDE = "it belongs to the inside of JAX's compiler, which hloom does not have"
+_NOT_YET = "not written yet"
 _STORED = "compiled programs are stored by themselves, in HLOOM_CACHE_DIR"
 
 
@@ -418,6 +419,17 @@ ADVICE = {
     **_all("experimental extend extend.core extend.linear_util extend.random core api_util", "*", _INSIDE),
     **_all("interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval", "*", _INSIDE),
     **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),
+    **_all("experimental.jet experimental.ode", "*", "it is a piece of JAX's implementation"),
+    **_all("experimental.shard_map", "*", "hloom.shard_map is the function"),
+    **_all("experimental.layout", "*", "layouts of arguments are chosen in HLO text, by entry_computation_layout"),
+    **_all("experimental.sparse", "*", _NOT_YET),
+    **_all("lax", "AccuracyMode Tolerance", "functions have one accuracy, documented with each"),
+    **_all("lax", "DotAlgorithm DotAlgorithmPreset", _ACCELERATORS),
+    **_all("lax", "after_all create_token", "effects happen in the order of the program, without tokens"),
+    **_all("lax", "precv psend ragged_all_to_all", _ONE_DEVICE),
+    **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
+    **_all("debug", "log", _NOT_YET),
+    **_all("profiler", "ProfileEvent ProfilePlane", "traces are JSON in the Trace Event format, which json.load reads"),
     **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),
     "ffi": _NO_FFI, "export": _NO_EXPORT, "api_util": _INSIDE, "interpreters": _INSIDE,

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import traceback
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -184,3 +185,13 @@ def test_only_the_librarys_own_objects_get_another_home() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert ran.stdout.split() == ["typing", "numpy", "numpy", "ml_dtypes"]
+
+
+def test_the_page_of_names_is_what_is_there() -> None:
+    """And each name that is missing has a reason."""
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, str(root / "tools" / "names_table.py")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, f"run: python tools/names_table.py --write\n{ran.stdout}{ran.stderr}"
+    ran = subprocess.run([*command, "--unexplained"], capture_output=True, text=True, timeout=120)
+    assert ran.stdout.split() == []
