@@ -160,13 +160,16 @@ def density_times_x_over_a(a: Any, x: Any) -> Any:
     """F / a = x**a exp(-x) / Gamma(a + 1), without cancellation.
 
     For a > 8 as exp(a (1 - x / a + log(x / a)) - e(a)) / sqrt(2 pi a), where e is the error of Stirling's formula
-    (Loader 2000); the exponent comes from (x - a) / a, which is exact where it matters.
+    (Loader 2000); the exponent comes from (x - a) / a, which is exact where it matters, except that x / a is not lost
+    where it is small.
     """
     near = select(a < 8.0, a, full_like(a, 1.0))
     half = exp(-0.5 * x)
     low = half * exp(near * log(x) - log_gamma_one_plus(near)) * half
     far = select(a < 8.0, full_like(a, 8.0), a)
-    high = exp(far * log1p_minus((x - far) / far) - stirling_error(far)) / sqrt(2.0 * math.pi * far)
+    u = (x - far) / far
+    exponent = select(u < -0.5, log(x / far) - u, log1p_minus(u))
+    high = exp(far * exponent - stirling_error(far)) / sqrt(2.0 * math.pi * far)
     return select(a < 8.0, low, high)
 
 

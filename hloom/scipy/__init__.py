@@ -16,6 +16,8 @@ if _typing.TYPE_CHECKING:
         signal,
         sparse,
         spatial,
+        special,
+        stats,
     )
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "signal",
     "sparse",
     "spatial",
+    "special",
+    "stats",
 ]
 
 _publish(__name__, *__all__)

@@ -131,8 +131,38 @@ def tables() -> Iterator[tuple[str, str, list[mp.mpf] | list[list[mp.mpf]]]]:
                 f"sqrt(x) exp(-x) I{order}(x), Chebyshev in 16 / x - 1",
                 chebyshev(lambda v, n=order: _far_bessel(n, v), 0, mp.mpf(1) / 8, 26),
             )
+        for which in ("F", "G"):
+            yield (
+                f"SICI_{which}",
+                f"x f(x), x**2 g(x) of DLMF 6.2.17 and 6.2.18 ({which}), Chebyshev in 8 / x - 1",
+                chebyshev(lambda v, w=which: _auxiliary_of_sici(w, v), 0, mp.mpf(1) / 4, 32),
+            )
+            yield (
+                f"FRESNEL_{which}",
+                f"pi x f(x), pi**2 x**3 g(x) of DLMF 7.2.10 and 7.2.11 ({which}), Chebyshev in 16 / (pi x**2) - 1",
+                chebyshev(lambda v, w=which: _auxiliary_of_fresnel(w, v), 0, mp.mpf(1) / 4, 32),
+            )
         # the coefficients of zeta's Euler-Maclaurin sum
         yield "ZETA_TAIL", "DLMF 25.11.28: B(2 k) / (2 k)!", [mp.bernoulli(2 * k) / mp.fac(2 * k) for k in range(1, 13)]
+
+
+def _auxiliary_of_sici(which: str, v: mp.mpf) -> mp.mpf:
+    """DLMF 6.2.17 and 6.2.18, without their powers of x."""
+    x = 1 / v
+    s, c = mp.pi / 2 - mp.si(x), mp.ci(x)
+    if which == "F":
+        return x * (c * mp.sin(x) + s * mp.cos(x))
+    return x**2 * (s * mp.sin(x) - c * mp.cos(x))
+
+
+def _auxiliary_of_fresnel(which: str, v: mp.mpf) -> mp.mpf:
+    """DLMF 7.2.10 and 7.2.11, without their powers of x; v = 2 / (pi x**2)."""
+    u = 1 / v
+    x = mp.sqrt(2 * u / mp.pi)
+    s, c = mp.mpf(1) / 2 - mp.fresnels(x), mp.mpf(1) / 2 - mp.fresnelc(x)
+    if which == "F":
+        return mp.pi * x * (s * mp.cos(u) - c * mp.sin(u))
+    return mp.pi**2 * x**3 * (c * mp.cos(u) + s * mp.sin(u))
 
 
 def _far_bessel(order: int, v: mp.mpf) -> mp.mpf:

@@ -1,0 +1,94 @@
+"""`hloom.scipy.special`: special functions with SciPy's arguments."""
+
+from ...namespaces import publish as _publish
+from . import (
+    bessel,
+    error_functions,
+    exponential_integrals,
+    gamma_functions,
+    harmonics,
+    hypergeometric,
+    logarithms,
+    promoting,
+)
+from .bessel import (
+    bessel_jn as bessel_jn,
+    i0 as i0,
+    i0e as i0e,
+    i1 as i1,
+    i1e as i1e,
+)
+from .error_functions import (
+    dawsn as dawsn,
+    erf as erf,
+    erfc as erfc,
+    erfcx as erfcx,
+    erfinv as erfinv,
+    fresnel as fresnel,
+    log_ndtr as log_ndtr,
+    ndtr as ndtr,
+    ndtri as ndtri,
+    owens_t as owens_t,
+    wofz as wofz,
+)
+from .exponential_integrals import (
+    exp1 as exp1,
+    expi as expi,
+    expn as expn,
+    sici as sici,
+    spence as spence,
+)
+from .gamma_functions import (
+    bernoulli as bernoulli,
+    beta as beta,
+    betainc as betainc,
+    betaln as betaln,
+    comb as comb,
+    digamma as digamma,
+    factorial as factorial,
+    gamma as gamma,
+    gammainc as gammainc,
+    gammaincc as gammaincc,
+    gammaln as gammaln,
+    gammasgn as gammasgn,
+    loggamma as loggamma,
+    multigammaln as multigammaln,
+    poch as poch,
+    polygamma as polygamma,
+    zeta as zeta,
+)
+from .harmonics import (
+    sph_harm_y as sph_harm_y,
+)
+from .hypergeometric import (
+    hyp1f1 as hyp1f1,
+    hyp2f1 as hyp2f1,
+)
+from .logarithms import (
+    boxcox as boxcox,
+    boxcox1p as boxcox1p,
+    entr as entr,
+    expit as expit,
+    kl_div as kl_div,
+    log_softmax as log_softmax,
+    logit as logit,
+    logsumexp as logsumexp,
+    rel_entr as rel_entr,
+    softmax as softmax,
+    xlog1py as xlog1py,
+    xlogy as xlogy,
+)
+
+__all__: list[str] = []
+__all__ += bessel.__all__
+__all__ += error_functions.__all__
+__all__ += exponential_integrals.__all__
+__all__ += gamma_functions.__all__
+__all__ += harmonics.__all__
+__all__ += hypergeometric.__all__
+__all__ += logarithms.__all__
+
+del bessel, error_functions, exponential_integrals, gamma_functions, harmonics, hypergeometric, logarithms
+del promoting
+
+_publish(__name__)

@@ -1,0 +1,389 @@
+"""Error functions, the normal distribution function, and integrals like them. Source: jax.scipy.special."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import lax
+from ...extend.core import Primitive
+from ...lax.elementwise_functions import ElementwiseFunction, clenshaw, first_of, horner
+from ...lax.error_functions import erfc_meaning, exp_of_square, scaled_erfc_positive, split_high
+from ...lax.special_tables import FRESNEL_F, FRESNEL_G
+from ...numpy.promotion import promote_inexact, strong
+from ...tracer import dtypes
+from ...tracer.compound import compound
+from ...tracer.config import enable_x64
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ...tracer.ops import convert
+from .promoting import real
+
+__all__ = [
+    "dawsn",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "fresnel",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+    "wofz",
+]
+
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_PI = math.sqrt(math.pi)
+
+
+@compound()
+def erf(x: ArrayLike) -> Value:
+    """The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+    return lax.erf(*real("erf", x))
+
+
+@compound()
+def erfc(x: ArrayLike) -> Value:
+    """1 - erf(x), accurate where it is small."""
+    return lax.erfc(*real("erfc", x))
+
+
+@compound()
+def erfinv(x: ArrayLike) -> Value:
+    """The inverse of erf; infinite at -1 and 1, NaN outside."""
+    return lax.erf_inv(*real("erfinv", x))
+
+
+# ---- scaled functions
+
+
+def _erfcx_meaning(x: Any) -> Any:
+    positive = scaled_erfc_positive(lax.abs(x))
+    limited = lax.max(x, lax.full_like(x, -30.0))
+    below = 2.0 * exp_of_square(limited, 1.0) - positive
+    return first_of(x != x, math.nan, x < -26.7, math.inf, x < 0.0, below, positive)
+
+
+_erfcx: ElementwiseFunction = ElementwiseFunction(
+    "erfcx", _erfcx_meaning, [lambda y, x: 2.0 * (x * y - 1.0 / _SQRT_PI)]
+)
+
+
+@compound()
+def erfcx(x: ArrayLike) -> Value:
+    """exp(x**2) erfc(x), of real or complex numbers."""
+    (value,) = promote_inexact("erfcx", x)
+    if dtypes.is_complex(value.aval.dtype):
+        return strong(_wofz.bind(lax.complex(-lax.imag(value), lax.real(value))))
+    result: Value = strong(_erfcx(value))
+    return result
+
+
+_RYBICKI_STEP = 0.25
+_RYBICKI_REACH = 27
+_DAWSON_TERMS = [1.0]
+for _k in range(1, 26):
+    _DAWSON_TERMS.append(_DAWSON_TERMS[-1] * -2.0 / (2 * _k + 1))
+_DAWSON_TAIL = [1.0]
+for _k in range(1, 12):
+    _DAWSON_TAIL.append(_DAWSON_TAIL[-1] * (2 * _k - 1) / 2.0)
+
+
+def _dawsn_meaning(x: Any) -> Any:
+    """Near 0 the power series; far out the asymptotic series (DLMF 7.12.1); between them Rybicki's sampling.
+
+    Rybicki: the integral is a sum of exp(-(x - n h)**2) / n over odd n, with an error of exp(-(pi / 2 h)**2).
+    """
+    size = lax.abs(x)
+    near = lax.select(size < 1.0, size, lax.full_like(x, 0.5))
+    low = near * horner(_DAWSON_TERMS, near * near)
+    middle = lax.clamp(1.0, size, 10.0)
+    centre = 2.0 * lax.floor(middle / (2 * _RYBICKI_STEP) + 0.5)
+    rest = middle - centre * _RYBICKI_STEP
+    total = lax.full_like(x, 0.0)
+    for n in range(-_RYBICKI_REACH, _RYBICKI_REACH + 1, 2):
+        distance = rest - n * _RYBICKI_STEP
+        total = total + lax.exp(-distance * distance) / (centre + float(n))
+    between = total / _SQRT_PI
+    far = lax.max(size, lax.full_like(x, 10.0))
+    high = 0.5 / far * horner(_DAWSON_TAIL, 1.0 / (far * far))
+    value = first_of(size < 1.0, low, size < 10.0, between, high)
+    return lax.select(x < 0.0, -value, lax.select(x == 0.0, x, value))
+
+
+_dawsn: ElementwiseFunction = ElementwiseFunction("dawsn", _dawsn_meaning, [lambda y, x: 1.0 - 2.0 * x * y])
+
+
+@compound()
+def dawsn(x: ArrayLike) -> Value:
+    """Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x."""
+    result: Value = strong(_dawsn(*real("dawsn", x)))
+    return result
+
+
+# ---- Faddeeva's function
+
+
+@functools.cache
+def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
+    """The scale L and the coefficients of Weideman's series, constant term first.
+
+    Source: Weideman, "Computation of the complex error function" (1994): the Fourier coefficients of
+    exp(-t**2) (L**2 + t**2) at t = L tan(theta / 2).
+    """
+    scale = math.sqrt(count / math.sqrt(2.0))
+    m = 2 * count
+    t = scale * np.tan(np.arange(-m + 1, m) * np.pi / (2 * m))
+    samples = np.concatenate([[0.0], np.exp(-(t**2)) * (scale**2 + t**2)])
+    found = np.fft.fft(np.fft.fftshift(samples)).real / (2 * m)
+    return scale, tuple(float(c) for c in found[1 : count + 1])
+
+
+def _faddeeva(z: Any) -> Any:
+    """Weideman's series in the upper half-plane; below, w(z) = 2 exp(-z**2) - w(-z) (DLMF 7.4.3).
+
+    On the real axis the real part is exp(-x**2) and the imaginary part Dawson's integral.
+    """
+    scale, coefficients = _weideman(64)
+    x, y = lax.real(z), lax.imag(z)
+    below = y < 0.0
+    upper = lax.select(below, -z, z)
+    denominator = scale - 1j * upper
+    share = (scale + 1j * upper) / denominator
+    value = 2.0 * horner(coefficients, share) / (denominator * denominator) + (1.0 / _SQRT_PI) / denominator
+    on_axis = lax.complex(lax.exp(-x * x), _dawsn_meaning(x) * (2.0 / _SQRT_PI))
+    value = lax.select(y == 0.0, on_axis, value)
+    reflected = 2.0 * lax.exp(lax.complex((y - x) * (y + x), -2.0 * x * y)) - value
+    size = lax.max(lax.abs(x), lax.abs(y))
+    scaled_x, scaled_y = x / size, lax.abs(y) / size
+    share = 1.0 / (_SQRT_PI * size * (scaled_x * scaled_x + scaled_y * scaled_y))
+    far = (size > 1e100) & (y != 0.0)
+    far_value = lax.select(size == math.inf, lax.full_like(z, 0.0), lax.complex(scaled_y * share, scaled_x * share))
+    value = lax.select(far & ~below, far_value, value)
+    return lax.select(below, reflected, value)
+
+
+_wofz = Primitive("wofz")
+
+
+@_wofz.def_meaning
+def _wofz_meaning(z: Any) -> Any:
+    dtype, weak = z.aval.dtype, z.aval.weak_type
+    with enable_x64(True):
+        result = _faddeeva(convert(z, dtypes.complex128, False))
+    return convert(result, dtype, weak)
+
+
+@_wofz.def_jvp
+def _wofz_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (z,), (t,) = primals, tangents
+    w = _wofz.bind(z)
+    return w, t * (2j / _SQRT_PI - 2.0 * z * w)
+
+
+@compound()
+def wofz(z: ArrayLike) -> Value:
+    """Faddeeva's function exp(-z**2) erfc(-i z); the result is complex. Its error is about 1e-15 of |w|."""
+    (value,) = promote_inexact("wofz", z)
+    if not dtypes.is_complex(value.aval.dtype):
+        wide = value.aval.dtype == dtypes.float64
+        value = convert(value, dtypes.complex128 if wide else dtypes.complex64, False)
+    return strong(_wofz.bind(value))
+
+
+# ---- Fresnel's integrals
+
+
+_FRESNEL_SINE, _FRESNEL_COSINE = (
+    [(-1.0) ** k / (math.factorial(2 * k + j) * (4 * k + 2 * j + 1)) for k in range(14)] for j in (1, 0)
+)
+
+
+def _turns(x: Any) -> tuple[Any, Any]:
+    """sin(u) and cos(u) of u = pi x**2 / 2, with x**2 reduced before it is rounded."""
+    limited = lax.min(x, lax.full_like(x, 1e100))
+    h = split_high(limited)
+    whole = h * h
+    whole = whole - 4.0 * lax.floor(whole * 0.25)
+    rest = (limited - h) * (limited + h)
+    rest = rest - 4.0 * lax.floor(rest * 0.25)
+    angle = whole + rest
+    angle = 0.5 * math.pi * (angle - 4.0 * lax.floor(angle * 0.25 + 0.5))
+    return lax.sin(angle), lax.cos(angle)
+
+
+def _fresnel_parts(x: Any) -> tuple[Any, Any]:
+    """Power series for pi x**2 / 2 < 4, else auxiliary functions (DLMF 7.5.3 and 7.5.4)."""
+    size = lax.abs(x)
+    u = 0.5 * math.pi * size * size
+    small = u < 4.0
+    near = lax.select(small, size, lax.full_like(x, 1.0))
+    angle = 0.5 * math.pi * near * near
+    z = angle * angle
+    far = lax.select(small, lax.full_like(x, 2.0), size)
+    t = 8.0 / (0.5 * math.pi * far * far) - 1.0
+    f = clenshaw(FRESNEL_F, t) / (math.pi * far)
+    g = clenshaw(FRESNEL_G, t) / (math.pi * math.pi * far * far * far)
+    sine, cosine = _turns(far)
+    infinite = size > 1e16
+    s = first_of(infinite, 0.5, small, near * angle * horner(_FRESNEL_SINE, z), 0.5 - f * cosine - g * sine)
+    c = first_of(infinite, 0.5, small, near * horner(_FRESNEL_COSINE, z), 0.5 + f * sine - g * cosine)
+    negative = x < 0.0
+    nan = lax.full_like(x, math.nan)
+    return (
+        lax.select(x != x, nan, lax.select(negative, -s, s)),
+        lax.select(x != x, nan, lax.select(negative, -c, c)),
+    )
+
+
+_fresnel_s: ElementwiseFunction = ElementwiseFunction(
+    "fresnel_s", lambda x: _fresnel_parts(x)[0], [lambda y, x: lax.sin((0.5 * math.pi) * x * x)], shown="fresnel"
+)
+_fresnel_c: ElementwiseFunction = ElementwiseFunction(
+    "fresnel_c", lambda x: _fresnel_parts(x)[1], [lambda y, x: lax.cos((0.5 * math.pi) * x * x)], shown="fresnel"
+)
+
+
+@compound()
+def fresnel(x: ArrayLike) -> tuple[Value, Value]:
+    """(S, C): the integrals of sin(pi t**2 / 2) and cos(pi t**2 / 2) from 0 to x."""
+    (value,) = real("fresnel", x)
+    return strong(_fresnel_s(value)), strong(_fresnel_c(value))
+
+
+# ---- the normal distribution
+
+
+@compound()
+def ndtr(x: ArrayLike) -> Value:
+    """The normal distribution function. All real dtypes, where JAX takes float32 and float64."""
+    (value,) = real("ndtr", x)
+    return strong(_ndtr(value))
+
+
+def _density(x: Any) -> Any:
+    return lax.exp(-0.5 * x * x) * (1.0 / math.sqrt(2 * math.pi))
+
+
+_ndtr: ElementwiseFunction = ElementwiseFunction(
+    "ndtr", lambda x: 0.5 * erfc_meaning(-_SQRT_HALF * x), [lambda y, x: _density(x)]
+)
+
+
+def _log_ndtr_meaning(x: Any) -> Any:
+    lower = lax.min(x, lax.full_like(x, 0.0))
+    below = lax.log(0.5 * scaled_erfc_positive(-_SQRT_HALF * lower)) - 0.5 * lower * lower
+    upper = lax.max(x, lax.full_like(x, 0.0))
+    above = lax.log1p(-0.5 * erfc_meaning(_SQRT_HALF * upper))
+    return first_of(x != x, math.nan, x == -math.inf, -math.inf, x < -1.0, below, x > 0.0, above, lax.log(
+        0.5 * erfc_meaning(-_SQRT_HALF * lax.max(lower, lax.full_like(x, -1.0)))
+    ))  # fmt: skip
+
+
+_log_ndtr: ElementwiseFunction = ElementwiseFunction(
+    "log_ndtr",
+    _log_ndtr_meaning,
+    [lambda y, x: lax.exp(-0.5 * x * x - y - 0.5 * math.log(2 * math.pi))],
+)
+
+
+@compound(static=("series_order",))
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
+    """log(ndtr(x)), accurate for all x. All real dtypes, where JAX takes float32 and float64.
+
+    series_order: the terms of an asymptotic series in JAX; here the result is right to the last places without it.
+    """
+    if not isinstance(series_order, int):
+        raise TypeError(f"log_ndtr: series_order must be a Python integer, not {type(series_order).__name__}")
+    if not 0 <= series_order <= 30:
+        raise ValueError(f"log_ndtr: series_order must be between 0 and 30, not {series_order}")
+    (value,) = real("log_ndtr", x)
+    return strong(_log_ndtr(value))
+
+
+def _ndtri_meaning(p: Any) -> Any:
+    """Between 0.1 and 0.9 by erf_inv; outside by Halley's method from a rational guess (AMS 26.2.23, 4.5e-4).
+
+    The step is (Phi(y) - p) / phi(y), in which Phi / phi is a scaled erfc and p / phi one exponential.
+    """
+    upper = p > 0.5
+    q = lax.select(upper, 1.0 - p, p)
+    inner = q > 0.1
+    central = math.sqrt(2.0) * lax.erf_inv(lax.select(inner, 2.0 * p - 1.0, lax.full_like(p, 0.0)))
+    tail = lax.select(inner | ~(q > 0.0), lax.full_like(p, 0.05), q)
+    log_tail = lax.log(tail)
+    t = lax.sqrt(-2.0 * log_tail)
+    y = (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t
+    for _ in range(2):
+        scaled = math.sqrt(0.5 * math.pi) * scaled_erfc_positive(-_SQRT_HALF * y)
+        r = scaled - math.sqrt(2 * math.pi) * lax.exp(0.5 * y * y + log_tail)
+        y = y - r / (1.0 + 0.5 * r * y)
+    outer = lax.select(upper, -y, y)
+    return first_of(
+        (p != p) | (p < 0.0) | (p > 1.0), math.nan, p == 0.0, -math.inf, p == 1.0, math.inf, inner, central, outer
+    )
+
+
+_ndtri: ElementwiseFunction = ElementwiseFunction(
+    "ndtri", _ndtri_meaning, [lambda y, p: math.sqrt(2 * math.pi) * lax.exp(0.5 * y * y)]
+)
+
+
+@compound()
+def ndtri(p: ArrayLike) -> Value:
+    """The inverse of ndtr; infinite at 0 and 1, NaN outside. All real dtypes, where JAX takes float32 and float64."""
+    (value,) = real("ndtri", p)
+    return strong(_ndtri(value))
+
+
+# ---- Owen's T function
+
+
+_POINTS, _WEIGHTS = (tuple(float(v) for v in c) for c in np.polynomial.legendre.leggauss(32))
+
+
+def _owens_t_meaning(h: Any, a: Any) -> Any:
+    """Gauss's quadrature for |a| <= 1, over no more than the range in which exp(-h**2 x**2 / 2) counts.
+
+    Otherwise T(h, a) = (Q(h) + Q(a h)) / 2 - Q(h) Q(a h) - T(a h, 1 / a) for h, a > 0, where Q(x) = 1 - ndtr(x)
+    (Owen 1956).
+    """
+    height, slope = lax.abs(h), lax.abs(a)
+    steep = slope > 1.0
+    product = lax.select((height == 0.0) | (slope == 0.0), lax.full_like(h, 0.0), height * slope)
+    x = lax.min(lax.select(steep, product, height), lax.full_like(h, 1e150))
+    limit = lax.select(steep, 1.0 / slope, slope)
+    width = lax.min(limit, 9.0 / lax.max(x, lax.full_like(x, 1e-30)))
+    total = lax.full_like(x, 0.0)
+    for point, weight in zip(_POINTS, _WEIGHTS):
+        place = width * (0.5 + 0.5 * point)
+        scaled = x * place
+        total = total + weight * lax.exp(-0.5 * scaled * scaled) / (1.0 + place * place)
+    inner = lax.exp(-0.5 * x * x) * total * width * (0.25 / math.pi)
+    first, second = 0.5 * erfc_meaning(_SQRT_HALF * height), 0.5 * erfc_meaning(_SQRT_HALF * product)
+    outer = 0.5 * (first + second) - first * second - inner
+    value = lax.select(steep, outer, inner)
+    return first_of((h != h) | (a != a), math.nan, a < 0.0, -value, a == 0.0, a, value)
+
+
+def _owens_t_by_h(y: Any, h: Any, a: Any) -> Any:
+    return -0.5 * _density(h) * lax.erf(_SQRT_HALF * a * h)
+
+
+def _owens_t_by_a(y: Any, h: Any, a: Any) -> Any:
+    square = 1.0 + a * a
+    return lax.exp(-0.5 * h * h * square) / (2 * math.pi * square)
+
+
+_owens_t: ElementwiseFunction = ElementwiseFunction("owens_t", _owens_t_meaning, [_owens_t_by_h, _owens_t_by_a])
+
+
+@compound()
+def owens_t(h: ArrayLike, a: ArrayLike) -> Value:
+    """Owen's T function: the probability that X > h and 0 < Y < a X, for independent normal X and Y."""
+    result: Value = strong(_owens_t(*real("owens_t", h, a)))
+    return result

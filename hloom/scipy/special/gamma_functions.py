@@ -1,0 +1,457 @@
+"""The gamma function and its relatives. Source for names and meaning: scipy.special, jax.scipy.special."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ... import lax
+from ... import numpy as jnp
+from ...extend.core import Primitive
+from ...lax.elementwise_functions import (
+    ElementwiseFunction,
+    first_of,
+    horner,
+    log1p_minus,
+    round_to_even,
+    sin_pi,
+)
+from ...lax.gamma_functions import hurwitz_zeta, log_gamma, stirling_tail
+from ...lax.special_tables import LOG_GAMMA, STIRLING
+from ...numpy.promotion import promote_inexact, strong
+from ...tracer import dtypes
+from ...tracer.compound import compound
+from ...tracer.config import enable_x64
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ...tracer.ops import convert
+from .promoting import real
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "betainc",
+    "betaln",
+    "comb",
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "poch",
+    "polygamma",
+    "zeta",
+]
+
+_FAR = 8.5
+
+
+@compound()
+def gammaln(x: ArrayLike) -> Value:
+    """log |gamma(x)|; see `lax.lgamma`."""
+    return lax.lgamma(*real("gammaln", x))
+
+
+@compound()
+def digamma(x: ArrayLike) -> Value:
+    """The derivative of gammaln; see `lax.digamma`. NaN at 0 and negative integers, as in JAX."""
+    return lax.digamma(*real("digamma", x))
+
+
+@compound()
+def gammainc(a: ArrayLike, x: ArrayLike) -> Value:
+    """The regularized lower incomplete gamma function, with derivatives by both arguments; see `lax.igamma`."""
+    return lax.igamma(*real("gammainc", a, x))
+
+
+@compound()
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Value:
+    """1 - gammainc(a, x), accurate where it is small; see `lax.igammac`."""
+    return lax.igammac(*real("gammaincc", a, x))
+
+
+@compound()
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
+    """The regularized incomplete beta function, with derivatives by all arguments; see `lax.betainc`."""
+    return lax.betainc(*real("betainc", a, b, x))
+
+
+# ---- signs and values of the gamma function
+
+
+@compound()
+def gammasgn(x: ArrayLike) -> Value:
+    """The sign of gamma(x): NaN for negative integers and -inf, the sign of x at zeros."""
+    (value,) = real("gammasgn", x)
+    return strong(_sign(value))
+
+
+def _sign(x: Any) -> Any:
+    floor = lax.floor(x)
+    odd = lax.floor(floor * 0.5) * 2.0 != floor
+    negative = x < 0.0
+    minus_zero = (x == 0.0) & (1.0 / x < 0.0)
+    return first_of(
+        (x != x) | (negative & (x == floor)), math.nan, minus_zero | (negative & odd), -1.0, lax.full_like(x, 1.0)
+    )
+
+
+def _gamma_meaning(x: Any) -> Any:
+    """Below 8.5 exp of a small polynomial times a product, above Stirling's formula (DLMF 5.11.3); reflection (5.5.3).
+
+    The power of Stirling's formula is the square of another one: it overflows later than gamma does.
+    """
+    size = lax.abs(x)
+    near = lax.select(size < _FAR, size, lax.full_like(x, 2.0))
+    k = lax.max(round_to_even(near - 2.0), lax.full_like(x, -2.0))
+    e = near - (2.0 + k)
+    value = lax.exp(e * horner(LOG_GAMMA, e))
+    product = lax.full_like(x, 1.0)
+    for j in range(6):
+        product = lax.select(k > j, product * (2.0 + e + j), product)
+    low = first_of(k < -1.5, value / (near * (1.0 + near)), k < -0.5, value / near, value * product)
+    far = lax.select(size < _FAR, lax.full_like(x, _FAR), lax.min(size, lax.full_like(x, 400.0)))
+    half = lax.pow(far, 0.5 * far - 0.25)
+    high = half * lax.exp(-far) * half * (math.sqrt(2 * math.pi) * lax.exp(stirling_tail(far)))
+    positive = lax.select(size < _FAR, low, high)
+    reflected = math.pi / (size * sin_pi(size)) / positive
+    sign = _sign(x)
+    return first_of(x == math.inf, math.inf, x == 0.0, 1.0 / x, x < 0.0, sign * reflected, positive)
+
+
+_gamma: ElementwiseFunction = ElementwiseFunction("gamma", _gamma_meaning, [lambda y, x: y * lax.digamma(x)])
+
+
+@compound()
+def gamma(x: ArrayLike) -> Value:
+    """The gamma function, of real or complex numbers; NaN at negative integers and -inf, infinite at zeros."""
+    (value,) = promote_inexact("gamma", x)
+    if dtypes.is_complex(value.aval.dtype):
+        return strong(_complex_gamma.bind(value))
+    result: Value = strong(_gamma(value))
+    return result
+
+
+@compound()
+def loggamma(x: ArrayLike) -> Value:
+    """The logarithm of the gamma function; NaN for real x <= 0.
+
+    For complex x it is the branch that is real for real x > 0, cut along the negative axis.
+    """
+    (value,) = promote_inexact("loggamma", x)
+    if dtypes.is_complex(value.aval.dtype):
+        result: Value = _complex_log_gamma.bind(value)
+        return result
+    return jnp.where(value > 0, lax.lgamma(value), math.nan)
+
+
+def _in_complex128(name: str, meaning: Any) -> Primitive:
+    """A primitive on complex numbers that is computed in complex128, and differentiated through its meaning."""
+    primitive = Primitive(name)
+
+    @primitive.def_meaning
+    def _(z: Any) -> Any:
+        dtype, weak = z.aval.dtype, z.aval.weak_type
+        with enable_x64(True):
+            result = meaning(convert(z, dtypes.complex128, False))
+        return convert(result, dtype, weak)
+
+    return primitive
+
+
+def _log_gamma_of(z: Any) -> Any:
+    """Stirling's series after eight steps to the right (DLMF 5.11.1, 5.5.1); left of 0 by reflection (5.5.3).
+
+    In the upper half-plane, log sin(pi z) = log(1 - exp(2 pi i z)) - i pi z + i pi / 2 - log 2 is analytic, and so is
+    the sum; below it is the conjugate.
+    """
+    x, y = lax.real(z), lax.imag(z)
+    below = (y < 0.0) | ((y == 0.0) & (1.0 / y < 0.0))
+    upper = lax.complex(x, lax.abs(y))
+    left = x < 0.5
+    right = lax.select(left, 1.0 - upper, upper)
+    shifted = right + 8.0
+    w = 1.0 / (shifted * shifted)
+    tail = horner(STIRLING, w) / shifted
+    stirling = (shifted - 0.5) * lax.log(shifted) - shifted + 0.5 * math.log(2 * math.pi) + tail
+    for k in range(8):
+        stirling = stirling - lax.log(right + float(k))
+    reduced = lax.complex(x - round_to_even(x), lax.abs(y))
+    sine = lax.log(1.0 - lax.exp(2j * math.pi * reduced)) - 1j * math.pi * upper + (0.5j * math.pi - math.log(2))
+    value = lax.select(left, math.log(math.pi) - sine - stirling, stirling)
+    value = lax.select(below, lax.conj(value), value)
+    pole = (y == 0.0) & (x <= 0.0) & (x == lax.floor(x))
+    return lax.select(pole, lax.full_like(value, complex(math.nan, math.nan)), value)
+
+
+def _gamma_of(z: Any) -> Any:
+    return lax.exp(_log_gamma_of(z))
+
+
+_complex_log_gamma = _in_complex128("complex_loggamma", _log_gamma_of)
+_complex_gamma = _in_complex128("complex_gamma", _gamma_of)
+
+
+# ---- beta, binomial coefficients, factorials
+
+
+def _log_beta_meaning(a: Any, b: Any) -> Any:
+    """Above 8.5 by Stirling's formula, in which the logarithms are those of quotients: nothing large cancels."""
+    p, q = lax.min(a, b), lax.max(a, b)
+    safe_q = lax.select(q < _FAR, lax.full_like(q, _FAR), q)
+    safe_p = lax.select(p < _FAR, lax.full_like(p, _FAR), p)
+    together = safe_p + safe_q
+    share = safe_p / safe_q
+    both = (
+        0.5 * math.log(2 * math.pi)
+        - 0.5 * lax.log(safe_q)
+        + (safe_p - 0.5) * lax.log(safe_p / together)
+        - safe_q * lax.log1p(share)
+        + stirling_tail(safe_p)
+        + stirling_tail(safe_q)
+        - stirling_tail(together)
+    )
+    few = lax.select((p < _FAR) & (p > 0.0), p, lax.full_like(p, 1.0))
+    u = few / safe_q
+    one = (
+        log_gamma(few)
+        - safe_q * log1p_minus(u)
+        + 0.5 * lax.log1p(u)
+        - few * lax.log(few + safe_q)
+        + stirling_tail(safe_q)
+        - stirling_tail(few + safe_q)
+    )
+    direct = log_gamma(p) + log_gamma(q) - log_gamma(p + q)
+    infinite = (q == math.inf) & (p > 0.0)
+    return first_of(
+        (a != a) | (b != b),
+        math.nan,
+        infinite,
+        -math.inf,
+        p >= _FAR,
+        both,
+        (q >= _FAR) & (p > 0.0),
+        one,
+        direct,
+    )
+
+
+_log_beta: ElementwiseFunction = ElementwiseFunction(
+    "betaln",
+    _log_beta_meaning,
+    [
+        lambda y, a, b: lax.digamma(a) - lax.digamma(a + b),
+        lambda y, a, b: lax.digamma(b) - lax.digamma(a + b),
+    ],
+)
+
+
+@compound()
+def betaln(a: ArrayLike, b: ArrayLike) -> Value:
+    """log |beta(a, b)|, also where a and b are large."""
+    result: Value = _log_beta(*real("betaln", a, b))
+    return result
+
+
+def _beta_meaning(a: Any, b: Any) -> Any:
+    return _sign(a) * _sign(b) * _sign(a + b) * lax.exp(_log_beta_meaning(a, b))
+
+
+_beta: ElementwiseFunction = ElementwiseFunction(
+    "beta",
+    _beta_meaning,
+    [
+        lambda y, a, b: y * (lax.digamma(a) - lax.digamma(a + b)),
+        lambda y, a, b: y * (lax.digamma(b) - lax.digamma(a + b)),
+    ],
+)
+
+
+@compound()
+def beta(a: ArrayLike, b: ArrayLike) -> Value:
+    """gamma(a) gamma(b) / gamma(a + b); NaN if one of the three is not defined."""
+    result: Value = strong(_beta(*real("beta", a, b)))
+    return result
+
+
+_factorial: ElementwiseFunction = ElementwiseFunction(
+    "factorial",
+    lambda n: lax.select(n < 0.0, lax.full_like(n, 0.0), _gamma_meaning(n + 1.0)),
+    [lambda y, n: lax.select(n < 0.0, y, y * lax.digamma(lax.select(n < 0.0, lax.full_like(n, 1.0), n + 1.0)))],
+)
+
+
+@compound(static=("exact",))
+def factorial(n: ArrayLike, exact: bool = False) -> Value:
+    """gamma(n + 1), and 0 for n < 0.
+
+    exact: integers of any size are no arrays; math.factorial has them. NotImplementedError, as in JAX.
+    """
+    if exact:
+        raise NotImplementedError("factorial with exact=True: math.factorial gives integers of any size")
+    result: Value = _factorial(*real("factorial", n))
+    return result
+
+
+def _comb_meaning(n: Any, k: Any) -> Any:
+    """1 / ((n + 1) B(n - k + 1, k + 1)), and the nearest integer of that for integers below 2**52."""
+    inside = (k <= n) & (n >= 0.0) & (k >= 0.0)
+    n, k = (lax.select(inside, v, lax.full_like(v, 0.0)) for v in (n, k))
+    value = lax.exp(-_log_beta_meaning(n - k + 1.0, k + 1.0)) / (n + 1.0)
+    whole = (n == lax.floor(n)) & (k == lax.floor(k)) & (value < 1e12)
+    value = lax.select(whole, round_to_even(value), value)
+    return lax.select(inside, value, lax.full_like(value, 0.0))
+
+
+def _comb_by_n(y: Any, n: Any, k: Any) -> Any:
+    return y * (lax.digamma(n + 1.0) - lax.digamma(n - k + 1.0))
+
+
+def _comb_by_k(y: Any, n: Any, k: Any) -> Any:
+    return y * (lax.digamma(n - k + 1.0) - lax.digamma(k + 1.0))
+
+
+_comb: ElementwiseFunction = ElementwiseFunction("comb", _comb_meaning, [_comb_by_n, _comb_by_k])
+
+
+@compound(static=("repetition",))
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Value:
+    """How many choices of k things out of N there are, in floating point; 0 unless 0 <= k <= N.
+
+    repetition: things may be chosen more than once.
+    """
+    number, chosen = real("comb", N, k)
+    if repetition:
+        result: Value = jnp.where((chosen == 0) & (number >= 0), 1.0, _comb(number + chosen - 1, chosen))
+    else:
+        result = _comb(number, chosen)
+    return result
+
+
+def multigammaln(a: ArrayLike, d: ArrayLike) -> Value:
+    """The logarithm of the multivariate gamma function of dimension d, an integer that is not traced."""
+    return _multigammaln(a, operator.index(d))  # type: ignore[arg-type]
+
+
+@compound(static=("d",))
+def _multigammaln(a: ArrayLike, d: int) -> Value:
+    (value,) = real("multigammaln", a)
+    terms = lax.lgamma(value[..., None] - np.arange(d, dtype=value.dtype) / np.asarray(2, value.dtype))
+    return strong(terms.sum(-1) + 0.25 * d * (d - 1) * math.log(math.pi))
+
+
+def _poch_meaning(z: Any, m: Any) -> Any:
+    """By logarithms, whose difference Stirling's formula gives without cancellation; a product for small integers m."""
+    product = lax.full_like(z, 1.0)
+    few = (m == lax.floor(m)) & (m >= 0.0) & (m <= 12.0)
+    for j in range(12):
+        product = lax.select(m > j, product * (z + float(j)), product)
+    after = z + m
+    large = (z >= _FAR) & (after >= _FAR)
+    base = lax.select(large, z, lax.full_like(z, 10.0))
+    step = lax.select(large, m, lax.full_like(z, 1.0))
+    end = base + step
+    share = step / base
+    far = (base - 0.5) * lax.log1p(share) + step * (lax.log(end) - 1.0) + stirling_tail(end) - stirling_tail(base)
+    quotient = _sign(after) * _sign(z) * lax.exp(log_gamma(after) - log_gamma(z))
+    pole = (z <= 0.0) & (z == lax.floor(z))
+    near = (lax.abs(z) < 25.0) & (lax.abs(after) < 25.0)
+    plain = _gamma_meaning(after) / _gamma_meaning(z)
+    return first_of(
+        few, product, pole, lax.select(z == 0.0, lax.full_like(z, 0.0), lax.full_like(z, math.nan)),
+        large, lax.exp(far), near, plain, quotient,
+    )  # fmt: skip
+
+
+_poch: ElementwiseFunction = ElementwiseFunction(
+    "poch",
+    _poch_meaning,
+    [
+        lambda y, z, m: y * (lax.digamma(z + m) - lax.digamma(z)),
+        lambda y, z, m: y * lax.digamma(z + m),
+    ],
+)
+
+
+@compound()
+def poch(z: ArrayLike, m: ArrayLike) -> Value:
+    """Pochhammer's symbol gamma(z + m) / gamma(z): z (z + 1) ... (z + m - 1) for integers m."""
+    result: Value = strong(_poch(*real("poch", z, m)))
+    return result
+
+
+# ---- zeta and its relatives
+
+
+@compound()
+def polygamma(n: ArrayLike, x: ArrayLike) -> Value:
+    """The derivative of order n, an integer, of `digamma`; n = 0 is digamma itself."""
+    if not jnp.issubdtype(jnp.result_type(n), np.integer):
+        raise ValueError(
+            f"Argument `n` to polygamma must be of integer type. Got dtype {jnp.result_type(n).name}: "
+            "there are derivatives of order 0, 1, 2, ..."
+        )
+    return lax.polygamma(*real("polygamma", n, x))
+
+
+def _riemann_meaning(s: Any) -> Any:
+    """Left of 0 by reflection (DLMF 25.4.1); right of 0 Euler's and Maclaurin's formula holds also below 1."""
+    one = lax.full_like(s, 1.0)
+    right = lax.select(s < 0.0, 1.0 - s, s)
+    upper = hurwitz_zeta(lax.select(right < 1.0, one + one, right), one)
+    middle = lax.select((right < 1.0) & (right >= 0.0), right, lax.full_like(s, 0.5))
+    # (1 - 2**(1 - s)) zeta(s) is the alternating sum, by Borwein's algorithm 2 (1991)
+    alternating = lax.full_like(s, 0.0)
+    for k, weight in enumerate(_BORWEIN):
+        alternating = alternating + weight * lax.pow(one * float(k + 1), -middle)
+    lower = alternating / -lax.expm1((1.0 - middle) * math.log(2.0))
+    value = lax.select(right < 1.0, lower, upper)
+    sine = lax.sin(0.5 * math.pi * (s - 4.0 * round_to_even(s * 0.25)))
+    sine = lax.select(lax.floor(s * 0.5) * 2.0 == s, lax.full_like(s, 0.0), sine)
+    reflected = 2.0 * lax.exp((s - 1.0) * math.log(2 * math.pi)) * sine * _gamma_meaning(right) * value
+    return first_of(s == 1.0, math.inf, s == -math.inf, math.nan, s < 0.0, reflected, value)
+
+
+def _borwein(count: int) -> list[float]:
+    """The weights of 1**-s, -2**-s, ...: exact integers over one denominator."""
+    total, sums = 0, []
+    for i in range(count + 1):
+        total += count * math.factorial(count + i - 1) * 4**i // (math.factorial(count - i) * math.factorial(2 * i))
+        sums.append(total)
+    return [(-1) ** k * (sums[count] - sums[k]) / sums[count] for k in range(count)]
+
+
+_BORWEIN = _borwein(24)
+_riemann: ElementwiseFunction = ElementwiseFunction("riemann_zeta", _riemann_meaning, [None])
+
+
+@compound()
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Value:
+    """Hurwitz's zeta function, the sum of (q + k)**-x; see `lax.zeta`. Without q, Riemann's, for all real x."""
+    result: Value = _riemann(*real("zeta", x)) if q is None else lax.zeta(*real("zeta", x, q))
+    return result
+
+
+def bernoulli(n: int) -> Value:
+    """The Bernoulli numbers B0 ... Bn, where B1 is -1/2."""
+    count = operator.index(n)
+    if count < 0:
+        raise ValueError(f"bernoulli: n must be a non-negative integer, not {count}")
+    values = np.zeros(count + 1)
+    values[:2] = [1.0, -0.5][: count + 1]
+    size = 2.0  # 2 k! / (2 pi)**k
+    for k in range(1, count + 1):
+        size *= k / (2 * math.pi)
+        if k % 2 == 0 and k > 1:
+            values[k] = (1 if k % 4 else -1) * size * math.fsum(j**-k for j in range(1, 40 if k > 8 else 4000))
+    for k, exact in zip((2, 4, 6, 8), (1 / 6, -1 / 30, 1 / 42, -1 / 30)):
+        if k <= count:
+            values[k] = exact
+    return jnp.asarray(values, dtypes.canonical_dtype(float))

@@ -1,0 +1,27 @@
+"""Arguments of special functions: numbers of one floating dtype and one shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...numpy.promotion import promote_inexact
+from ...tracer import dtypes
+from ...tracer.core import Value
+from ...tracer.errors import OperandError
+from ...tracer.source import user_line
+
+
+class ComplexOperandError(OperandError, ValueError):
+    """A function of real numbers was called on complex ones; JAX raises a ValueError or a TypeError."""
+
+
+def real(name: str, *args: Any) -> list[Value]:
+    """The arguments as values of one floating dtype and one shape; OperandError if they are complex."""
+    values = promote_inexact(name, *args)
+    if dtypes.is_complex(values[0].aval.dtype):
+        raise ComplexOperandError(
+            f"{name} does not support complex-valued inputs: {values[0].aval.str_short()}\n"
+            f"  at {user_line() or '<unknown>'}\n  It is a function of real numbers here, as in JAX.",
+            f"{name}_dtypes",
+        )
+    return values

@@ -1,0 +1,55 @@
+"""`hloom.scipy.stats.bernoulli`: one trial that succeeds with probability p."""
+
+from __future__ import annotations
+
+import math
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import xlog1py, xlogy
+from ..special.promoting import real
+from .families import Discrete
+
+__all__ = ["cdf", "logpmf", "pmf", "ppf"]
+
+
+_family = Discrete(
+    "bernoulli",
+    high=1.0,
+    valid=lambda p: (p >= 0) & (p <= 1),
+    log_mass=lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
+)
+
+
+@compound()
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    return _family.logpmf(k, p, loc)
+
+
+@compound()
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The probability of k; 0 unless k - loc is an integer of the support."""
+    return _family.pmf(k, p, loc)
+
+
+@compound()
+def cdf(k: ArrayLike, p: ArrayLike) -> Value:
+    """The probability of values up to k."""
+    place, share = real("bernoulli.cdf", k, p)
+    value = jnp.where(place < 0, 0, jnp.where(place < 1, 1 - share, 1))
+    return jnp.where((place == place) & (share >= 0) & (share <= 1), value, math.nan)
+
+
+@compound()
+def ppf(q: ArrayLike, p: ArrayLike) -> Value:
+    """The smallest k for which cdf is at least q; NaN for q outside of [0, 1]."""
+    level, share = real("bernoulli.ppf", q, p)
+    valid = (level >= 0) & (level <= 1) & (share >= 0) & (share <= 1)
+    return jnp.where(valid, jnp.where(level <= 1 - share, 0, 1), math.nan).astype(level.dtype)
+
+
+_publish(__name__)

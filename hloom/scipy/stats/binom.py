@@ -1,0 +1,36 @@
+"""`hloom.scipy.stats.binom`: the successes in n trials, each with probability p."""
+
+from __future__ import annotations
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import betaln, xlog1py, xlogy
+from .families import Discrete
+
+__all__ = ["logpmf", "pmf"]
+
+
+_family = Discrete(
+    "binom",
+    high=lambda n, p: n,
+    valid=lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
+    log_mass=lambda k, n, p: xlogy(k, p) + xlog1py(n - k, -p) - jnp.log1p(n) - betaln(n - k + 1, k + 1),
+)
+
+
+@compound()
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    return _family.logpmf(k, n, p, loc)
+
+
+@compound()
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The probability of k; 0 unless k - loc is an integer of the support."""
+    return _family.pmf(k, n, p, loc)
+
+
+_publish(__name__)

@@ -1,0 +1,91 @@
+"""`hloom.scipy.stats.cauchy`: Cauchy's distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from .families import Continuous
+
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+
+def _log_density(y: Any) -> Any:
+    """-log(pi (1 + y**2)), without the overflow of y**2."""
+    size = abs(y)
+    far = size > 1
+    near, large = jnp.where(far, 0, y), jnp.where(far, size, 1)
+    value = jnp.where(far, 2 * jnp.log(large) + jnp.log1p((1 / large) ** 2), jnp.log1p(near * near))
+    return -value - math.log(math.pi)
+
+
+def _quantile(q: Any) -> Any:
+    """-1 / tan(pi q), or the same where that is not small."""
+    low = q < 0.25
+    return jnp.where(low, -1 / jnp.tan(math.pi * jnp.where(low, q, 0.25)), jnp.tan(math.pi * (q - 0.5)))
+
+
+_family = Continuous(
+    "cauchy",
+    log_density=_log_density,
+    cdf_formula=lambda y: jnp.arctan2(1, -y) / math.pi,
+    sf_formula=lambda y: jnp.arctan2(1, y) / math.pi,
+    ppf_formula=_quantile,
+    isf_formula=lambda q: -_quantile(q),
+)
+
+
+@compound()
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The logarithm of the density."""
+    return _family.logpdf(x, loc, scale)
+
+
+@compound()
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The density."""
+    return _family.pdf(x, loc, scale)
+
+
+@compound()
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The probability of values up to x."""
+    return _family.cdf(x, loc, scale)
+
+
+@compound()
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The logarithm of cdf."""
+    return _family.logcdf(x, loc, scale)
+
+
+@compound()
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """1 - cdf, accurate where it is small."""
+    return _family.sf(x, loc, scale)
+
+
+@compound()
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The logarithm of sf."""
+    return _family.logsf(x, loc, scale)
+
+
+@compound()
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The inverse of cdf; NaN outside of [0, 1]."""
+    return _family.ppf(q, loc, scale)
+
+
+@compound()
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The inverse of sf; NaN outside of [0, 1]."""
+    return _family.isf(q, loc, scale)
+
+
+_publish(__name__)

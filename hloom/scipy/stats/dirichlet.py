@@ -1,0 +1,48 @@
+"""`hloom.scipy.stats.dirichlet`: Dirichlet's distribution on the simplex."""
+
+from __future__ import annotations
+
+import math
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import gammaln, xlogy
+
+__all__ = ["logpdf", "pdf"]
+
+
+@compound()
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
+    """The logarithm of the density at the points x[:, ...]; -inf outside of the simplex.
+
+    alpha: a vector of parameters. x may lack its last row, which follows from the others.
+    """
+    check_arraylike("dirichlet.logpdf", x, alpha)
+    points, shapes = promote_dtypes_inexact(x, alpha)
+    if shapes.ndim != 1:
+        raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={shapes.shape}")
+    if not points.ndim or points.shape[0] not in (shapes.shape[0], shapes.shape[0] - 1):
+        raise ValueError(
+            "`x` must have either the same number of entries as `alpha` or one entry fewer; "
+            f"got x.shape={points.shape}, alpha.shape={shapes.shape}"
+        )
+    if points.shape[0] != shapes.shape[0]:
+        points = jnp.concatenate([points, 1 - points.sum(0, keepdims=True)])
+    inside = (points > 0).all(0) & (abs(points.sum(0) - 1) < 1e-6)
+    constant = gammaln(shapes).sum() - gammaln(shapes.sum())
+    column = shapes.reshape(-1, *[1] * (points.ndim - 1))
+    value = xlogy(column - 1, jnp.where(inside, points, 1)).sum(0) - constant
+    return jnp.where((shapes > 0).all(), jnp.where(inside, value, -math.inf), math.nan)
+
+
+@compound()
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Value:
+    """The density."""
+    return jnp.exp(logpdf(x, alpha))
+
+
+_publish(__name__)

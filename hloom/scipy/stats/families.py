@@ -1,0 +1,169 @@
+"""What distributions have in common: arguments, the support, locations and scales, and parameters that are not allowed.
+
+    _family = Continuous("expon", low=0.0, log_density=lambda y: -y, cdf_formula=...)
+
+A distribution is a module with SciPy's functions, as in JAX. Each function is one line: it hands its arguments to the
+module's family, which knows the standard distribution (location 0, scale 1) as formulas. Formulas see only points of
+the support, so that derivatives are finite where values are. Outside of it densities are 0 and distribution functions
+0 or 1; for parameters that are not allowed, for scales that are not positive and for NaN the result is NaN, as in
+SciPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ... import numpy as jnp
+from ...tracer.core import Value
+from ..special.promoting import real
+
+Formula = Callable[..., Any]
+"""formula(y, *shapes)"""
+
+
+def _allowed(*shapes: Any) -> Any:
+    return True
+
+
+@dataclass(frozen=True)
+class Continuous:
+    """A family of densities.
+
+    low, high: the ends of the support of the standard distribution, numbers or functions of the shapes.
+    inner: a point of the support, a number or a function of the shapes.
+    valid: which shapes are allowed.
+    """
+
+    name: str
+    log_density: Formula
+    low: float | Formula = -math.inf
+    high: float | Formula = math.inf
+    inner: float | Formula = 0.5
+    valid: Formula = _allowed
+    cdf_formula: Formula | None = None
+    sf_formula: Formula | None = None
+    logcdf_formula: Formula | None = None
+    logsf_formula: Formula | None = None
+    ppf_formula: Formula | None = None
+    isf_formula: Formula | None = None
+
+    def logpdf(self, x: Any, *parameters: Any) -> Value:
+        """The logarithm of the density; the last two parameters are the location and the scale."""
+        y, shapes, _, scale, wrong = self._standard("logpdf", x, parameters)
+        low, high = self._ends(shapes)
+        inside = (y >= low) & (y <= high) & (abs(y) < math.inf)
+        safe = jnp.where(inside, y, self._inner(shapes))
+        value = jnp.where(inside, self.log_density(safe, *shapes) - jnp.log(scale), -math.inf)
+        return jnp.where(wrong, math.nan, value)
+
+    def pdf(self, x: Any, *parameters: Any) -> Value:
+        return jnp.exp(self.logpdf(x, *parameters))
+
+    def cdf(self, x: Any, *parameters: Any) -> Value:
+        return self._probability("cdf", self._cdf, (0.0, 1.0), x, parameters)
+
+    def sf(self, x: Any, *parameters: Any) -> Value:
+        return self._probability("sf", self._sf, (1.0, 0.0), x, parameters)
+
+    def logcdf(self, x: Any, *parameters: Any) -> Value:
+        formula = self.logcdf_formula or (lambda y, *shapes: _log(self._cdf(y, *shapes), self._sf(y, *shapes)))
+        return self._probability("logcdf", formula, (-math.inf, 0.0), x, parameters)
+
+    def logsf(self, x: Any, *parameters: Any) -> Value:
+        formula = self.logsf_formula or (lambda y, *shapes: _log(self._sf(y, *shapes), self._cdf(y, *shapes)))
+        return self._probability("logsf", formula, (0.0, -math.inf), x, parameters)
+
+    def ppf(self, q: Any, *parameters: Any) -> Value:
+        assert self.ppf_formula is not None
+        return self._quantile("ppf", self.ppf_formula, q, parameters, False)
+
+    def isf(self, q: Any, *parameters: Any) -> Value:
+        assert self.isf_formula is not None
+        return self._quantile("isf", self.isf_formula, q, parameters, True)
+
+    # ---- what they share
+
+    def _cdf(self, y: Any, *shapes: Any) -> Any:
+        if self.cdf_formula is not None:
+            return self.cdf_formula(y, *shapes)
+        assert self.logcdf_formula is not None
+        return jnp.exp(self.logcdf_formula(y, *shapes))
+
+    def _sf(self, y: Any, *shapes: Any) -> Any:
+        if self.sf_formula is not None:
+            return self.sf_formula(y, *shapes)
+        if self.logsf_formula is not None:
+            return jnp.exp(self.logsf_formula(y, *shapes))
+        return 1 - self._cdf(y, *shapes)
+
+    def _ends(self, shapes: Any) -> tuple[Any, Any]:
+        low = self.low(*shapes) if callable(self.low) else self.low
+        high = self.high(*shapes) if callable(self.high) else self.high
+        return low, high
+
+    def _inner(self, shapes: Any) -> Any:
+        return self.inner(*shapes) if callable(self.inner) else self.inner
+
+    def _standard(self, function: str, x: Any, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+        x, *shapes, loc, scale = real(f"{self.name}.{function}", x, *parameters)
+        positive = scale > 0
+        y = (x - loc) / jnp.where(positive, scale, 1)
+        wrong = (y != y) | ~(self.valid(*shapes) & positive)
+        return y, shapes, loc, scale, wrong
+
+    def _probability(
+        self, function: str, formula: Formula, outside: tuple[float, float], x: Any, parameters: tuple[Any, ...]
+    ) -> Value:
+        y, shapes, _, _, wrong = self._standard(function, x, parameters)
+        low, high = self._ends(shapes)
+        inside = (y > low) & (y < high)
+        value = formula(jnp.where(inside, y, self._inner(shapes)), *shapes)
+        value = jnp.where(inside, value, jnp.where(y <= low, *outside))
+        return jnp.where(wrong, math.nan, value)
+
+    def _quantile(self, function: str, formula: Formula, q: Any, parameters: tuple[Any, ...], upper: bool) -> Value:
+        q, *shapes, loc, scale = real(f"{self.name}.{function}", q, *parameters)
+        low, high = self._ends(shapes)
+        first, last = (high, low) if upper else (low, high)
+        inside = (q > 0) & (q < 1)
+        value = formula(jnp.where(inside, q, 0.5), *shapes)
+        value = jnp.where(inside, value, jnp.where(q == 0, first, last)) * scale + loc
+        return jnp.where((q >= 0) & (q <= 1) & (scale > 0) & self.valid(*shapes), value, math.nan)
+
+
+def _log(p: Any, rest: Any) -> Any:
+    """log(p), where p + rest = 1."""
+    return jnp.where(p < 0.5, jnp.log(p), jnp.log1p(-rest))
+
+
+def log_of_complement(x: Any) -> Any:
+    """log(1 - exp(x)) for x < 0."""
+    near = x > -0.7
+    return jnp.where(near, jnp.log(-jnp.expm1(jnp.where(near, x, -1.0))), jnp.log1p(-jnp.exp(jnp.where(near, -1.0, x))))
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """A family of probabilities of integers; `low` and `high` are the first and the last one."""
+
+    name: str
+    log_mass: Formula
+    low: float = 0.0
+    high: float | Formula = math.inf
+    valid: Formula = _allowed
+
+    def logpmf(self, k: Any, *parameters: Any) -> Value:
+        """The logarithm of the probability; the last parameter is the location."""
+        k, *shapes, loc = real(f"{self.name}.logpmf", k, *parameters)
+        y = k - loc
+        high = self.high(*shapes) if callable(self.high) else self.high
+        inside = (y >= self.low) & (y <= high) & (y == jnp.floor(y)) & (y < math.inf)
+        value = self.log_mass(jnp.where(inside, y, self.low), *shapes)
+        value = jnp.where(inside, value, -math.inf)
+        return jnp.where((y == y) & self.valid(*shapes), value, math.nan)
+
+    def pmf(self, k: Any, *parameters: Any) -> Value:
+        return jnp.exp(self.logpmf(k, *parameters))

@@ -1,0 +1,36 @@
+"""`hloom.scipy.stats.geom`: the number of the first trial that succeeds."""
+
+from __future__ import annotations
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import xlog1py
+from .families import Discrete
+
+__all__ = ["logpmf", "pmf"]
+
+
+_family = Discrete(
+    "geom",
+    low=1.0,
+    valid=lambda p: (p > 0) & (p <= 1),
+    log_mass=lambda k, p: xlog1py(k - 1, -p) + jnp.log(p),
+)
+
+
+@compound()
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    return _family.logpmf(k, p, loc)
+
+
+@compound()
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The probability of k; 0 unless k - loc is an integer of the support."""
+    return _family.pmf(k, p, loc)
+
+
+_publish(__name__)

@@ -1,0 +1,38 @@
+"""`hloom.scipy.stats.multinomial`: how often each outcome happens in n trials."""
+
+from __future__ import annotations
+
+import math
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...numpy.promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
+from ...tracer import dtypes
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import gammaln, xlogy
+
+__all__ = ["logpmf", "pmf"]
+
+
+@compound()
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
+    """The logarithm of the probability of the counts x[..., :], integers; -inf unless they are n in sum."""
+    check_arraylike("multinomial.logpmf", x, n, p)
+    (chances,) = promote_dtypes_inexact(p)
+    counts, trials = promote_dtypes(x, n)
+    if not dtypes.is_integer(counts.aval.dtype):
+        raise ValueError(f"x and n must be of integer type; got x.dtype={jnp.result_type(x)}, n.dtype={trials.dtype}")
+    whole, total = counts.astype(chances.dtype), trials.astype(chances.dtype)
+    value = gammaln(total + 1) + (xlogy(whole, chances) - gammaln(whole + 1)).sum(-1)
+    return jnp.where(counts.sum(-1) == trials, value, -math.inf)
+
+
+@compound()
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
+    """The probability."""
+    return jnp.exp(logpmf(x, n, p))
+
+
+_publish(__name__)

@@ -1,0 +1,69 @@
+"""`hloom.scipy.stats.poisson`: Poisson's distribution of mean mu."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import entr, gammaincc, gammaln, xlogy
+from ..special.promoting import real
+from .families import Discrete
+
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
+
+_family = Discrete(
+    "poisson",
+    valid=lambda mu: mu >= 0,
+    log_mass=lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu,
+)
+
+
+@compound()
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    return _family.logpmf(k, mu, loc)
+
+
+@compound()
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The probability of k; 0 unless k - loc is an integer of the support."""
+    return _family.pmf(k, mu, loc)
+
+
+@compound()
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The probability of values up to k."""
+    place, mean, start = real("poisson.cdf", k, mu, loc)
+    y = place - start
+    inside = (y >= 0) & (y < math.inf)
+    value = gammaincc(jnp.floor(jnp.where(inside, y, 0)) + 1, mean)
+    value = jnp.where(inside, value, jnp.where(y < 0, 0.0, 1.0))
+    return jnp.where((y == y) & (mean >= 0), value, math.nan)
+
+
+_SUMMED = 250
+
+
+@compound()
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Value:
+    """The entropy in nats: a sum for mu below 100, else its expansion in 1 / mu."""
+    mean, _ = real("poisson.entropy", mu, loc)
+    small = mean < 100
+    near = jnp.where(small & (mean >= 0), mean, 1)[..., None]
+    k = jnp.arange(_SUMMED, dtype=mean.dtype)
+    summed = entr(jnp.exp(xlogy(k, near) - gammaln(k + 1) - near)).sum(-1)
+    far = jnp.where(small, 100, mean)
+    tail: Any = 0
+    for c in (9 / 80, 19 / 360, 1 / 24, 1 / 12):
+        tail = (tail + c) / far
+    expanded = 0.5 * jnp.log(2 * math.pi * math.e * far) - tail
+    return jnp.where(mean >= 0, jnp.where(small, summed, expanded), math.nan)
+
+
+_publish(__name__)

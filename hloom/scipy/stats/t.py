@@ -1,0 +1,46 @@
+"""`hloom.scipy.stats.t`: Student's distribution with df degrees of freedom."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import betaln
+from .families import Continuous
+
+__all__ = ["logpdf", "pdf"]
+
+
+def _log_density(y: Any, df: Any) -> Any:
+    """With the beta function, so that nothing large cancels for large df; for df = inf the normal density."""
+    normal = df == math.inf
+    df = jnp.where(normal, 1, df)
+    value = -betaln(0.5 * df, 0.5) - 0.5 * jnp.log(df) - 0.5 * (df + 1) * jnp.log1p(y * (y / df))
+    return jnp.where(normal, -0.5 * y * y - 0.5 * math.log(2 * math.pi), value)
+
+
+_family = Continuous(
+    "t",
+    valid=lambda df: df > 0,
+    log_density=_log_density,
+)
+
+
+@compound()
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The logarithm of the density."""
+    return _family.logpdf(x, df, loc, scale)
+
+
+@compound()
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The density."""
+    return _family.pdf(x, df, loc, scale)
+
+
+_publish(__name__)

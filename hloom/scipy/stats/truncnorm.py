@@ -1,0 +1,90 @@
+"""`hloom.scipy.stats.truncnorm`: the normal distribution cut off at a and b, before location and scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from ..special import log_ndtr, ndtr
+from .families import Continuous, log_of_complement
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+def _log_mass(low: Any, high: Any) -> Any:
+    """log(ndtr(high) - ndtr(low)), in the tail on the side of 0 in which both are small."""
+    right = low > 0
+    left, top = jnp.where(right, -high, low), jnp.where(right, -low, high)
+    central = (left < 0) & (top > 0)
+    upper = log_ndtr(jnp.where(central, 0, top))
+    tail = upper + log_of_complement(jnp.where(left < top, log_ndtr(jnp.where(central, -1, left)) - upper, -1))
+    return jnp.where(central, jnp.log1p(-ndtr(left) - ndtr(-top)), tail)
+
+
+def _inner(low: Any, high: Any) -> Any:
+    """The middle of [low, high], or 1 away from the end that is finite."""
+    first, last = jnp.where(low > -math.inf, low, high - 2), jnp.where(high < math.inf, high, low + 2)
+    return jnp.where((low == -math.inf) & (high == math.inf), 0, 0.5 * (first + last))
+
+
+def _log_share(low: Any, y: Any, high: Any) -> Any:
+    """The logarithm of the share of [low, high] that lies below y; near 1 from that above."""
+    total = _log_mass(low, high)
+    below, above = _log_mass(low, y) - total, _log_mass(y, high) - total
+    return jnp.where(below > -0.1, jnp.log1p(-jnp.exp(above)), below)
+
+
+_family = Continuous(
+    "truncnorm",
+    low=lambda a, b: a,
+    high=lambda a, b: b,
+    inner=_inner,
+    valid=lambda a, b: a < b,
+    log_density=lambda y, a, b: -0.5 * y * y - 0.5 * math.log(2 * math.pi) - _log_mass(a, b),
+    logcdf_formula=lambda y, a, b: _log_share(a, y, b),
+    logsf_formula=lambda y, a, b: _log_share(-b, -y, -a),
+)
+
+
+@compound()
+def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The logarithm of the density."""
+    return _family.logpdf(x, a, b, loc, scale)
+
+
+@compound()
+def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The density."""
+    return _family.pdf(x, a, b, loc, scale)
+
+
+@compound()
+def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The probability of values up to x."""
+    return _family.cdf(x, a, b, loc, scale)
+
+
+@compound()
+def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The logarithm of cdf."""
+    return _family.logcdf(x, a, b, loc, scale)
+
+
+@compound()
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """1 - cdf, accurate where it is small."""
+    return _family.sf(x, a, b, loc, scale)
+
+
+@compound()
+def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
+    """The logarithm of sf."""
+    return _family.logsf(x, a, b, loc, scale)
+
+
+_publish(__name__)

@@ -1,0 +1,45 @@
+"""`hloom.scipy.stats.wrapcauchy`: Cauchy's distribution wrapped around the circle [0, 2 pi]."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import numpy as jnp
+from ...namespaces import publish as _publish
+from ...tracer.compound import compound
+from ...tracer.core import Value
+from ...tracer.operators import ArrayLike
+from .families import Continuous
+
+__all__ = ["logpdf", "pdf"]
+
+
+def _log_density(y: Any, c: Any) -> Any:
+    """1 + c**2 - 2 c cos(y) is (1 - c)**2 + 4 c sin(y / 2)**2, which does not cancel."""
+    distance = (1 - c) ** 2 + 4 * c * jnp.sin(0.5 * y) ** 2
+    return jnp.log1p(-c) + jnp.log1p(c) - math.log(2 * math.pi) - jnp.log(distance)
+
+
+_family = Continuous(
+    "wrapcauchy",
+    low=0.0,
+    high=2 * math.pi,
+    valid=lambda c: (c > 0) & (c < 1),
+    log_density=_log_density,
+)
+
+
+@compound()
+def logpdf(x: ArrayLike, c: ArrayLike) -> Value:
+    """The logarithm of the density."""
+    return _family.logpdf(x, c, 0, 1)
+
+
+@compound()
+def pdf(x: ArrayLike, c: ArrayLike) -> Value:
+    """The density."""
+    return _family.pdf(x, c, 0, 1)
+
+
+_publish(__name__)
