@@ -76,7 +76,8 @@ MESSAGES = {
     # what JAX has, and what to use
     "scipy.signal.firwin": "module 'hloom.scipy.signal' has no attribute 'firwin': outside of jit and grad, "
     "scipy.signal.firwin takes concrete arrays",
-    "lax.psend": "jax.lax has 'psend', hloom.lax does not have it yet",
+    "lax.psend": "jax.lax has 'psend', hloom.lax does not have it: there is one device; programs over several come "
+    "later",
     # what is elsewhere
     "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",
     "nn.sin": "module 'hloom.nn' has no attribute 'sin': there is hloom.numpy.sin",
