@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
@@ -25,6 +24,7 @@ from ..tracer.operators import ArrayBase
 from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.refs import Ref, replace_all
 from ..tracer.source import function_line
+from ..tracer.wrapping import wraps
 from .grad_checks import (
     at,
     check_scalar_output,
@@ -506,7 +506,7 @@ def grad(
     """
     value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes, _name="grad")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, gradient = value_and_grad_f(*args, **kwargs)
@@ -533,13 +533,13 @@ def value_and_grad(
     one_argument = not isinstance(argnums, Sequence)
     function: Function = fun
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
         values, structure = grad_inputs(_name, fun, args, chosen, holomorphic, allow_int)
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def partial(*given: Any) -> Any:
             filled = list(args)
             for i, value in zip(chosen, given, strict=True):

@@ -5,7 +5,6 @@ Source for names, arguments and messages: jax.experimental.checkify.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -20,6 +19,7 @@ from ..tracer.core import Tracer, Value, current_trace, set_current_trace
 from ..tracer.ops import compare, full_like
 from ..tracer.recording import is_recording
 from ..tracer.source import user_line
+from ..tracer.wrapping import wraps
 from .batches import first_where
 from .checks import Checks, CheckTrace, JaxRuntimeError, Site, bind_check, message_of
 
@@ -133,7 +133,7 @@ def checkify(
         raise ValueError(f"checkify: {unknown} are no categories of errors: use checkify.user_checks, nan_checks, ...")
     kinds = frozenset(_KINDS[e] for e in errors)
 
-    @functools.wraps(f)
+    @wraps(f)
     @boundary
     def checked(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         leaves, structure = tree.flatten((args, kwargs))

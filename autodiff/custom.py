@@ -151,17 +151,6 @@ class Outputs:
                 )
         return values
 
-    def residuals(self, result: Any, arguments: Arguments, fwd: Callable[..., Any]) -> list[Value]:
-        """As `flatten`, of what a forward rule keeps: references that are among its arguments are no leaves."""
-        own = [leaf for leaf in tree.leaves(arguments.references()) if isinstance(leaf, Ref)]
-        for leaf in tree.leaves(result):
-            if isinstance(leaf, Ref) and not any(leaf is o for o in own):
-                raise ValueError(
-                    f"custom_vjp fwd function {function_line(fwd)} returned a mutable array reference of type "
-                    f"{leaf.aval} as a residual, which is none of its arguments.\n\n{leaf.origin()}"
-                )
-        return self.flatten(hide_references(result))
-
     def flatten(self, result: Any) -> list[Value]:
         leaves, self.tree = tree.flatten(result)
         for leaf in leaves:
@@ -555,9 +544,9 @@ class custom_vjp(OtherRules, Generic[P, R]):
                     f"values stored from the forward-pass for use on the backward-pass), but got {type(pair).__name__}."
                 )
             results = out.of_rule(pair[0], "Custom VJP fwd rule", fwd)
-            held = Outputs()
-            kept = held.residuals(pair[1], given, fwd)
-            return Forward(results, kept, out.tree, out.avals, lambda values: show_references(held.unflatten(values)))
+            held = _Held(_without_references(pair[1], given, fwd))
+            rebuilt = held.rebuilt
+            return Forward(results, held.values, out.tree, out.avals, lambda values: show_references(rebuilt(values)))
 
         def backward(
             found: Forward, residuals: Sequence[Value], cotangents: Sequence[Value | None]
@@ -584,6 +573,34 @@ class custom_vjp(OtherRules, Generic[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         call: Callable[..., Any] = self
         return self if instance is None else functools.partial(call, instance)
+
+
+def _without_references(result: Any, arguments: Arguments, fwd: Callable[..., Any]) -> Any:
+    """What a forward rule keeps; references that are among its arguments are no leaves of it."""
+    own = [leaf for leaf in tree.leaves(arguments.references()) if isinstance(leaf, Ref)]
+    for leaf in tree.leaves(result):
+        if isinstance(leaf, Ref) and not any(leaf is o for o in own):
+            raise ValueError(
+                f"custom_vjp fwd function {function_line(fwd)} returned a mutable array reference of type "
+                f"{leaf.aval} as a residual, which is none of its arguments.\n\n{leaf.origin()}"
+            )
+    return hide_references(result)
+
+
+class _Held:
+    """What a forward rule keeps for the backward rule. Python's numbers stay what they are: rules keep flags."""
+
+    def __init__(self, residuals: Any) -> None:
+        leaves, self._tree = tree.flatten(residuals)
+        self._numbers = [leaf if type(leaf) in (bool, int, float, complex) else None for leaf in leaves]
+        arrays = [as_value(leaf) for leaf, n in zip(leaves, self._numbers, strict=True) if n is None]
+        self._avals = [a.aval for a in arrays]
+        self.values: list[Value] = list(storages(tuple(arrays)))
+
+    def rebuilt(self, values: Sequence[Value]) -> Any:
+        """The same, with other arrays."""
+        arrays = iter(overlaid_all(values, self._avals))
+        return tree.unflatten(self._tree, [next(arrays) if n is None else n for n in self._numbers])
 
 
 def _refuse_moving(fun: Callable[..., Any], static_args: Sequence[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -21,6 +20,7 @@ from ..tracer.overlay import overlaid_all
 from ..tracer.partial import Partial
 from ..tracer.recording import TracedComputation, trace_to_computation
 from ..tracer.source import function_line, user_line
+from ..tracer.wrapping import wraps
 from .api import vjp
 from .custom import custom_vjp
 from .grad_checks import at, checked_argnums, refuse_reduce_axes, resolve_argnums
@@ -273,8 +273,8 @@ def custom_gradient(fun: Function) -> Function:
         results = eval_computation(traced.computation, [*given, *rule.values])
         return tree.unflatten(traced.out_tree, overlaid_all(results, traced.out_avals))
 
-    wrapped = custom_vjp(functools.wraps(fun)(value_alone))
-    wrapped.defvjp(forward, functools.wraps(fun)(backward))
+    wrapped = custom_vjp(wraps(fun)(value_alone))
+    wrapped.defvjp(forward, wraps(fun)(backward))
     return wrapped
 
 
@@ -306,7 +306,7 @@ def fwd_and_bwd(
     def fwd(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def partial(*given: Any) -> Any:
             filled = list(args)
             for i, value in zip(chosen, given, strict=True):

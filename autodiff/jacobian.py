@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
@@ -17,6 +16,7 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.ops import array_shape, compare, convert, is_inexact, reshape, shift, slice_, transpose
+from ..tracer.wrapping import wraps
 from .api import linearize, vjp
 from .batches import Axis
 from .batching import batch_flat
@@ -120,7 +120,7 @@ def _jacobian(
     compute = _by_columns if name == "jacfwd" else _by_rows
     positions = checked_argnums(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
@@ -130,7 +130,7 @@ def _jacobian(
         else:
             check_real_inputs(name, fun, args, chosen, holomorphic)
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def partial(*given: Any) -> Any:
             filled = list(args)
             for i, value in zip(chosen, given, strict=True):

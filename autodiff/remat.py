@@ -8,7 +8,6 @@ the first. The transpose of the linear part is again a "checkpoint": so second d
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from ..tracer.overlay import overlaid_all
 from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ..tracer.source import function_line, user_line
 from ..tracer.traced import JIT, DerivedCache, with_avals
+from ..tracer.wrapping import wraps
 from .jvp import jvp_computation, moving_mask, parameter_avals
 from .linearize import Linearized, LinearTrace, linearize_computation
 from .operations import NAME
@@ -106,7 +106,7 @@ def checkpoint(
     name = getattr(fun, "__name__", "checkpoint")
     parameters = (("name", name), ("prevent_cse", str(barrier).lower()))
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> Any:
         by_name = {n for n, p in enumerate(signature) if p.name in names and p.kind in _POSITIONAL}

@@ -20,10 +20,10 @@ from .tangents import Tangent, Zero
 
 T = TypeVar("T")
 
-_STOP_GRADIENT = Primitive("stop_gradient", evaluate=run_meaning)
+STOP_GRADIENT = Primitive("stop_gradient", evaluate=run_meaning)
 
 
-@_STOP_GRADIENT.def_jvp
+@STOP_GRADIENT.def_jvp
 def _stop_gradient_jvp(
     call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[list[Value], list[Tangent]]:
@@ -40,7 +40,7 @@ def stop_gradient(x: T) -> T:
         value = as_value(leaf)
         if isinstance(value, Array) or not dtypes.is_inexact(value.aval.dtype):
             return value  # differentiation treats it as a constant anyway
-        return with_avals(bind_call(Call(_STOP_GRADIENT, _identity(value.aval)), [value]), [value.aval])[0]
+        return with_avals(bind_call(Call(STOP_GRADIENT, _identity(value.aval)), [value]), [value.aval])[0]
 
     return cast(T, tree.map(one, x))
 

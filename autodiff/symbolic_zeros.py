@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ..tracer import tree
 from ..tracer.array import as_value
-from ..tracer.aval import HasType, ShapedArray
+from ..tracer.aval import Float0Type, HasType, ShapedArray
 from ..tracer.core import Value
 from ..tracer.ops import is_inexact
-from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
-
-
-class Float0Type(NamedTuple):
-    """The type of the tangent of an integer or boolean array."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any] = float0
-    weak_type: bool = False
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape))
+from .tangents import Tangent, Zero, float0_zeros, instantiate
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -24,6 +23,7 @@ from ..tracer.overlay import overlaid, storage_of
 from ..tracer.refs import Ref, check_aliases, refuse_result
 from ..tracer.source import function_line, user_line
 from ..tracer.tracer import check_for_leaks
+from ..tracer.wrapping import wraps
 from .batches import Axis, with_batch
 from .batching import BatchTrace, named
 from .rules import every as _rules  # noqa: F401  # they register themselves
@@ -68,7 +68,7 @@ def vmap(
     _check_axes("out_axes", out_axes)
     function: Callable[..., Any] = fun
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

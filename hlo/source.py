@@ -28,13 +28,19 @@ def _own_folders() -> list[str]:
 
 _INTERNAL_FOLDERS = _own_folders()
 _OWN_FOLDERS = tuple(_INTERNAL_FOLDERS)
-_INTERNAL_FILES = frozenset({functools.__file__, contextlib.__file__, "<string>", "<frozen runpy>"})
+_INTERNAL_FILES = {functools.__file__, contextlib.__file__, "<string>", "<frozen runpy>"}
 _IS_INTERNAL: dict[str, bool] = {}
 
 
 def add_internal_folders(*folders: str) -> None:
     """Declare that frames of files in `folders` are not the user's."""
     _INTERNAL_FOLDERS.extend(folder.rstrip(os.sep) + os.sep for folder in folders)
+    _IS_INTERNAL.clear()
+
+
+def add_internal_file(path: str) -> None:
+    """Declare that frames of one file are not the user's: messages and metadata name the line that called it."""
+    _INTERNAL_FILES.add(path)
     _IS_INTERNAL.clear()
 
 

@@ -17,6 +17,7 @@ if _typing.TYPE_CHECKING:
     from . import (
         ad,
         ad_checkpoint,
+        api_util,
         core,
         custom_batching,
         custom_derivatives,
@@ -31,6 +32,7 @@ if _typing.TYPE_CHECKING:
         flatten_util,
         hlo,
         image,
+        interpreters,
         lax,
         memory,
         monitoring,
@@ -62,6 +64,7 @@ if _typing.TYPE_CHECKING:
     from .hlo.client import LocalClient
     from .hlo.custom_calls import register_custom_call, registered_custom_calls, unregister_custom_call
     from .numba_backend.kernel_globals import kernel_globals
+    from .jax_programs import as_jax
     from .jaxpr.make import make_jaxpr
     from .tracer.arguments import ShapeDtypeStruct, typeof
     from .tracer.caches import clear_caches
@@ -154,9 +157,9 @@ _importlib.import_module(".hlo.forking", __name__)  # before the other modules, 
 from .version import __version__ as __version__  # noqa: E402  # after the fork is prepared
 
 _MODULES = (
-    *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors"),
+    *("ad_checkpoint", "api_util", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors"),
     *("example_libraries", "experimental", "extend"),
-    *("hlo", "image", "lax", "nn", "numpy", "ops", "random"),
+    *("hlo", "image", "interpreters", "lax", "nn", "numpy", "ops", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
     *("distributed", "dlpack", "memory", "monitoring", "profiler", "ref", "sharding", "stages", "version"),
     "ad",
@@ -189,6 +192,7 @@ _NAMES = {
         ("register_custom_call", "registered_custom_calls", "unregister_custom_call"), ".hlo.custom_calls"
     ),
     "kernel_globals": ".numba_backend.kernel_globals",
+    "as_jax": ".jax_programs",
     "make_jaxpr": ".jaxpr.make",
     "ShapeDtypeStruct": ".tracer.arguments",
     "typeof": ".tracer.arguments",
@@ -247,7 +251,9 @@ __all__ = [
     "ad",
     "ad_checkpoint",
     "allow_f16_reductions",
+    "api_util",
     "array_garbage_collection_guard",
+    "as_jax",
     "auto_pcast",
     "block_until_ready",
     "check_tracer_leaks",
@@ -305,6 +311,7 @@ __all__ = [
     "host_id",
     "host_ids",
     "image",
+    "interpreters",
     "jacfwd",
     "jacobian",
     "jacrev",

@@ -3,7 +3,13 @@
 from .autodiff.custom import custom_jvp, custom_vjp
 from .autodiff.functions import closure_convert, custom_gradient, linear_call
 from .autodiff.symbolic_zeros import CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values, zero_from_primal
+from .jaxpr.primitives import primitive_named as _named
 from .namespaces import publish as _publish
+
+custom_jvp_call_p = _named("custom_jvp_call")
+"""What a call of a `custom_jvp` function is in jaxprs."""
+custom_vjp_call_p = _named("custom_vjp_call")
+"""What a call of a `custom_vjp` function is in jaxprs."""
 
 __all__ = [
     "CustomVJPPrimal",
@@ -11,7 +17,9 @@ __all__ = [
     "closure_convert",
     "custom_gradient",
     "custom_jvp",
+    "custom_jvp_call_p",
     "custom_vjp",
+    "custom_vjp_call_p",
     "custom_vjp_primal_tree_values",
     "linear_call",
     "zero_from_primal",

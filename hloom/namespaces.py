@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from types import FunctionType
@@ -90,8 +90,23 @@ class _Missing(AttributeError):
 _Missing.__module__, _Missing.__name__, _Missing.__qualname__ = "builtins", "AttributeError", "AttributeError"
 
 
-def missing(module: str, name: str) -> AttributeError:
-    """The error for a name that the namespace `module` does not have: what the name would be, and what to use."""
+_listeners: list[Callable[[str, str], None]] = []
+
+
+def on_missing(listener: Callable[[str, str], None]) -> None:
+    """Call listener(module, name) from now on when a name is asked for that a namespace does not have."""
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
+def missing(module: str, name: str, *, silently: bool = False) -> AttributeError:
+    """The error for a name that the namespace `module` does not have: what the name would be, and what to use.
+
+    silently: nobody has asked for the name.
+    """
+    if not silently:
+        for listener in _listeners:
+            listener(module, name)
     return _Missing(module, name)
 
 

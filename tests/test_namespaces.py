@@ -22,6 +22,7 @@ OURS = {
     "": {
         *("Compiled", "LocalClient", "Lowered", "extend", "hlo", "kernel_globals", "make_hlo", "run_hlo"),
         *("ad_checkpoint", "example_libraries"),  # JAX has them after `import jax.ad_checkpoint` and the like
+        "as_jax",
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
     "errors": {

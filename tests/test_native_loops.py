@@ -295,3 +295,17 @@ def test_interrupt(make: Callable[[], Any]) -> None:
     assert time.monotonic() - started < 20
     timer.join()
     assert affine(jnp.float32(1.5)) == hloom.jit(affine)(jnp.float32(1.5))
+
+
+def test_the_best_element_in_a_loop() -> None:
+    """A result of topk with one element: its kernel reads the result so far."""
+
+    def least(x: Any) -> Any:
+        return lax.fori_loop(0, 5, lambda i, c: c.at[lax.top_k(-c, 1)[1][0]].add(1.0), x)
+
+    np.testing.assert_array_equal(hloom.jit(least)(jnp.array([3.0, 1.0, 2.0])), [4, 4, 3])
+
+    def summed(x: Any) -> Any:
+        return lax.fori_loop(0, 5, lambda i, c: (c[0] + lax.top_k(-c[1], 1)[0][0], c[1] * 1.5), (0.0, x))[0]
+
+    assert hloom.jit(summed)(jnp.array([3.0, 1.0, 2.0])) == -13.1875

@@ -14,9 +14,12 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
+DOCUMENTS = ("custom_calls", "debugging", "differences", "jax_programs", "layouts", "primitives")
+
+
 @pytest.mark.parametrize(
     "document",
-    ["README.md", *(f"docs/{n}.md" for n in ("custom_calls", "debugging", "differences", "layouts", "primitives"))],
+    ["README.md", *(f"docs/{n}.md" for n in DOCUMENTS)],
 )
 def test_the_output_is_real(root: Path, document: str) -> None:
     text = (root / document).read_text()

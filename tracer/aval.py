@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,6 +19,24 @@ from .caches import on_clear
 from .errors import OperandError
 from .extended import ExtendedDType
 from .source import user_line
+
+FLOAT0 = np.dtype([("float0", np.void, 0)])
+
+
+class Float0Type(NamedTuple):
+    """The type of the tangent of an integer or boolean array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = FLOAT0
+    weak_type: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
 
 class ShapedArray:
@@ -74,6 +92,14 @@ class ShapedArray:
             for long, short in _SHORT:
                 name = name.replace(long, short)
         return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def to_tangent_aval(self) -> ShapedArray | Float0Type:
+        """The type of tangents of such a value: this type; a float0 type for what is not differentiated."""
+        moves = not self.is_extended and element_type_of(self.dtype).is_inexact
+        return self.with_weak_type(False) if moves else Float0Type(self.shape)
+
+    to_ct_aval = to_tangent_aval
+    """The type of cotangents."""
 
     def update(self, **changes: Any) -> ShapedArray:
         """The type with another shape, dtype or weak type."""

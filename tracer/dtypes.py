@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
+from .aval import FLOAT0
 from .context import thread
 from .errors import OperandError, TypePromotionError
 from .extended import ExtendedDType, extended
@@ -30,7 +31,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 bfloat16, float16 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16)
 complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
-float0 = np.dtype([("float0", np.void, 0)])
+float0 = FLOAT0
 """The dtype of tangents of integers and booleans: there is only zero, and it takes no memory. JAX's `float0`."""
 
 _NARROWER: dict[DType, DType] = {

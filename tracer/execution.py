@@ -28,8 +28,14 @@ from .reports import LOG_COMPILES, compiling, timed
 _buffers = attrgetter("_buffer")
 
 
+BEFORE_COMPILING: list[Callable[[], object]] = []
+"""Functions that are called before each program is compiled. They may raise."""
+
+
 def compile_module(module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = ()) -> Executable:
     """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another."""
+    for ask in BEFORE_COMPILING:
+        ask()
     if target is None:
         target = current_context().target
     compiler = get_compiler(current_context().backend)

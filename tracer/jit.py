@@ -63,6 +63,7 @@ from .stages import Traced as TracedStage
 from .traced import Traced, trace_function
 from .tracer import Tracer, leaked
 from .tree_nodes import incomparable
+from .wrapping import wraps
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -469,7 +470,7 @@ def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, Hlo
     """A function that takes fun's arguments and returns the HLO module it is traced to, before any pass."""
     jitted = fun if isinstance(fun, JitFunction) else jit(fun, static_argnums=static_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def traced(*args: Any, **kwargs: Any) -> HloModule:
         return jitted.lower(*args, **kwargs).module

@@ -5,14 +5,16 @@ Source for names and arguments: jax.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ContextDecorator
 from typing import Any, ParamSpec, TypeVar
 
+from ..hlo.opcode import Opcode
+from ..hlo.shape import Shape
 from ..hlo.tracebacks import boundary
 from .arguments import check_function
-from .core import EVAL, scope, set_current_trace
+from .core import EVAL, Call, Trace, Tracer, Value, current_trace, scope, set_current_trace
+from .wrapping import wraps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,7 +48,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     check_function(fun, "named_call")
     label = name if name is not None else getattr(fun, "__name__", type(fun).__name__)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def named(*args: P.args, **kwargs: P.kwargs) -> R:
         with named_scope(label):
@@ -58,6 +60,34 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 def ensure_compile_time_eval() -> AbstractContextManager[None]:
     """Within the block, operations on concrete arrays are computed at once, also while a function is traced.
 
-    UnexpectedTracerError for an operation on a value that is being traced.
+    An operation on a value that is being traced is traced, as elsewhere.
     """
-    return set_current_trace(EVAL)
+    trace = current_trace()
+    return set_current_trace(trace if trace is EVAL else _EagerTrace(trace))
+
+
+class _EagerTrace(Trace):
+    """Operations on values of which one is traced go to the trace around, all others are computed."""
+
+    parent: Trace
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+
+    def _trace_of(self, operands: tuple[Value, ...]) -> Trace:
+        return self.parent if any(isinstance(o, Tracer) for o in operands) else EVAL
+
+    def process(
+        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
+    ) -> Value | list[Value]:
+        trace = self._trace_of(operands)
+        with set_current_trace(trace):
+            return trace.process(opcode, operands, attributes, shape)
+
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
+        trace = self._trace_of(operands)
+        with set_current_trace(trace):
+            return trace.process_call(call, operands)
+
+    def described(self) -> str:
+        return self.parent.described()

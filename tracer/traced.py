@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
 from . import tree
-from .arguments import NO_STATICS, StaticArguments, identifier, merge_static
+from .arguments import NO_STATICS, ShapeDtypeStruct, StaticArguments, identifier, merge_static
 from .array import as_value
 from .aval import ShapedArray
 from .caches import register_cache
@@ -20,10 +20,11 @@ from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
 from .float0 import hide_float0
 from .overlay import overlaid
-from .recording import run_computation, trace_to_computation
+from .recording import run_computation, stand_in_for, trace_to_computation
 from .refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
 from .source import function_line
 from .tracer import Tracer
+from .wrapping import name_of
 
 T = TypeVar("T")
 
@@ -176,7 +177,7 @@ def trace_function(
         written.extend(changed)
         return [*found, *(given[k].current() for k in changed)]
 
-    name = getattr(fun, "__name__", None) or type(fun).__name__
+    name = name_of(fun)
     names = [(identifier(label), label) for label in labels]
     traced = trace_to_computation(
         *(flat, [a.inner_aval if isinstance(a, AbstractRef) else a for a in avals], name),
@@ -192,6 +193,8 @@ def trace_function(
 
 
 def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) -> Value:
+    if isinstance(leaf, ShapeDtypeStruct) and (value := stand_in_for(leaf.aval)) is not None:
+        return value  # a function whose types are asked for may return a type
     try:
         return as_value(leaf)
     except TypeError:

@@ -76,6 +76,11 @@ class Trace(ABC):
         """For messages: `` while tracing f at file.py:3``."""
         return ""
 
+    @property
+    def main(self) -> Trace:
+        """The trace itself: libraries tell traces apart by it."""
+        return self
+
 
 class Tracer(ArrayBase):
     """A value that represents an array in a traced program. Transformations subclass it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from .. import __version__
@@ -24,6 +25,7 @@ examples:
   hloom check model.hlo --compare
   hloom bisect model.hlo -o small.hlo
   hloom layout "f32[3,5]{{1,0:T(2,2)}}" --index 2,3
+  hloom jax train.py --epochs 3
 """
 
 
@@ -31,28 +33,47 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options of one call; `command` is the subcommand. After help or an error argparse ends the process."""
     parser = argparse.ArgumentParser(
         prog="hloom",
-        description="Run, optimise and check HLO programs on the CPU, and see how their arrays lie in memory.",
+        description="Run, optimise and check HLO programs on the CPU, see how their arrays lie in memory, and run "
+        "programs that are written for JAX.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _layout):
+    for add in (_run, _opt, _check, _bisect, _layout, _jax):
         add(commands)
-    return parser.parse_args(arguments)
+    own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
+    options = parser.parse_args(own)
+    options.program = program
+    return options
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Of `hloom jax`: our own arguments, and the program with its arguments, which argparse must not read."""
+    if arguments[:1] != ["jax"]:
+        return arguments, []
+    end = 1
+    while end < len(arguments) and arguments[end].startswith("-") and arguments[end] not in ("-m", "-c", "-"):
+        end += 1
+    return arguments[:end], arguments[end:]
 
 
 _Commands = argparse._SubParsersAction  # the type that add_subparsers is documented to return has no public name
 
 
 def _command(
-    commands: _Commands[argparse.ArgumentParser], name: str, summary: str, examples: str, subject: str = _FILE
+    commands: _Commands[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    examples: str,
+    subject: str = _FILE,
+    codes: str = _EXIT_CODES,
 ) -> argparse.ArgumentParser:
     return commands.add_parser(
         name,
         help=summary,
         description=summary[0].upper() + summary[1:] + ".",
-        epilog=f"{subject}\n\n{_EXIT_CODES}\nexamples:\n{examples}",
+        epilog=f"{subject}\n\n{codes}\nexamples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
 
@@ -74,6 +95,12 @@ _CHECK_EXAMPLES = """\
 _BISECT_EXAMPLES = """\
   hloom bisect model.hlo                                         what is wrong for random arrays
   hloom bisect model.hlo --input x.npy -o small.hlo              and the smallest program that shows it
+"""
+_JAX_EXAMPLES = """\
+  hloom jax train.py --epochs 3                                  a script with its arguments
+  hloom jax --report train.py                                    and which names of JAX it did not get
+  hloom jax -m pytest -q tests                                   a module
+  hloom jax -c "import jax; print(jax.__version__)"              a text
 """
 _LAYOUT_EXAMPLES = """\
   hloom layout "f32[3,5]{1,0:T(2,2)}"                            the array and its memory, in the terminal
@@ -192,6 +219,23 @@ def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     of_module.add_argument("--all", action="store_true", help="list all buffers, not the 20 that waste most")
     of_module.add_argument("--json", action="store_true", help="print the report for machines, with all buffers")
+
+
+def _jax(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "jax",
+        "run a program that is written for JAX, as it is",
+        _JAX_EXAMPLES,
+        "`import jax` finds hloom in the program: docs/jax_programs.md. Our options come before the program.",
+        "exit codes:\n  those of the program\n  1  it ended with an error\n  2  the command line is wrong\n",
+    )
+    parser.usage = "hloom jax [-h] [--report] (SCRIPT.py | -m MODULE | -c CODE | -) [ARGUMENT...]"
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="at exit print to stderr the names of JAX that the program asked for and did not get",
+    )
 
 
 def _index(text: str) -> tuple[int, ...]:

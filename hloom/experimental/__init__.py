@@ -8,9 +8,9 @@ from ..tracer.config import enable_x64
 from ..tracer.context import Override as _Override
 
 if _typing.TYPE_CHECKING:
-    from . import checkify, jet, ode, sparse
+    from . import checkify, jet, layout, ode, sparse
 
-__all__ = ["checkify", "disable_x64", "enable_x64", "io_callback", "jet", "ode", "sparse"]
+__all__ = ["checkify", "disable_x64", "enable_x64", "io_callback", "jet", "layout", "ode", "sparse"]
 
 
 def disable_x64() -> _Override:
@@ -18,4 +18,4 @@ def disable_x64() -> _Override:
     return enable_x64(False)
 
 
-_publish(__name__, "checkify", "jet", "ode", "sparse")
+_publish(__name__, "checkify", "jet", "layout", "ode", "sparse")

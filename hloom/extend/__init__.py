@@ -1,11 +1,16 @@
 """`hloom.extend`: for libraries that add operations. See docs/primitives.md."""
 
+import typing as _typing
+
 from ..namespaces import publish as _publish
-from . import core, primitive
+from . import core, primitive, protocol, wrapped
 from .primitive import Linear, Primitive
 
-__all__ = ["Linear", "Primitive", "core"]
+if _typing.TYPE_CHECKING:
+    from . import linear_util, source_info_util
 
-del primitive
+__all__ = ["Linear", "Primitive", "core", "linear_util", "source_info_util"]
 
-_publish(__name__)
+del primitive, protocol, wrapped
+
+_publish(__name__, "linear_util", "source_info_util")

@@ -31,10 +31,11 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value, bind_call
 from ..tracer.execution import run_call
 from ..tracer.ops import is_inexact
-from ..tracer.overlay import overlaid, storages
+from ..tracer.overlay import storages
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.traced import DerivedCache, with_avals
+from .protocol import Definition, Given
 
 __all__ = ["Linear", "Primitive"]
 
@@ -50,21 +51,6 @@ class _Use:
     captured: tuple[Value, ...]
     out_avals: tuple[ShapedArray, ...]
     out_tree: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What the rules need to know about a use. The call's operands are the storage of keys, the rules take keys."""
-
-    owner: Primitive
-    params: dict[str, Any]
-    avals: tuple[ShapedArray, ...]
-    """The types of the operands."""
-
-    def operands(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The operands that `bind` was given. The values after them were captured."""
-        own = zip(self.avals, values)
-        return tuple([v if isinstance(v, Linear) else overlaid(v, a) for a, v in own])
 
 
 @boundaries
@@ -87,9 +73,11 @@ class Primitive(SharedValue):
         self._meaning = meaning
         self._uses = DerivedCache()
         self._core = core.Primitive(name, evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
+        self._definition: Definition | None = None
 
     multiple_results = False
-    """For interpreters of jaxprs, which read it; the meaning may return a container of arrays in any case."""
+    """Set it to True if the functions of a primitive that is defined as in JAX return lists, and its rules take them.
+    A meaning may return a container of arrays in any case."""
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -110,6 +98,9 @@ class Primitive(SharedValue):
           TypeError: there is no meaning, an operand is no array, or a parameter cannot be hashed.
         """
         values = [as_value(o) for o in operands]
+        if self._definition is not None and self._meaning is None:
+            found = bind_call(self._definition.call(values, params), values)
+            return found if self.multiple_results else found[0]
         use = self._use(values, params)
         results = bind_call(use.call, [*values, *use.captured])
         return tree.unflatten(use.out_tree, with_avals(results, use.out_avals))
@@ -155,6 +146,24 @@ class Primitive(SharedValue):
         """Set the meaning: meaning(*arrays, **params) -> an array, or a container of arrays."""
         self._meaning = meaning
         return meaning
+
+    def as_in_jax(self) -> Definition:
+        """What is said about it as JAX says it: by `def_impl`, `def_abstract_eval`, and the tables of rules in
+        `hloom.interpreters`. If there is a meaning, it counts."""
+        if self._definition is None:
+            self._definition = Definition(self, self._core)
+        return self._definition
+
+    def def_impl(self, impl: F) -> F:
+        """Set what runs outside of jit, as JAX's primitives do: impl(*arrays, **params). See `interpreters.mlir`."""
+        self.as_in_jax().impl = impl
+        return impl
+
+    def def_abstract_eval(self, abstract_eval: F) -> F:
+        """Set the types of results, as JAX's primitives do: abstract_eval(*types, **params) -> a ShapedArray, or a
+        list of them. What is traced must have these types."""
+        self.as_in_jax().abstract_eval = abstract_eval
+        return abstract_eval
 
     def def_evaluate(self, evaluate: F) -> F:
         """Set what runs outside of jit: evaluate(*arrays, **params), with results of the meaning's types."""

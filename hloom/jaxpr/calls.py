@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..autodiff.custom import CUSTOM_JVP, CUSTOM_VJP
 from ..autodiff.policies import nothing_saveable
 from ..autodiff.remat import CHECKPOINT, Remat
-from ..extend.primitive import Given
+from ..extend.protocol import Given
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
 from ..jax_names import names

@@ -20,6 +20,7 @@ from ..tracer.arguments import (
 from ..tracer.context import Override, current_context
 from ..tracer.float0 import hide_float0
 from ..tracer.traced import trace_function
+from ..tracer.wrapping import wraps
 from .view import view_of
 
 
@@ -40,7 +41,7 @@ def make_jaxpr(
     axes = tuple([(name, operator.index(size)) for name, size in axis_env or ()])
     static = argument_spec(fun, "static", static_argnums, None)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @boundary
     def make(*args: Any, **kwargs: Any) -> Any:
         dynamic, keywords, statics = split_static(fun, static, args, kwargs)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..tracer import dtypes
 from ..tracer.arguments import abstract
 from ..tracer.aval import ShapedArray
-from ..tracer.core import current_trace
+from ..tracer.core import EVAL, current_trace
+from ..tracer.core import set_current_trace as set_current_trace
 from ..tracer.errors import ConcretizationTypeError, NonArrayArgumentError
+from ..tracer.float0 import float0
 from ..tracer.tracer import Trace, Tracer
 from . import printing
 from .atoms import Atom, Var
@@ -101,3 +108,22 @@ class _TraceState:
 def get_opaque_trace_state(convention: str | None = None) -> _TraceState:
     """An object that compares equal while the same function is being traced."""
     return _TraceState(current_trace())
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> Any:
+    """The dtype of tangents: float0 for integers, booleans and keys."""
+    return primal_dtype if dtypes.is_inexact(np.dtype(primal_dtype)) else float0
+
+
+class TraceTag:
+    """An object that tells one trace from another."""
+
+    __slots__ = ()
+
+
+@contextmanager
+def take_current_trace() -> Iterator[Trace]:
+    """The current trace, which within the block is not current: operations on arrays are computed at once."""
+    trace = current_trace()
+    with set_current_trace(EVAL):
+        yield trace

@@ -63,10 +63,10 @@ class Storage:
         self._numbers[stem] = number + 1
         return f"{stem}{number}"
 
-    def _local(self, element_type: ElementType, count: int) -> Memory | None:
+    def _local(self, element_type: ElementType, count: int, *, is_array: bool = False) -> Memory | None:
         """A variable or a local array, if the buffer is small enough."""
         kind = memory_type(element_type)
-        if count == 1:
+        if count == 1 and not is_array:
             return Memory(Name(self.fresh("s"), kind), 1, is_variable=True)
         nbytes = count * element_type.byte_width
         if count > MOST_LOCAL_ELEMENTS or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
@@ -95,7 +95,10 @@ class Storage:
         if buffer.home is not None and buffer.home[0] is Home.CONSTANT:
             return self._constant(buffer, element_type, count)
         lanes = None if self._parts is None else self._parts.lanes(buffer)
-        local = None if lanes else self._local(element_type, count)
+        values = [self.analysis.values[v] for v in buffer.values]
+        # topk moves what is in its result so far: with one element it never does, but a variable would lack a value
+        is_array = any(v.instruction.opcode is Opcode.TOPK for v in values)
+        local = None if lanes else self._local(element_type, count, is_array=is_array)
         return local or self._seen_by_all(self._scratch_memory(element_type, count, lanes), buffer)
 
     def _constant(self, buffer: Buffer, element_type: ElementType, count: int) -> Memory:

@@ -10,6 +10,7 @@ if _typing.TYPE_CHECKING:
     from ...jaxpr.evaluate import jaxpr_as_fun
     from ...jaxpr.nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, no_effects
     from ...jaxpr.tools import (
+        TraceTag,
         concrete_or_error,
         find_top_trace,
         gensym,
@@ -17,7 +18,10 @@ if _typing.TYPE_CHECKING:
         jaxprs_in_params,
         mapped_aval,
         new_jaxpr_eqn,
+        primal_dtype_to_tangent_dtype,
+        set_current_trace,
         subjaxprs,
+        take_current_trace,
         unmapped_aval,
         valid_jaxtype,
     )
@@ -30,7 +34,8 @@ _HOMES = {
     **dict.fromkeys(
         (
             *("concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state", "jaxprs_in_params"),
-            *("mapped_aval", "new_jaxpr_eqn", "subjaxprs", "unmapped_aval", "valid_jaxtype"),
+            *("mapped_aval", "new_jaxpr_eqn", "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs"),
+            *("take_current_trace", "TraceTag", "unmapped_aval", "valid_jaxtype"),
         ),
         "jaxpr.tools",
     ),
@@ -46,6 +51,7 @@ __all__ = [
     "Linear",
     "Literal",
     "Primitive",
+    "TraceTag",
     "Var",
     "concrete_or_error",
     "find_top_trace",
@@ -56,8 +62,11 @@ __all__ = [
     "mapped_aval",
     "new_jaxpr_eqn",
     "no_effects",
+    "primal_dtype_to_tangent_dtype",
     "primitives",
+    "set_current_trace",
     "subjaxprs",
+    "take_current_trace",
     "unmapped_aval",
     "valid_jaxtype",
 ]

@@ -1,0 +1,30 @@
+"""`hloom.experimental.layout`: layouts of arrays on a device, with names of jax.experimental.layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass as _dataclass
+from typing import Any as _Any
+
+from ..namespaces import publish as _publish
+
+__all__ = ["Format", "Layout"]
+
+
+@_dataclass(frozen=True)
+class Layout:
+    """The order of an array's dimensions in memory, the slowest first, and its tiles. Arrays here are row-major."""
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
+
+
+@_dataclass(frozen=True)
+class Format:
+    """A layout and a sharding; either may be None, which leaves it open."""
+
+    layout: Layout | None = None
+    sharding: _Any = None
+
+
+_publish(__name__)

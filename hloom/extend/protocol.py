@@ -1,0 +1,237 @@
+"""Primitives that are defined as JAX's are: by an implementation, types of results, rules in tables, and a lowering.
+
+    square_p = Primitive("square_p")
+    square_p.def_impl(lambda x: x * x)
+    square_p.def_abstract_eval(lambda x: ShapedArray(x.shape, x.dtype))
+    ad.primitive_jvps[square_p] = lambda primals, tangents: ...
+    mlir.register_lowering(square_p, mlir.lower_fun(lambda x: x * x, multiple_results=False))
+
+The lowering is the meaning: what is traced where a program is recorded. The implementation runs outside of jit. A rule
+in a table becomes the rule of the primitive in `tracer/primitive.py`, in whose terms this module says what JAX's
+conventions mean: lists if the primitive has `multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..autodiff.batches import Axis
+from ..autodiff.tangents import Linear, Operand, Tangent, Zero
+from ..hlo.errors import UnsupportedError
+from ..tracer import tree
+from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.core import Call, Primitive, Value
+from ..tracer.ops import is_inexact, transpose
+from ..tracer.overlay import overlaid, storages
+
+
+class UndefinedPrimal:
+    """In a transpose rule, an operand of which only the type is known: the operation is linear in it."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval})"
+
+
+tree.register_pytree_node(UndefinedPrimal, lambda u: ((), u.aval), lambda aval, _: UndefinedPrimal(aval))
+tree.register_pytree_node(Zero, lambda z: ((), z.aval), lambda aval, _: Zero(aval))
+
+
+@dataclass(frozen=True, slots=True)
+class AxisData:
+    """The axis of a batch, as batching rules get it."""
+
+    name: Any
+    size: int
+    spmd_name: None = None
+    explicit_mesh_axis: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredFunction:
+    """A lowering that is a function of arrays: what `mlir.lower_fun` makes."""
+
+    fun: Callable[..., Any]
+    multiple_results: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the rules of a primitive need to know about one use."""
+
+    owner: Any
+    """The `Primitive` of `primitive.py`; interpreters of jaxprs see it."""
+    params: dict[str, Any]
+    avals: tuple[ShapedArray, ...]
+    """The types of the operands."""
+
+    def operands(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The operands as `bind` got them: the call's are the storage of keys. The values after them were captured."""
+        own = zip(self.avals, values)
+        return tuple([v if isinstance(v, Linear | Zero) else overlaid(v, a) for a, v in own])
+
+    def results(self, given: Any) -> list[Any]:
+        """What a rule returned, as a list."""
+        if not self.owner.multiple_results:
+            return [given]
+        if not isinstance(given, tuple | list):
+            raise TypeError(f"{self.owner} has multiple_results: its rules return lists, not {type(given).__name__}")
+        return list(given)
+
+
+class Definition:
+    """What a user has said about a primitive in JAX's way."""
+
+    def __init__(self, owner: Any, core: Primitive) -> None:
+        self.owner, self.core = owner, core
+        self.impl: Callable[..., Any] | None = None
+        self.abstract_eval: Callable[..., Any] | None = None
+        self.lowering: Any = None
+        core.evaluate = self._evaluate
+
+    # ---- running it
+
+    def call(self, values: Sequence[Value], params: dict[str, Any]) -> Call:
+        """A use of the primitive."""
+        use = Given(self.owner, params, tuple([v.aval for v in values]))
+
+        def meaning(inner: list[Value]) -> list[Value]:
+            return self._lowered(use, inner)
+
+        printed = tuple([(k, repr(v)) for k, v in sorted(params.items())])
+        return Call(self.core, meaning, use, self.owner.name, printed)
+
+    def _evaluate(self, call: Call, arrays: Sequence[Value]) -> list[Any]:
+        use: Given = call.params
+        if self.impl is None:
+            return self._lowered(use, arrays)
+        return _flat(use.results(self.impl(*use.operands(arrays), **use.params)))
+
+    def _lowered(self, use: Given, values: Sequence[Value]) -> list[Value]:
+        lowering = self.lowering
+        if lowering is None:
+            raise UnsupportedError(
+                f"the primitive {self.owner.name} has no lowering, so jit cannot compile it: register one with "
+                "mlir.register_lowering(primitive, mlir.lower_fun(function_of_arrays, multiple_results=...)), or set "
+                "its meaning with primitive.def_meaning(function_of_arrays)"
+            )
+        if not isinstance(lowering, LoweredFunction):
+            raise UnsupportedError(
+                f"the lowering of the primitive {self.owner.name} writes MLIR, which hloom does not have: make it with "
+                "mlir.lower_fun(function_of_arrays, multiple_results=...)"
+            )
+        types = self.result_types(use)
+        given = lowering.fun(*use.operands(values), **use.params)
+        results = _flat(list(given) if lowering.multiple_results else [given])
+        if types is not None:
+            found = [(r.aval.shape, r.aval.dtype) for r in results]
+            if found != [(t.storage.shape, t.storage.dtype) for t in types]:
+                wanted = ", ".join(t.str_short() for t in types)
+                raise TypeError(
+                    f"the lowering of {self.owner.name} gives {', '.join(r.aval.str_short() for r in results)}, but "
+                    f"its abstract evaluation says {wanted}"
+                )
+        return results
+
+    def result_types(self, use: Given) -> list[ShapedArray] | None:
+        """What `abstract_eval` says; None without one."""
+        if self.abstract_eval is None:
+            return None
+        return [a.aval if hasattr(a, "aval") else a for a in use.results(self.abstract_eval(*use.avals, **use.params))]
+
+    # ---- its rules, in the terms of `tracer/primitive.py`
+
+    def set_jvp(self, rule: Callable[..., Any]) -> None:
+        """rule(primals, tangents, **params) -> (results, tangents of the results)."""
+
+        def jvp(
+            call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+        ) -> tuple[list[Value], list[Tangent]]:
+            use: Given = call.params
+            own = len(use.avals)
+            if not all(isinstance(t, Zero) for t in tangents[own:]):
+                raise TypeError(f"the lowering of {self.owner.name} closes over a value that is differentiated")
+            given, moved = rule(use.operands(primals), tangents[:own], **use.params)
+            results = _flat(use.results(given))
+            pairs = zip(results, use.results(moved), strict=True)
+            return results, [_tangent(r, t) for r, t in pairs]
+
+        self.core.jvp = jvp
+
+    def set_transpose(self, rule: Callable[..., Any]) -> None:
+        """rule(cotangents, *operands, **params) -> a cotangent, Zero or None for each operand."""
+
+        def transpose(
+            call: Call, cotangents: Sequence[Value | None], operands: Sequence[Operand]
+        ) -> Sequence[Value | None]:
+            use: Given = call.params
+            shapes = call.computation.root.shape.elements
+            given = [Zero(aval_of_shape(s)) if c is None else c for c, s in zip(cotangents, shapes, strict=True)]
+            own = use.operands(operands)
+            first = given if self.owner.multiple_results else given[0]
+            found = transposed(rule, first, own, use.params, self.owner.name)
+            return [*found, *[None] * call.captured]
+
+        self.core.transpose = transpose
+        self.core.is_linear = True
+
+    def set_batch(self, rule: Callable[..., Any]) -> None:
+        """rule(axis data, operands, positions of the batch, **params) -> (results, their positions)."""
+
+        def batch(
+            call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+        ) -> tuple[list[Value], list[bool]]:
+            use: Given = call.params
+            own = len(use.avals)
+            if any(batched[own:]):
+                raise TypeError(f"the lowering of {self.owner.name} closes over a value that is batched")
+            whole = [
+                a.update(shape=(axis.size, *a.shape)) if b else a for a, b in zip(use.avals, batched, strict=False)
+            ]
+            inside = Given(self.owner, use.params, tuple(whole)).operands(operands)
+            positions = tuple([0 if b else None for b in batched[:own]])
+            given, found = rule(AxisData(axis.name, axis.size), inside, positions, **use.params)
+            results = _flat(use.results(given))
+            places = list(found) if self.owner.multiple_results else [found]
+            pairs = list(zip(results, places, strict=True))
+            return [to_front(r, p) for r, p in pairs], [p is not None for _, p in pairs]
+
+        self.core.batch = batch
+
+
+def transposed(
+    rule: Callable[..., Any], cotangents: Any, operands: Sequence[Operand], params: dict[str, Any], name: str
+) -> list[Value | None]:
+    """What a transpose rule says: a cotangent, or None, for each operand."""
+    inside = [UndefinedPrimal(o.aval) if isinstance(o, Linear) else o for o in operands]
+    answer = list(rule(cotangents, *inside, **params))
+    if len(answer) != len(operands):
+        raise TypeError(f"the transpose rule of {name} gives {len(answer)} cotangents for {len(operands)} operands")
+    return [None if c is None or c is Zero or isinstance(c, Zero) else as_value(c) for c in answer]
+
+
+def _flat(results: Sequence[Any]) -> list[Value]:
+    return list(storages(tuple([as_value(r) for r in results])))
+
+
+def _tangent(result: Value, tangent: Any) -> Tangent:
+    if tangent is None or isinstance(tangent, Zero) or not is_inexact(result.aval.dtype):
+        return Zero(result.aval)
+    value = as_value(tangent)
+    if (value.aval.shape, value.aval.dtype) != (result.aval.shape, result.aval.dtype):
+        raise TypeError(f"a jvp rule gives {value.aval.str_short()} as the tangent of {result.aval.str_short()}")
+    return value
+
+
+def to_front(value: Value, position: int | None) -> Value:
+    if not position:
+        return value
+    order = [position, *(d for d in range(value.aval.ndim) if d != position)]
+    return transpose(value, order)

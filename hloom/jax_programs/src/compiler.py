@@ -1,0 +1,20 @@
+"""jax._src.compiler: a function that is called before each program is compiled. Libraries put another there."""
+
+import sys as _sys
+from types import SimpleNamespace as _SimpleNamespace
+from typing import Any as _Any
+
+from ...namespaces import publish as _publish
+from ...tracer.execution import BEFORE_COMPILING as _BEFORE_COMPILING
+
+__all__ = ["backend_compile_and_load"]
+
+
+def backend_compile_and_load(backend: _Any) -> None:
+    """Called before a program is compiled; `backend.platform` is "cpu". What takes its place may raise an error."""
+
+
+_CPU = _SimpleNamespace(platform="cpu")
+_BEFORE_COMPILING.append(lambda: _sys.modules[__name__].backend_compile_and_load(_CPU))
+
+_publish(__name__)

@@ -1,0 +1,25 @@
+"""jax._src.traceback_util: which frames tracebacks show."""
+
+from collections.abc import Callable as _Callable
+from types import FrameType as _FrameType
+from typing import Any as _Any
+
+from ...hlo.source import add_internal_file as register_exclusion
+from ...hlo.source import is_users
+from ...hlo.tracebacks import boundary
+from ...namespaces import publish as _publish
+
+__all__ = ["api_boundary", "include_frame", "register_exclusion"]
+
+
+def include_frame(f: _FrameType) -> bool:
+    """Whether a frame is the user's."""
+    return is_users(f)
+
+
+def api_boundary(fun: _Callable[..., _Any], *, repro_api_name: str | None = None) -> _Callable[..., _Any]:
+    """`fun`, whose errors come without the frames that are not the user's."""
+    return boundary(fun)
+
+
+_publish(__name__)

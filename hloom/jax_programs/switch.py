@@ -1,0 +1,186 @@
+"""as_jax(): from now on, `jax`, `jax.numpy`, ... are hloom's modules in this process.
+
+Python asks the finders of `sys.meta_path` for each module that it has not imported yet. The first of them is now
+`_Finder`: for `jax.numpy` it gives the module `hloom.numpy` itself. `jax` is a module of its own, since it has another
+version than hloom; all its names are hloom's. `jaxlib` has its version and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+from ..jax_names import NAMES, VERSION, names
+from ..namespaces import missing, on_missing
+from .misses import MISSES
+
+_PACKAGE = __name__.partition(".")[0]
+_VERSIONS = {"__version__": VERSION, "__version_info__": tuple(map(int, VERSION.split(".")))}
+_OWN = {"hlo"}
+"""Public modules that JAX does not have."""
+_SOURCES = f"{_PACKAGE}.jax_programs.src"
+"""The package in place of `jax._src`."""
+
+
+class JaxImportedError(ImportError):
+    """`jax` was to become hloom in a process that has imported JAX itself."""
+
+
+def as_jax() -> ModuleType:
+    """Make `import jax` find hloom, for the rest of this process; the module `jax`.
+
+    `jax.numpy`, `jax.lax`, ... are `hloom.numpy`, `hloom.lax`, ... themselves. `jax.__version__` is the version whose
+    names these are. What hloom lacks raises ImportError or AttributeError, which say whether JAX has it and what to
+    use. Call it before any module that imports JAX. A second call changes nothing.
+
+    Raises:
+      JaxImportedError: JAX itself is imported already.
+    """
+    found = sys.modules.get("jax")
+    if isinstance(found, _Jax):
+        return found
+    real = next((n for n in sys.modules if n.partition(".")[0] in ("jax", "jaxlib")), None)
+    if real is not None:
+        place = getattr(sys.modules[real], "__file__", None)
+        raise JaxImportedError(
+            f"this process has imported JAX itself ({real}{f' from {place}' if place else ''}), so `jax` cannot become "
+            f"{_PACKAGE}: arrays and types of both would mix. Call {_PACKAGE}.as_jax() before the first `import jax`, "
+            f"in a new process (in a notebook: restart the kernel); or run `python -m {_PACKAGE} jax SCRIPT.py`.",
+            name="jax",
+        )
+    on_missing(MISSES.record)
+    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.append(_LastFinder())
+    return importlib.import_module("jax")
+
+
+class _Jax(ModuleType):
+    """The module `jax`."""
+
+    def __init__(self) -> None:
+        super().__init__("jax", importlib.import_module(_PACKAGE).__doc__)
+        self.__dict__.update(_VERSIONS, __path__=[])
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "version":
+            return importlib.import_module("jax.version")
+        if name in _OWN:
+            raise AttributeError(_no_own(name))
+        found = getattr(sys.modules[_PACKAGE], name)
+        self.__dict__[name] = found
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *dir(sys.modules[_PACKAGE])} - _OWN)
+
+
+class _Finder(MetaPathFinder):
+    """Finds `jax`, `jaxlib` and what is in them."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        package, _, inner = name.partition(".")
+        if package not in ("jax", "jaxlib"):
+            return None
+        module = _module(package, inner)
+        if module is None:
+            raise _not_here(package, inner)
+        return ModuleSpec(name, _Loader(module), origin=_PACKAGE, is_package=True)
+
+
+class _LastFinder(MetaPathFinder):
+    """Asked last for modules of hloom. `from jax.numpy import x` asks for the module `hloom.numpy.x` where
+    `hloom.numpy` has no `x`; the error of the import statement itself would not say what to do."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        package, _, inner = name.partition(".")
+        if package != _PACKAGE:
+            return None
+        if name.startswith(f"{_SOURCES}."):
+            inner = f"_src.{name.removeprefix(_SOURCES)[1:]}"
+        raise _not_here("jax", inner)
+
+
+class _Loader(Loader):
+    """Gives a module that exists."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self._spec is not None:
+            module.__spec__ = self._spec  # the import system has set one that says `jax`
+        if not hasattr(module, "__path__"):
+            module.__path__ = []  # `from jax.tree import x` now asks the finders for a module x: see _LastFinder
+
+
+def _module(package: str, inner: str) -> ModuleType | None:
+    """The module that `package.inner` is; None if there is none."""
+    if inner == "version" or (package == "jaxlib" and not inner):
+        return _with_versions(f"{package}.{inner}".rstrip("."))
+    if package == "jaxlib":
+        return None
+    if not inner:
+        return _Jax()
+    first, *rest = inner.split(".")
+    if first == "_src":
+        name = ".".join([_SOURCES, *rest])
+        folders = importlib.import_module(_SOURCES).__path__
+        return importlib.import_module(name) if PathFinder.find_spec(name, folders) or not rest else None
+    if first in _OWN:
+        return None
+    if inner in NAMES:  # some of these modules are there only after they were imported
+        return importlib.import_module(f"{_PACKAGE}.{inner}")
+    found: Any = sys.modules[_PACKAGE]
+    for part in [first, *rest]:
+        found = getattr(found, part, None) if part in getattr(found, "__all__", ()) else None
+    return found if isinstance(found, ModuleType) else None
+
+
+def _no_own(name: str) -> str:
+    return f"JAX has no {name!r}; it is here after `import {_PACKAGE}` as {_PACKAGE}.{name}"
+
+
+def _with_versions(name: str) -> ModuleType:
+    module = ModuleType(name)
+    module.__dict__.update(_VERSIONS)
+    return module
+
+
+class _NotHere(ModuleNotFoundError):
+    """A module, or a name that an import statement wants, that is not here.
+
+    It has no `name`: for an error with the name of the module that it looked for, `from package import x` raises
+    another error, without the message.
+    """
+
+
+_NotHere.__module__, _NotHere.__name__, _NotHere.__qualname__ = "builtins", "ModuleNotFoundError", "ModuleNotFoundError"
+
+
+def _not_here(package: str, inner: str) -> ModuleNotFoundError:
+    """The error for a module or name, which is noted for the report."""
+    space, _, name = inner.rpartition(".")
+    if inner in _OWN:
+        return _NotHere(_no_own(inner))
+    if package == "jaxlib":
+        MISSES.record("jaxlib", inner)
+        return _NotHere(f"no module jaxlib.{inner}: {_PACKAGE} runs in place of jaxlib, and offers none of its modules")
+    if space.partition(".")[0] == "_src" or name == "_src":
+        MISSES.record(f"{_PACKAGE}.{space}".rstrip("."), name)
+        few = f"{_PACKAGE} has only a few of JAX's internal modules; see docs/jax_programs.md"
+        return _NotHere(f"no jax.{inner}: {few}")
+    home = f"{_PACKAGE}.{space}".rstrip(".")
+    if not space or home in sys.modules or name in names(space):
+        error = missing(home, name)
+        return _NotHere(str(error))
+    MISSES.record(home, name)
+    return _NotHere(f"no module jax.{inner}: {_PACKAGE} has no {space}")

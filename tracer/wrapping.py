@@ -1,0 +1,27 @@
+"""wraps: as functools.wraps, for any callable object."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+_KINDS = {"__module__": str, "__name__": str, "__qualname__": str, "__annotations__": dict, "__type_params__": tuple}
+"""What a function accepts as these attributes."""
+
+
+def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
+    """A decorator that gives a function the name, documentation and signature of `fun`.
+
+    Objects that are called may have other things under these names: then the function keeps its own.
+    """
+    assigned = [a for a in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, a, None), _KINDS.get(a, object))]
+    wrapped: Callable[[F], F] = functools.wraps(fun, assigned=assigned)  # type: ignore[assignment]
+    return wrapped
+
+
+def name_of(fun: Any) -> str:
+    """The name of a function; that of its class for an object without one."""
+    name = getattr(fun, "__name__", None)
+    return name if isinstance(name, str) and name else type(fun).__name__
