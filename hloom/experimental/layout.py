@@ -1,7 +1,5 @@
 """`hloom.experimental.layout`: layouts of arrays on a device, with names of jax.experimental.layout."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass as _dataclass
 from typing import Any as _Any
 
