@@ -432,7 +432,7 @@ ADVICE = {
     **_all("profiler", "ProfileEvent ProfilePlane", "traces are JSON in the Trace Event format, which json.load reads"),
     **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),
-    "ffi": _NO_FFI, "export": _NO_EXPORT, "api_util": _INSIDE, "interpreters": _INSIDE,
+    "ffi": _NO_FFI, "export": _NO_EXPORT,
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it is jaxlib, which hloom does not have: hloom.LocalClient runs HLO",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",
