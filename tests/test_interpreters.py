@@ -284,3 +284,10 @@ def test_an_object_whose_name_is_no_text_can_be_transformed() -> None:
     assert hloom.jit(twice)(1.0) == hloom.grad(twice)(1.0) == hloom.jacrev(twice)(1.0) == 2.0
     assert hloom.checkpoint(twice)(1.0) == hloom.vmap(twice)(jnp.ones(1))[0] == 2.0
     assert "mul" in str(hloom.make_jaxpr(twice)(1.0))
+
+
+def test_arrays_are_split_at_indices_in_an_array() -> None:
+    for at in (jnp.array([2]), jnp.array([1, 3]), np.array([2]), np.int64(2), jnp.int32(2), (1,)):
+        found = jnp.split(jnp.arange(4.0), at)
+        wanted = np.split(np.arange(4.0), np.asarray(at).tolist())
+        assert [f.tolist() for f in found] == [w.tolist() for w in wanted]

@@ -28,7 +28,7 @@ attention = jraph.GAT(lambda n: n @ jnp.ones((2, 2)), lambda s, r, e: (s * r).su
 assert attention(graph._replace(edges=None)).nodes.shape[0] == 3
 both = jraph.batch([graph, graph])
 np.testing.assert_array_equal(both.receivers, [1, 2, 0, 2, 4, 5, 3, 5])
-padded = jraph.pad_with_graphs(both, 10, 12)
+padded = jraph.pad_with_graphs(both, 10, 12, 3)
 assert jraph.get_node_padding_mask(padded).sum() == 6 and len(jraph.unbatch(both)) == 2
 gradient = jax.grad(lambda n: jraph.segment_softmax(n, jnp.array([0, 0, 1]))[0])(jnp.array([1.0, 2.0, 3.0]))
 np.testing.assert_allclose(gradient, [0.19661, -0.19661, 0], atol=1e-4)

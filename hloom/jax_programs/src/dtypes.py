@@ -5,8 +5,11 @@ from numpy.typing import DTypeLike as _DTypeLike
 
 from ...dtypes import TypePromotionError, canonicalize_dtype, extended, finfo, iinfo, issubdtype, result_type
 from ...namespaces import publish as _publish
+from ...tracer.extended import ExtendedDType
 
 __all__ = [
+    "DType",
+    "ExtendedDType",
     "TypePromotionError",
     "canonicalize_dtype",
     "extended",
@@ -16,6 +19,9 @@ __all__ = [
     "result_type",
     "to_complex_dtype",
 ]
+
+DType = _np.dtype
+"""The type of dtypes."""
 
 
 def to_complex_dtype(dtype: _DTypeLike) -> _np.dtype[_np.complexfloating]:
