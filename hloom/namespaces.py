@@ -51,6 +51,8 @@ def published(found: Any, name: str, module: str) -> Any:
             found = _published[module, function] = boundary(function)
             own = function.__name__ if function.__name__ in sys.modules[module].__all__ else name
             found.__module__, found.__name__, found.__qualname__ = module, own, own
+    elif isinstance(found, partial):
+        found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
         if found.__module__.startswith(f"{_PACKAGE}.") and found.__name__ == name:
             found.__module__ = module

@@ -283,7 +283,7 @@ def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneve
     x = _value(name, ary)
     axis = canonical_axis(axis, x.aval.ndim)
     size = x.aval.shape[axis]
-    if isinstance(indices_or_sections, Sequence) or getattr(indices_or_sections, "ndim", 0):
+    if isinstance(indices_or_sections, Sequence) or getattr(indices_or_sections, "ndim", False):
         cuts = [slice(i).indices(size)[1] for i in canonical_shape(tuple(indices_or_sections))]
     else:
         count = operator.index(indices_or_sections)
