@@ -18,6 +18,7 @@ from ..hlo.shape import Shape
 from .caches import on_clear
 from .errors import OperandError
 from .extended import ExtendedDType
+from .shardings import undivided
 from .source import user_line
 
 FLOAT0 = np.dtype([("float0", np.void, 0)])
@@ -56,8 +57,11 @@ class ShapedArray:
     """True for dtypes that HLO lacks (`extended.py`)."""
     _storage: ShapedArray | None
 
-    def __new__(cls, shape: tuple[int, ...], dtype: DTypeLike | ExtendedDType, weak_type: bool = False) -> ShapedArray:
-        """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold."""
+    def __new__(
+        cls, shape: tuple[int, ...], dtype: DTypeLike | ExtendedDType, weak_type: bool = False, *, sharding: Any = None
+    ) -> ShapedArray:
+        """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold. `sharding` is
+        accepted: a type has none."""
         key = (shape, dtype, weak_type)
         found = _RECENT.get(key)
         return found if found is not None else _intern(key)
@@ -72,6 +76,11 @@ class ShapedArray:
     def storage(self) -> ShapedArray:
         """The type of the array that holds the elements: this type itself, unless its dtype is extended."""
         return self if self._storage is None else self._storage
+
+    @property
+    def sharding(self) -> Any:
+        """How JAX's types say that no dimension is divided: a NamedSharding over a mesh without axes."""
+        return undivided(len(self.shape))
 
     @property
     def ndim(self) -> int:

@@ -256,6 +256,11 @@ class NamedSharding(Sharding):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
 
+def undivided(rank: int) -> NamedSharding:
+    """The sharding of a type of `rank` dimensions: no dimension is divided, over no mesh."""
+    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * rank))
+
+
 def _named(mesh: Mesh | AbstractMesh, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -42,9 +43,13 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
+    _dot_general: Callable[..., Value] = lax.dot_general,
     out_sharding: Any = None,
 ) -> Value:
-    """Einstein's summation: ``einsum("bij,bjk->bik", x, y)``, or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``."""
+    """Einstein's summation: ``einsum("bij,bjk->bik", x, y)``, or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+
+    `_dot_general` multiplies; libraries give a function of their own for other numbers.
+    """
     no_out("einsum", out)
     arrays, spec = _arrays_and_spec(subscripts, operands)
     check_arraylike("einsum", *arrays)
@@ -55,6 +60,7 @@ def einsum(
         raise OperandError(f"einsum: {error}\n  at {user_line()}", "einsum_subscripts") from None
     sizes = _sizes(inputs.split(","), values)
     terms = [_expanded(_Term(v, t), sizes) for v, t in zip(values, inputs.split(","), strict=True)]
+    multiply = partial(_dot_general, precision=precision, preferred_element_type=preferred_element_type)
     for positions in _order(inputs, output, values, optimize):
         chosen = [terms[p] for p in positions]
         terms = [t for p, t in enumerate(terms) if p not in positions]
@@ -62,9 +68,7 @@ def einsum(
         result = _summed(chosen[0], needed.union(*[t.labels for t in chosen[1:]]))
         for k, term in enumerate(chosen[1:], 2):
             later = needed.union(*[t.labels for t in chosen[k:]])
-            result = _product(
-                result, _summed(term, later | set(result.labels)), later, precision, preferred_element_type
-            )
+            result = _product(result, _summed(term, later | set(result.labels)), later, multiply)
         terms.append(result)
     (final,) = terms
     return lax.transpose(final.value, [final.labels.index(label) for label in output])
@@ -158,7 +162,7 @@ def _summed(term: _Term, needed: set[str]) -> _Term:
     return _Term(total(term.value, axes), "".join(label for label in term.labels if label in needed))
 
 
-def _product(x: _Term, y: _Term, needed: set[str], precision: Any, preferred: Any) -> _Term:
+def _product(x: _Term, y: _Term, needed: set[str], multiply: Callable[..., Value]) -> _Term:
     """The product of two terms, summed over shared labels that are not needed any more."""
     shared = [label for label in x.labels if label in y.labels]
     batch = [label for label in shared if label in needed]
@@ -173,7 +177,7 @@ def _product(x: _Term, y: _Term, needed: set[str], precision: Any, preferred: An
         return [x.labels.index(label) for label in group], [y.labels.index(label) for label in group]
 
     numbers = (places(contracted), places(batch))
-    return _Term(lax.dot_general(x.value, y.value, numbers, precision, preferred), labels)
+    return _Term(multiply(x.value, y.value, numbers), labels)
 
 
 def _outer(x: _Term, y: _Term, labels: str) -> Value:
