@@ -26,6 +26,7 @@ from . import (
     parallel,
     primitives,
     random,
+    shapes,
     solves,
     special,
     special_tables,
@@ -77,6 +78,7 @@ from .convolution import (
 )
 from .dot import (
     Precision as Precision,
+    PrecisionLike as PrecisionLike,
     RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
     batch_matmul as batch_matmul,
     dot as dot,
@@ -399,6 +401,16 @@ from .special import (
     erf_inv as erf_inv,
     nextafter as nextafter,
 )
+from .shapes import (
+    DotDimensionNumbers as DotDimensionNumbers,
+    broadcast_to_rank as broadcast_to_rank,
+    conv_general_shape_tuple as conv_general_shape_tuple,
+    conv_shape_tuple as conv_shape_tuple,
+    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
+    reduce_window_shape_tuple as reduce_window_shape_tuple,
+    scaled_dot as scaled_dot,
+    shape_as_value as shape_as_value,
+)
 from .structure import (
     dtype as dtype,
     optimization_barrier as optimization_barrier,
@@ -435,12 +447,13 @@ __all__ += gamma_functions.__all__
 __all__ += incomplete_beta.__all__
 __all__ += incomplete_gamma.__all__
 __all__ += special.__all__
+__all__ += shapes.__all__
 __all__ += structure.__all__
 __all__ += window.__all__
 
 _array_functions.load_when_used()
 del bessel, elementwise_functions, error_functions, gamma_functions, incomplete_beta, incomplete_gamma, special_tables
 del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, primitives, solves, special
-del random, structure, window
+del random, shapes, structure, window
 
 _publish(__name__, "linalg")

@@ -27,6 +27,7 @@ from .instructions import all_weak
 
 __all__ = [
     "Precision",
+    "PrecisionLike",
     "RaggedDotDimensionNumbers",
     "batch_matmul",
     "dot",
@@ -48,7 +49,7 @@ class Precision(Enum):
     HIGHEST = "highest"
 
 
-PrecisionLike: TypeAlias = "Precision | str | tuple[Any, Any] | None"
+PrecisionLike: TypeAlias = Precision | str | tuple[Any, Any] | None
 
 
 def operand_precision(precision: PrecisionLike) -> tuple[str, str]:
