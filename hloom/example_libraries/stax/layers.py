@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ... import lax, random
@@ -234,15 +235,16 @@ Gelu = elementwise(gelu)
 # ---- pooling
 
 
-def _pooling(reducer: Any, initial: float, is_mean: bool = False) -> Callable[..., Layer]:
-    def pooling_layer(
-        window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
-    ) -> Layer:
-        """A layer that takes the maximum, the sum or the mean of each window.
+@dataclass(frozen=True, slots=True)
+class _Pooling:
+    """What a layer makes of each window."""
 
-        window_shape, strides: of the dimensions that are not batch or channels. spec: the dimensions' letters, such as
-        "NHWC", which is the default's order.
-        """
+    reducer: Any
+    initial: float
+    is_mean: bool = False
+
+    def __call__(self, window_shape: Shape, strides: Shape | None, padding: Any, spec: str | None) -> Layer:
+        reducer, initial, is_mean = self.reducer, self.initial, self.is_mean
         strides = strides or (1,) * len(window_shape)
         apart = (0, len(window_shape) + 1) if spec is None else (spec.index("N"), spec.index("C"))
         window, steps = list(window_shape), list(strides)
@@ -265,13 +267,35 @@ def _pooling(reducer: Any, initial: float, is_mean: bool = False) -> Callable[..
 
         return init_fun, apply_fun
 
-    return pooling_layer
+
+_max_pool = _Pooling(lax.max, -math.inf)
+_sum_pool = _Pooling(lax.add, 0.0)
+_avg_pool = _Pooling(lax.add, 0.0, is_mean=True)
 
 
-MaxPool = _pooling(lax.max, -math.inf)
-SumPool = _pooling(lax.add, 0.0)
-AvgPool = _pooling(lax.add, 0.0, is_mean=True)
-"""The mean of each window, of those of its elements that are inside of the array."""
+def MaxPool(
+    window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
+) -> Layer:
+    """The maximum of each window.
+
+    window_shape, strides: of the dimensions that are not batch or channels. spec: the dimensions' letters, such as
+    "NHWC", which is the default's order.
+    """
+    return _max_pool(window_shape, strides, padding, spec)
+
+
+def SumPool(
+    window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
+) -> Layer:
+    """The sum of each window; the arguments are those of `MaxPool`."""
+    return _sum_pool(window_shape, strides, padding, spec)
+
+
+def AvgPool(
+    window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
+) -> Layer:
+    """The mean of each window, of those of its elements that are inside of the array; arguments as of `MaxPool`."""
+    return _avg_pool(window_shape, strides, padding, spec)
 
 
 # ---- structure
