@@ -1,0 +1,235 @@
+"""A standalone program as object code, for any target of LLVM.
+
+Each kernel is lowered and optimised as in this process, for another machine. Then all are linked with a function that
+runs the rows, and optimised once more, so that small kernels are inlined.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import llvmlite.binding as llvm
+import llvmlite.ir as llir
+from numba import types
+
+from ...hlo.buffers.assignment import ALIGNMENT
+from ..runtime.dialect import SCOPE
+from ..runtime.dialect_define import make_intrinsic
+from ..runtime.llvm_backend import optimise, widens_straight_lines
+from ..runtime.numba_frontend import to_llvm
+from ..runtime.program import Argument
+from .standalone import (
+    BAD_TEMPORARY,
+    CONSTANTS,
+    NO_BUFFER,
+    WATCH,
+    CallKernel,
+    Copy,
+    Jump,
+    JumpIfFalse,
+    StandaloneProgram,
+    Switch,
+    Zero,
+)
+from .targets import Machine
+
+_I1, _I8, _I32, _I64 = (llir.IntType(bits) for bits in (1, 8, 32, 64))
+_POINTER = _I8.as_pointer()
+_TASK = llir.FunctionType(llir.VoidType(), [_POINTER, _I64, _I64])
+_RUN = llir.FunctionType(llir.VoidType(), [_POINTER, _I64, _I64, _TASK.as_pointer(), _POINTER])
+_PARALLEL = llir.LiteralStructType([_POINTER, _RUN.as_pointer()])
+_KERNEL = llir.FunctionType(llir.VoidType(), [_I64, _I64, _I64.as_pointer()])
+
+
+def _never_interrupted() -> Any:
+    def resolve(watch: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
+            return llir.Constant(_I1, 0)
+
+        return types.boolean(watch), codegen
+
+    return make_intrinsic("interrupted", 1, resolve)
+
+
+_SCOPE = {**SCOPE, "interrupted": _never_interrupted()}
+
+
+def program_object(program: StandaloneProgram, symbol: str, machine: Machine) -> bytes:
+    """An object file for a (resolved) machine that defines `SYMBOL_run`; c_program.py shows its declaration."""
+    target = machine.llvm()
+    header = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'
+    with llvm.create_context() as context:
+        whole = llvm.parse_assembly(_for_target(str(_Run(program, symbol).module), header), context)
+        for kernel in program.kernels:
+            text = _for_target(to_llvm(kernel, _SCOPE), header)
+            part = llvm.parse_assembly(text, context)
+            optimise(part, widens_straight_lines(text), target)
+            whole.link_in(part)
+            whole.get_function(kernel.symbol).linkage = "internal"
+        optimise(whole, False, target)
+        code: bytes = target.emit_object(whole)
+        whole.close()
+    return code
+
+
+_HEADER = re.compile(r"^target (triple|datalayout) = .*\n", re.MULTILINE)
+
+
+def _for_target(text: str, header: str) -> str:
+    return header + _HEADER.sub("", text)
+
+
+class _Run:
+    """The function that runs the rows, as LLVM IR. Rows are blocks; a kernel is called by a task of its own, which
+    threads can share, with the table of its arguments on the stack."""
+
+    def __init__(self, program: StandaloneProgram, symbol: str) -> None:
+        self._program = program
+        self.module = llir.Module(symbol)
+        self._kernels = [llir.Function(self.module, _KERNEL, kernel.symbol) for kernel in program.kernels]
+        self._constants = self._data()
+        self._never = self._zeros()
+        self._define(symbol)
+
+    def _data(self) -> Any:
+        data = self._program.constants
+        if not data:
+            return None
+        return self._global("constants", llir.Constant(llir.ArrayType(_I8, len(data)), bytearray(data)), True)
+
+    def _zeros(self) -> Any:
+        return self._global("never", llir.Constant(llir.ArrayType(_I64, 8), None), True)
+
+    def _global(self, name: str, value: Any, is_constant: bool) -> Any:
+        variable = llir.GlobalVariable(self.module, value.type, name)
+        variable.linkage = "internal"
+        variable.global_constant = is_constant
+        variable.initializer = value
+        variable.align = ALIGNMENT
+        return variable
+
+    def _define(self, symbol: str) -> None:
+        program = self._program
+        kind = llir.FunctionType(
+            _I32, [_POINTER.as_pointer(), _POINTER.as_pointer(), _POINTER, _PARALLEL.as_pointer()]
+        )
+        function = llir.Function(self.module, kind, f"{symbol}_run")
+        arguments, results, temporary, self._parallel = function.args
+        self._builder = builder = llir.IRBuilder(function.append_basic_block("entry"))
+        count = len(program.arguments) + len(program.results) + 1
+        self._bases = builder.bitcast(builder.alloca(llir.ArrayType(_POINTER, count)), _POINTER.as_pointer())
+        places = [(arguments, k) for k in range(len(program.arguments))]
+        places += [(results, k) for k in range(len(program.results))]
+        for number, (table, k) in enumerate(places):
+            builder.store(builder.load(_at(builder, table, k)), _at(builder, self._bases, number))
+        builder.store(temporary, _at(builder, self._bases, count - 1))
+        blocks = [function.append_basic_block(f"row{k}") for k in range(len(program.rows) + 1)]
+        self._check(temporary)
+        builder.branch(blocks[0])
+        for number, row in enumerate(program.rows):
+            builder.position_at_end(blocks[number])
+            self._row(number, row, blocks)
+        builder.position_at_end(blocks[-1])
+        builder.ret(llir.Constant(_I32, 0))
+
+    def _check(self, temporary: Any) -> None:
+        builder = self._builder
+        for k in self._program.needed:
+            base = builder.load(_at(builder, self._bases, k))
+            with builder.if_then(builder.icmp_unsigned("==", base, llir.Constant(_POINTER, None)), likely=False):
+                builder.ret(llir.Constant(_I32, NO_BUFFER))
+        if self._program.temporary_bytes:
+            word = builder.ptrtoint(temporary, _I64)
+            rest = builder.and_(word, llir.Constant(_I64, ALIGNMENT - 1))
+            none = builder.icmp_unsigned("==", word, llir.Constant(_I64, 0))
+            odd = builder.icmp_unsigned("!=", rest, llir.Constant(_I64, 0))
+            with builder.if_then(builder.or_(none, odd), likely=False):
+                builder.ret(llir.Constant(_I32, BAD_TEMPORARY))
+
+    def _row(self, number: int, row: Any, blocks: list[Any]) -> None:
+        builder, following = self._builder, blocks[number + 1]
+        match row:
+            case CallKernel():
+                self._call(self._task(number, row), row)
+                builder.branch(following)
+            case Copy(destination=destination, source=source, nbytes=nbytes):
+                places = self._place(builder, destination), self._place(builder, source)
+                self._bytes("llvm.memmove.p0.p0.i64", *places, nbytes)
+                builder.branch(following)
+            case Zero(destination=destination, nbytes=nbytes):
+                self._bytes("llvm.memset.p0.i64", self._place(builder, destination), llir.Constant(_I8, 0), nbytes)
+                builder.branch(following)
+            case Jump(target=target):
+                builder.branch(blocks[target])
+            case JumpIfFalse(pred=pred, target=target):
+                value = builder.load(self._place(builder, pred))
+                builder.cbranch(builder.icmp_unsigned("!=", value, llir.Constant(_I8, 0)), following, blocks[target])
+            case Switch(index=index, targets=targets):
+                place = builder.bitcast(self._place(builder, index), _I32.as_pointer())
+                switch = builder.switch(builder.load(place), blocks[targets[-1]])
+                for value, target in enumerate(targets[:-1]):
+                    switch.add_case(llir.Constant(_I32, value), blocks[target])
+
+    def _task(self, number: int, row: CallKernel) -> Any:
+        task = llir.Function(self.module, _TASK, f"task{number}")
+        task.linkage = "internal"
+        builder = llir.IRBuilder(task.append_basic_block("entry"))
+        data, lo, hi = task.args
+        bases = builder.bitcast(data, _POINTER.as_pointer())
+        table = builder.alloca(llir.ArrayType(_I64, max(1, len(row.arguments))))
+        words = builder.bitcast(table, _I64.as_pointer())
+        for k, argument in enumerate(row.arguments):
+            if argument.kind == "pointer":
+                word = builder.ptrtoint(self._place(builder, argument, bases), _I64)
+            else:
+                word = llir.Constant(_I64, argument.word)
+            builder.store(word, _at(builder, words, k))
+        builder.call(self._kernels[row.kernel], [lo, hi, words])
+        builder.ret_void()
+        return task
+
+    def _call(self, task: Any, row: CallKernel) -> None:
+        builder = self._builder
+        data = builder.bitcast(self._bases, _POINTER)
+        zero, extent = llir.Constant(_I64, 0), llir.Constant(_I64, row.extent)
+        if not row.grain:
+            builder.call(task, [data, zero, extent])
+            return
+        function = builder.function
+        threads, alone, done = (function.append_basic_block(name) for name in ("threads", "alone", "done"))
+        is_set = builder.icmp_unsigned("!=", self._parallel, llir.Constant(self._parallel.type, None))
+        builder.cbranch(is_set, threads, alone)
+        builder.position_at_end(threads)
+        parts = [llir.Constant(_I32, 0), llir.Constant(_I32, 0)]
+        own = builder.load(builder.gep(self._parallel, parts))
+        run = builder.load(builder.gep(self._parallel, [parts[0], llir.Constant(_I32, 1)]))
+        builder.call(run, [own, extent, llir.Constant(_I64, row.grain), task, data])
+        builder.branch(done)
+        builder.position_at_end(alone)
+        builder.call(task, [data, zero, extent])
+        builder.branch(done)
+        builder.position_at_end(done)
+
+    def _place(self, builder: Any, argument: Argument, bases: Any = None) -> Any:
+        if argument == WATCH:
+            return builder.bitcast(self._never, _POINTER)
+        if argument.base == CONSTANTS:
+            base = builder.bitcast(self._constants, _POINTER)
+        elif argument.base < 0:
+            return llir.Constant(_POINTER, None)
+        else:
+            base = builder.load(_at(builder, self._bases if bases is None else bases, argument.base))
+        return _at(builder, base, argument.word) if argument.word else base
+
+    def _bytes(self, name: str, destination: Any, other: Any, nbytes: int) -> None:
+        function = self.module.globals.get(name)
+        if function is None:
+            kind = llir.FunctionType(llir.VoidType(), [_POINTER, other.type, _I64, _I1])
+            function = llir.Function(self.module, kind, name)
+        self._builder.call(function, [destination, other, llir.Constant(_I64, nbytes), llir.Constant(_I1, 0)])
+
+
+def _at(builder: Any, pointer: Any, index: int) -> Any:
+    return builder.gep(pointer, [llir.Constant(_I64, index)])
+
